@@ -5,7 +5,7 @@ What most programs need is here; each package below documents the rest:
     weakfs.session      events, records, slices, reducers, snapshots
     weakfs.storage      engines that keep keys and event streams
     weakfs.filesystem   the interface of filesystems and the values that it returns
-    weakfs.backends     memory, host, overlay, mock
+    weakfs.backends     memory, host, overlay, storage, mock
     weakfs.reducers     the events of files, and the immutable tree that they are reduced into
     weakfs.snapshots    the store of host snapshots, scans, tar archives
     weakfs.editing      replacing text, and patches

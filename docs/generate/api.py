@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
+from typing import ForwardRef
+
+from attrs import NOTHING
 
 from weakfs.filesystem import FilesystemPrimitives
 
 # Their members are in their own entries.
 END = {"BaseFilesystem", "FilesystemPrimitives", "Receipt"}
+
+# Of the names in the text of an alias.
+_MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
 def implements_a_primitive(name: str, member: object) -> bool:
@@ -33,6 +40,8 @@ def _entry(name: str, value: object, level: str) -> Iterator[str]:
     doc = inspect.getdoc(value) if documented else None
     if doc:
         yield from (doc, "")
+    elif type(value).__module__ == "typing":
+        yield from (f"Alias of `{_MODULES.sub('', str(value))}`.", "")
     if inspect.isclass(value):
         for own, member in _members(value).items():
             yield from _entry(own, member, level + "#")
@@ -46,7 +55,8 @@ def _members(kind: type) -> dict[str, object]:
             break
         for name, member in vars(base).items():
             is_method = inspect.isfunction(member) or isinstance(member, property | classmethod | staticmethod)
-            if implements_a_primitive(name, member):
+            # An overloaded method of a protocol is documented where it is implemented.
+            if implements_a_primitive(name, member) or getattr(member, "__module__", None) == "typing":
                 continue
             if is_method and not name.startswith("_") and name not in found:
                 value = member if isinstance(member, property) else getattr(kind, name)
@@ -56,21 +66,41 @@ def _members(kind: type) -> dict[str, object]:
 
 
 def _signature(value: object) -> str:
-    if not callable(value):
+    if not inspect.isclass(value) and not inspect.isroutine(value):
         return ""
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    short = [
-        parameter.replace(default=_Elided()) if len(repr(parameter.default)) > 60 else parameter
+    parameters = [
+        parameter.replace(
+            default=_shown(parameter.default),
+            annotation=_unquoted(parameter.annotation),
+        )
         for parameter in signature.parameters.values()
     ]
-    return str(signature.replace(parameters=short)).replace("'", "")
+    return str(signature.replace(parameters=parameters, return_annotation=_unquoted(signature.return_annotation)))
 
 
-class _Elided:
-    """Stands for a default that is too long to show."""
+def _shown(default: object) -> object:
+    if default is inspect.Parameter.empty:
+        return default
+    if inspect.isclass(default) or inspect.isroutine(default):
+        return _Source(default.__name__)
+    return _Source("...") if default is NOTHING or len(repr(default)) > 60 else default
+
+
+def _unquoted(annotation: object) -> object:
+    if isinstance(annotation, ForwardRef):
+        return _Source(annotation.__forward_arg__)
+    return _Source(annotation) if isinstance(annotation, str) else annotation
+
+
+class _Source:
+    """Source text in a signature, shown as it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def __repr__(self) -> str:
-        return "..."
+        return self._text

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from attrs import field, frozen
 
 from docs.generate import sphinx_extension
 from tests.docs.test_pages import DOCS
@@ -63,3 +65,31 @@ def test_code_in_a_docstring_becomes_code_in_the_reference() -> None:
     assert ":py:obj:`Session <weakfs.session.Session>`" in text
     assert ".. code-block:: python\n\n    x = 1\n" in text
     assert "\n\n- one\n- two" in text
+
+
+def test_the_defaults_of_an_attrs_class_are_shown_as_values() -> None:
+    @frozen
+    class Options:
+        depth: int = field(default=3, converter=int)
+        names: list[str] = field(factory=list)
+
+    function = Options.__init__
+    signature = inspect.signature(function)
+    # What autodoc reads in the source that attrs generates.
+    sources = {"depth": "attr_dict['depth'].default", "names": "NOTHING"}
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[
+            parameter.replace(default=Source(sources[name])) if name in sources else parameter
+            for name, parameter in signature.parameters.items()
+        ]
+    )
+    sphinx_extension.show_defaults(None, function, True)
+    parameters = inspect.signature(function).parameters
+    assert [repr(parameters[name].default) for name in sources] == ["3", "..."]
+
+
+class Source(str):
+    """A default as autodoc keeps it: its source."""
+
+    def __repr__(self) -> str:
+        return str(self)

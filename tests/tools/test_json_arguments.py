@@ -46,7 +46,7 @@ def test_empty_text_stands_for_no_arguments(arguments: str | bytes) -> None:
         ('{"path": "a\nb"}', "Invalid control character at line 1, column 12"),
         (b'{"path": "\xff"}', "byte 10 is not UTF-8"),
         ('{"path": "/a", "path": "/b"}', "'path' is given 2 times"),
-        ('{"limit": NaN, "path": "/a"}', "NaN is no JSON number"),
+        ('{"limit": NaN, "path": "/a"}', "NaN is not a JSON number"),
         ('{"path": ' + "[" * 100_000, "it is nested too deeply"),
         ('{"limit": ' + "9" * 5000 + "}", "Exceeds the limit"),
     ],

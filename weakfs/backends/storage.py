@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class StorageFilesystem(InMemoryFilesystem):
-    """Files in the session that a storage holds: `InMemoryFilesystem(Session.open(storage, session_id))`.
+    """Files in a session that is kept in storage: `InMemoryFilesystem(Session.open(storage, session_id))`.
 
-    `storage` is a folder, a URL or a storage. Without `session_id` it is the only session there, or a new one.
-    `registry` lists the types that the session may hold besides files, such as those of tools: `weakfs.Registry()`.
+    `storage` is a folder, a URL, a `Storage` or an `EventStore`. Without `session_id`, opens the only session there, or
+    creates one. `registry` lists the types that the session may hold besides files, such as those of tools:
+    `weakfs.Registry()`.
     """
 
     __slots__ = ()

@@ -30,7 +30,7 @@ class Filesystem(Protocol):
     """Files and directories below one root.
 
     Every backend returns the same result for the same call; `weakfs.testing.FilesystemConformance` checks it. The
-    methods are documented in `weakfs.filesystem.operations`.
+    methods are documented in `BaseFilesystem`.
     """
 
     @property

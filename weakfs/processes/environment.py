@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 # What programs need to find others, to speak the user's language and to lay out text. A name that ends in a
-# star stands for all that begin so. Keys, tokens, and what redirects git are not among them.
+# star matches any ending. Keys, tokens, and what redirects git are not among them.
 ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TERM", "TMPDIR", "TZ")
 
 

@@ -1,4 +1,4 @@
-"""Watching a command: its three pipes are read at once, until it has ended or its time is over."""
+"""Watching a command: its three pipes are read at once, until it ends or times out."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Watch:
             self._close()
 
     def until_ended(self, timeout: float, stop: StopEvent | None = None) -> bool:
-        """Wait for the command; returns whether it had to be ended because its time was over or `stop` was set."""
+        """Wait for the command; returns whether it had to be killed because it timed out or `stop` was set."""
         status = self.status
         stopped: list[bytes] = []
         if stop is not None:

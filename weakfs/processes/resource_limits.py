@@ -31,7 +31,7 @@ def _at_least_one(instance: object, attribute: object, value: int | None) -> Non
 
 @frozen(kw_only=True)
 class CommandLimits:
-    """Limits of one sandboxed command; `None` stands for no limit. Sizes are in bytes.
+    """Limits of one sandboxed command; `None` means no limit. Sizes are in bytes.
 
     `max_processes` is for all processes of the command together, and counts threads as well unless the runtime runs as
     root. `max_tmp_size` is for /tmp and for /dev/shm, which are in memory, each (bubblewrap 0.7 or later). The others

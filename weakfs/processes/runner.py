@@ -34,7 +34,7 @@ MAX_COMMAND = 32 * 4096 - 1
 class CompletedCommand:
     """How a command ended and what it printed.
 
-    `exit_code` is 128 + n for a command that signal n ended, as shells have it, and `None` for one whose time was over.
+    `exit_code` is 128 + n for a command that signal n killed, as in a shell, and `None` for one that timed out.
     Of long output the middle is left out, with a note of how many bytes. `unsandboxed_because` says why there was no
     sandbox; `None` if there was one. `limits_hit` names the limits that a command in the sandbox seems to have reached.
     """
@@ -74,16 +74,16 @@ def run_command(
 ) -> CompletedCommand:
     """Run `shell -c command` in `workdir`, a directory below `directory`, and return how it ended.
 
-    In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is
-    no sandbox, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is
-    no standard input. Nothing that the command started runs on when this returns or raises: after `timeout` seconds,
-    when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later,
-    SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` are those of the sandbox; a command that
+    In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is no
+    sandbox, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is no
+    standard input. Nothing that the command started is left running when this returns or raises: after `timeout`
+    seconds, when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds
+    later, SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` are those of the sandbox; a command that
     exceeds one fails by itself, or is killed for too many processes. At most `max_output` bytes of each stream are
     kept. The command sees the variables of the environment that `environment_allow` names, and those of `environment`.
 
-    Raises `ValueError` for what no shell could be given, `OSError` when the command could not be started or
-    not be ended, and `OSError` (ENOTSUP) on another system than Linux.
+    Raises `ValueError` for a command that cannot be passed to a shell, `OSError` if the command could not be started or
+    killed, and `OSError` (ENOTSUP) on systems other than Linux.
     """
     require_linux("run a command", "run it in a container or a virtual machine with Linux")
     check_command(command)
@@ -150,7 +150,7 @@ def run_command(
 
 
 def check_command(command: str) -> None:
-    """Raise `ValueError` for a command that no shell could be given."""
+    """Raise `ValueError` for a command that cannot be passed to a shell."""
     if "\0" in command:
         raise ValueError(f"cannot run the command: it holds a NUL character at {command.index(chr(0))}; leave it out")
     size = len(os.fsencode(command))

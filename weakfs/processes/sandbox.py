@@ -49,7 +49,7 @@ class Trial:
 
 
 class Bubblewrap:
-    """The `bwrap` that is found on the PATH, and whether it works. It is tried out once, when it is first needed."""
+    """The `bwrap` that is found on the PATH, and whether it works. It is tested once, when it is first needed."""
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}

@@ -7,7 +7,7 @@ reported as JSON, a line each, on STATUS_FD; bubblewrap reports more there.
 
 On Linux it adopts every process that the command leaves behind, those that made a session of their own among
 them, and is gone itself only when they are. What cannot be caught: work that the command had another program do,
-such as a service manager or a container engine. Elsewhere the command's process group is all that is ended.
+such as a service manager or a container engine. Elsewhere only the command's process group is killed.
 """
 
 from __future__ import annotations

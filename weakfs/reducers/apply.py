@@ -198,5 +198,5 @@ REDUCERS: dict[type, Callable[[FileTree, Any], FileTree]] = {
 
 
 def reduce(tree: FileTree | None, event: e.Event) -> FileTree:
-    """Apply one event to a tree; `None` stands for the empty tree."""
+    """Apply one event to a tree; `None` means the empty tree."""
     return REDUCERS[type(event)](EMPTY_TREE if tree is None else tree, event)

@@ -35,7 +35,7 @@ MOST_RECORDS = 50_000
 # The events that change an entry, or take one to a destination.
 CHANGING = {tag_of(type_) for type_ in EVENTS if type_ not in (EntryFound, TreeSeen, TreeRestored, LayerEmptied)}
 WITH_DESTINATION = (MOVED, tag_of(EntryCopied))
-# The kinds of conflicts that a content can resolve.
+# The kinds of conflicts that can be resolved by giving contents.
 OF_CONTENT = ("content", "binary", "deleted", "type")
 
 PathsOf = Callable[[str], tuple[str | None, str | None, str | None]]

@@ -33,7 +33,7 @@ class Cancellation:
     def check(self) -> None:
         """Raise `TransactionCancelled` if the work was cancelled; for long-running code."""
         if self._reason is not None:
-            raise TransactionCancelled(f"cannot go on in a transaction of the session: {self._reason}")
+            raise TransactionCancelled(f"cannot continue in a transaction of the session: {self._reason}")
 
     def cancel(self, reason: str = "it was cancelled") -> bool:
         """Cancel and undo the work. Return false if its code has already ended, successfully or not.

@@ -63,5 +63,5 @@ def checked_between(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Return whether an error means that a call's time is over; by type it is an `OSError`, like system errors."""
+    """Return whether an error means that a call has timed out; by type it is an `OSError`, like system errors."""
     return isinstance(error, TimeoutError) and error.errno is None

@@ -114,17 +114,17 @@ class Session(Branching):
     ) -> Self:
         """Open a session that is stored call by call, or create it.
 
-        `where` is a folder, a URL such as `sqlite:sessions.db`, or a storage. Without `session_id` it is the only
-        session there, or a new one. Every change is stored before it takes effect: if that fails, nothing has changed.
-        `durability` says what an acknowledged change survives: with "process" the death of the process, with "power" a
-        power failure as well; "manual" is "process", for programs that call `flush`.
+        `where` is a folder, a URL such as `sqlite:sessions.db`, a `Storage` or an `EventStore`. Without `session_id`,
+        opens the only session there, or creates one. Every change is stored before it takes effect: if that fails,
+        nothing has changed. `durability` says what an acknowledged change survives: with "process" the death of the
+        process, with "power" a power failure as well; "manual" is "process", for programs that call `flush`.
 
         If another process changed the session in the meantime, a change raises `SessionConflict`, or with
         `on_conflict="merge"` it is merged as a fork would be. An `exclusive` session keeps others from changing it
         until it is closed; raises `LeaseLost` if another one does.
 
         The state is there when this returns; records and contents from before the newest checkpoint are read when
-        they are needed. Raises `SessionFileError` for a stream that is no session, and `StorageError`.
+        they are needed. Raises `SessionFileError` for a stream that is not a session, and `StorageError`.
         """
         from weakfs.session.durable.opening import open_session
 
@@ -166,7 +166,7 @@ class Session(Branching):
         )
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
-        """Store a copy of the session, with its whole history, in a folder, at a URL or in a storage.
+        """Store a copy of the session, with its whole history, in a folder, at a URL or in a `Storage`.
 
         Raises `SessionError` if there is a session with its id already.
         """
@@ -176,7 +176,7 @@ class Session(Branching):
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing has happened to the session yet: it was just created, in memory or in a storage."""
+        """Whether nothing has happened to the session yet: it was just created, in memory or in storage."""
         with self.lock:
             head = 0 if self._log is None else self._log.head
             return not (head or self._trunk.seq or len(self._trunk.snapshots))
@@ -189,7 +189,7 @@ class Session(Branching):
         return count
 
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
-        """Follow the session: yield each new record, also those that other processes store.
+        """Follow the session: yield each new record, including those that other processes store.
 
         Ends after `timeout` seconds without a new one, or when the session is closed. Raises `SessionError` for a
         session in memory, which only this process can change: `subscribe` to it.
@@ -208,7 +208,7 @@ class Session(Branching):
     def checkpoint(self) -> None:
         """Store the state, so that opening the session does not have to read what came before.
 
-        That happens by itself after enough changes, beside the work. Does nothing for a session in memory.
+        This happens automatically after enough changes, in the background. Does nothing for a session in memory.
         """
         with self.lock:
             log = self._log

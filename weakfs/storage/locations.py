@@ -97,7 +97,7 @@ _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
 
 
 def open(location: str | os.PathLike[str]) -> Storage:
-    """Open a key-value storage.
+    """Open a key-value engine.
 
     Raises `ValueError` if there is no engine for the location, `ModuleNotFoundError` if a package is missing, and
     `StorageError` if the engine cannot be reached.
@@ -107,7 +107,7 @@ def open(location: str | os.PathLike[str]) -> Storage:
 
 
 async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
-    """Open a key-value storage whose methods are `async`; it raises what `open` raises."""
+    """Open a key-value engine whose methods are `async`; it raises what `open` raises."""
     engine, url = _find(location)
     if engine.async_storage is not None:
         return await engine.async_storage(url)
@@ -115,7 +115,7 @@ async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
 
 
 def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
-    """Open the event streams at a location, or those in a storage, which stays open when the store is closed.
+    """Open the event streams at a location, or those in a `Storage`, which stays open when the store is closed.
 
     It raises what `open` raises.
     """
@@ -128,7 +128,7 @@ def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
 
 
 async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> AsyncEventStore:
-    """Open event streams whose methods are `async`; otherwise it is as `open_event_store`."""
+    """Open event streams whose methods are `async`; otherwise it is like `open_event_store`."""
     if not isinstance(location, str | os.PathLike):
         if isinstance(location, _HasAsyncEventStore):
             return location.async_event_store()
@@ -141,13 +141,20 @@ async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> 
     return ThreadedEventStore(open_event_store(location))
 
 
-def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
-    """Return the engine for a location, and its URL."""
+def url_of(location: str | os.PathLike[str]) -> str:
+    """Return the URL of a location, which for a path is `folder:PATH`; its scheme is in lower case."""
     text = os.fspath(location)
     found = _URL.fullmatch(text) if isinstance(location, str) else None
-    name, url = (found[1].lower(), text) if found is not None else ("folder", f"folder:{text}")
-    if found is not None and name == "file":
-        name, url = "folder", f"folder:{unquote(found[2])}"
+    if found is None:
+        return f"folder:{text}"
+    name = found[1].lower()
+    return f"folder:{unquote(found[2])}" if name == "file" else f"{name}:{found[2]}"
+
+
+def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
+    """Return the engine for a location, and its URL."""
+    url = url_of(location)
+    name = url.partition(":")[0]
     scheme = _SCHEMES.get(name)
     if scheme is None:
         raise ValueError(

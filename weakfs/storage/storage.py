@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 class Versioned(NamedTuple):
     """A value and its version: an opaque text, never empty, that no other value of the key has had or will have.
 
-    An engine may keep the version where a key is set to the value that it has.
+    An engine may keep the version if a key is set to the value that it already has.
     """
 
     value: bytes

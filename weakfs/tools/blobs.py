@@ -12,16 +12,16 @@ from weakfs.tools.errors import UnknownBlob
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.slices import KeptBlob, install_blobs
 
-# How many bytes of a content its reference shows.
+# How many bytes of a blob its reference shows.
 PREVIEW = 2000
 
 
 @frozen
 class BlobReference:
-    """What stands for a content in an answer.
+    """A reference to a blob, in place of its contents in an answer.
 
     `blob_ref` is its digest (git object id of a blob, SHA-256 format, in hexadecimal), `size_bytes` its size, and
-    `preview` what it begins with: text if it is text, `None` where a policy keeps it out of answers.
+    `preview` its beginning: text if it is text, `None` if a policy keeps it out of answers.
     """
 
     blob_ref: str
@@ -41,7 +41,7 @@ class BlobReference:
 
 @frozen
 class BlobArgument:
-    """What stands for a content in a call: a reference as a receipt gave it, of which `blob_ref` is enough."""
+    """A reference to a blob as an argument of a call, as in a receipt; `blob_ref` alone is enough."""
 
     blob_ref: str = field(metadata=param("the digest that a receipt gave", for_models=False))
     size_bytes: int | None = field(default=None, metadata=param("its size", for_models=False))
@@ -55,11 +55,11 @@ class Blobs:
     _session: Session
     # The call for which contents are kept.
     _cause: str | None = None
-    # Called with the paths of the files that a content comes from when a call gets it.
+    # Called with the paths of the files that a blob comes from when a call gets it.
     _carry: Callable[[Iterable[str]], None] | None = None
 
     def keep(self, content: bytes, *, preview: int = PREVIEW, origins: Iterable[str] = ()) -> BlobReference:
-        """Keep a content and return the reference to it, which shows the first `preview` bytes.
+        """Keep a blob and return a reference to it, which shows its first `preview` bytes.
 
         `origins` are the paths of the files that it comes from and that answers may not show.
         """
@@ -72,7 +72,7 @@ class Blobs:
         return BlobReference(digest, len(content), preview_of(content, preview) if preview else None)
 
     def get(self, digest: str) -> bytes:
-        """Return a content by its digest; raises `UnknownBlob` if the session does not have it.
+        """Return a blob by its digest; raises `UnknownBlob` if the session does not have it.
 
         A call that gets the contents of files which answers may not show cannot write to a path where they could be
         seen.
@@ -85,7 +85,7 @@ class Blobs:
         return found[0].content
 
     def origins(self, digest: str) -> tuple[str, ...]:
-        """Return the paths of the files that a content comes from and that answers may not show."""
+        """Return the paths of the files that a blob comes from and that answers may not show."""
         return tuple(sorted({path for blob in self._kept(digest) for path in blob.origins}))
 
     def _kept(self, digest: str) -> tuple[KeptBlob, ...]:
@@ -93,7 +93,7 @@ class Blobs:
 
 
 def preview_of(content: bytes, most: int) -> str | bytes:
-    """Return the beginning of a content: text to the last whole character, or bytes if it is not text."""
+    """Return the beginning of a blob: text to the last whole character, or bytes if it is not text."""
     head = content[:most]
     try:
         return head.decode()

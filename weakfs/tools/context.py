@@ -13,13 +13,13 @@ from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, P
 
 @frozen(kw_only=True)
 class ToolContext:
-    """What one call is made in. Made by `build_tool_context`, and by a toolset itself.
+    """The context of one call. Made by `build_tool_context`, and by a toolset itself.
 
-    `filesystem` keeps to `capability` and `policy` by itself. `limits` bounds what an answer holds: read lines and grep
-    matches, where the call names no number. `call_id` is the cause of every record that the call makes, `caller`
-    whoever made it. `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`).
-    `cancellation` lets another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and
-    `budget_tracker` are the runtime's own, handed through untouched.
+    `filesystem` enforces `capability` and `policy`. `limits` bounds what an answer holds, lines and grep matches,
+    unless the call gives a number. `call_id` is the cause of every record that the call makes, `caller` whoever made
+    it. `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation`
+    lets another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the
+    runtime's own and are passed on unchanged.
     """
 
     call_id: str | None = None
@@ -43,9 +43,9 @@ class ToolContext:
         return Blobs(self.session, self.call_id, None if guard is None else guard.carry)
 
     def check_deadline(self) -> None:
-        """Raise `DeadlineExceeded` if the call's time is over, `TransactionCancelled` if it was cancelled.
+        """Raise `DeadlineExceeded` if the call has timed out, `TransactionCancelled` if it was cancelled.
 
-        For handlers that take long.
+        For long-running handlers.
         """
         self.cancellation.check()
         if self.deadline is not None:
@@ -74,7 +74,7 @@ def build_tool_context(
     adapter: object = None,
     budget_tracker: object = None,
 ) -> ToolContext:
-    """Return the context of one call. Every adapter uses this, so that all handlers find the same in it.
+    """Return the context of one call. Every adapter uses this, so that all handlers get the same context.
 
     `operation` is what the tool does: the filesystem is guarded for that, where there is a capability or a policy.
     """
@@ -105,7 +105,7 @@ def require_filesystem(context: ToolContext) -> Filesystem:
 
 
 def tighter(one: int | None, other: int | None) -> int | None:
-    """Return the smaller of two limits; `None` stands for no limit."""
+    """Return the smaller of two limits; `None` means no limit."""
     if one is None or other is None:
         return one if other is None else other
     return min(one, other)

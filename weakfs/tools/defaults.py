@@ -18,11 +18,11 @@ def _path(params: h.WriteFileParams | h.EditFileParams, context: ToolContext) ->
 _PATCH = """\
 Change several files at once, all of them or none. A patch starts with *** Begin Patch, ends with \
 *** End Patch and has, in between, any number of
-*** Add File: path, then each line of the file behind +
+*** Add File: path, then each line of the file, prefixed with +
 *** Delete File: path
 *** Update File: path, then perhaps *** Move to: path, then hunks in the order of the file.
 A hunk is @@, or @@ and a whole line of the file above the place (its class or function; several such lines nest); \
-then lines behind a space if they stay, - if they go, + if they come. Copy old lines exactly, about three above and \
+then lines prefixed with a space if they stay, - if removed, + if added. Copy old lines exactly, about three above and \
 below each change: they must fit one place only. *** End of File below a hunk ties it to the end. No line numbers.
 Example:
 *** Begin Patch
@@ -43,7 +43,7 @@ Example:
 DEFAULT_TOOLS: tuple[Tool, ...] = (
     Tool(
         "ls",
-        "List a directory: a name a line, with / behind directories and @ behind symbolic links. With depth above 1 "
+        "List a directory, one name per line; directories end in /, symbolic links in @. With depth above 1 "
         "the entries of each directory follow it, indented.",
         h.LsParams,
         h.ls_handler,

@@ -65,7 +65,7 @@ class StaleRead(WeakfsError):
 
 
 class UnreadFile(WeakfsError):
-    """A call would change a file that its caller never read, and the toolset requires that."""
+    """A call would change a file that its caller has never read, although the toolset requires it."""
 
 
 # The entry nearest to the class of an error in its MRO counts.

@@ -17,13 +17,13 @@ OutputMode = Literal["auto", "require_inline"]
 # Larger answers are kept as blobs: more than a tool returns by default, much less than a model can read.
 INLINE = 256 * 1024
 
-ABOUT_MODE = param("auto gives a large result as a reference to a blob, require_inline fails instead", for_models=False)
+ABOUT_MODE = param("auto returns a large result as a blob reference, require_inline fails instead", for_models=False)
 
 
 def kept_as_blob(
     content: str | bytes, mode: OutputMode, context: ToolContext, *operations: Operation, paths: Iterable[str] = ()
 ) -> BlobReference | None:
-    """Return the reference that stands for a content in an answer, or `None` if it goes inline.
+    """Return the reference that stands for a blob in an answer, or `None` if it goes inline.
 
     `paths` are those of the files that it comes from by these operations: the policy or the capability may keep it out
     of answers. Raises `InlineTooLarge` where inline is required and not possible.

@@ -32,7 +32,7 @@ def with_notes(message: str, notes: Iterable[object]) -> str:
 
 @frozen(kw_only=True)
 class Receipt:
-    """The outcome of a call. Each tool's receipt adds its own values, `None` where the call failed before them.
+    """The outcome of a call. Each tool's receipt adds its own values, `None` if the call failed before they were known.
 
     `status` is "ok" or the kind of failure, `error_code` the exact one, `summary_text` one line about it. `reason` is
     the reason of the policy's rule that refused the call, if one did.
@@ -56,8 +56,8 @@ def _summary(result: ToolResult[object]) -> str:
 class ToolResult(Generic[V_co]):
     """The answer to one call: `message` goes to the model, `value` is for the program.
 
-    `success=False` has everything that the call did rolled back. `images` are pictures that the model is shown beside
-    the message. A handler may leave out all but the first two.
+    With `success=False`, everything that the call did is rolled back. `images` are shown to the model along with the
+    message. A handler may leave out all but the first two.
     """
 
     message: str

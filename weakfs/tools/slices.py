@@ -17,11 +17,11 @@ from weakfs.session.slices.slice import Declaration
 @event("tools/called", numbers=("first_seq", "last_seq"))
 @frozen
 class ToolCall:
-    """One call that was made and what came of it. The event is the slice's value.
+    """One call and its outcome. The event is the slice's value.
 
-    `arguments` and `receipt` are JSON: text up to 1 KiB, else UTF-8 bytes, which a session file holds once for all
-    that are equal. Times are readings of the session's clock. `first_seq` and `last_seq` are the numbers that
-    the records which the call made have in its session, its rollback among them; `None` if it made none.
+    `arguments` and `receipt` are JSON: text up to 1 KiB, else UTF-8 bytes, which a session file holds once for all that
+    are equal. Times are readings of the session's clock. `first_seq` and `last_seq` are the numbers, in its session, of
+    the first and the last record that the call made, including its rollback; `None` if it made none.
     """
 
     call_id: str
@@ -53,7 +53,7 @@ ToolCalls = ToolCall
 @event("tools/blob_kept")
 @frozen
 class KeptBlob:
-    """A content that an answer refers to, by its digest in hexadecimal. The event is the slice's value.
+    """A blob that an answer refers to, by its digest in hexadecimal. The event is the slice's value.
 
     `origins` are the paths of the files that it comes from and that answers may not show.
     """

@@ -58,7 +58,7 @@ class Tool:
     """One tool that a model may call.
 
     `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields.
-    `read_only` says that the handler changes nothing, so that a call takes no transaction. `aliases` are further names
+    `read_only` says that the handler changes nothing, so that a call needs no transaction. `aliases` are further names
     of parameters. `receipt` is the class of the receipt of a failed call; the handler makes that of a successful one.
     `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
     filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call

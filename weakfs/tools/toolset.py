@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -16,7 +16,7 @@ from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.call import Call
 from weakfs.tools.call_json import read_json, recorded
-from weakfs.tools.context import build_tool_context, tighter
+from weakfs.tools.context import ToolContext, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
 from weakfs.tools.permissions import Capability, Policy, guarded
@@ -36,10 +36,10 @@ class Toolset:
     """Tools over one session, called by name with plain JSON.
 
     Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
-    filesystem that is given keeps its own limits. What an answer holds, read lines and grep matches, is bounded by
-    `limits` either way; the filesystem's own methods return everything, so that a handler can write back what it read.
-    Any number of threads may call at once: each call works on its own, and one that clashes with what another
-    finished meanwhile is a `conflict`.
+    filesystem that is given keeps its own limits. The lines and grep matches in an answer are bounded by `limits`
+    either way; the filesystem's own methods return everything, so that a handler can write back what it read. Any
+    number of threads may call at once. A call that clashes with one that finished in the meantime fails as a
+    `conflict`.
 
     With `refuse_stale_writes` a call that names its caller cannot change a file that has changed since the caller last
     saw it; with `require_read` it cannot change an existing file that the caller never saw either.
@@ -144,8 +144,8 @@ class Toolset:
         call makes, `caller` whoever made it. The call fails if it takes longer than `timeout` seconds, or goes past
         `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
         `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
-        context. Raises what is not a failure of the call but a fault of a program, after it was rolled back and
-        recorded, and `TransactionCancelled`.
+        context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of the call is raised
+        again after the call was rolled back and recorded.
         """
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
@@ -165,15 +165,15 @@ class Toolset:
         adapter: object = None,
         budget_tracker: object = None,
     ) -> ToolResult[object]:
-        """Make one call beside others: the handler runs in a thread, a coroutine function in this task.
+        """Make one call concurrently with others: the handler runs in a thread, a coroutine function in this task.
 
         A tool that is quick runs in this task too, if its files are in memory: a thread would cost more than the call.
 
         The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
-        goes on, even if its handler hangs: what that still tries to change raises, and a command that it runs is ended.
-        One that had ended by then stays. Tasks and threads that a handler starts with a copy of its context (`gather`,
-        `asyncio.to_thread`) take part in its call; what of them outlives a failure is refused. The thread is one of the
-        event loop's default executor, whose size bounds how many run at once.
+        propagates, even if its handler hangs: further changes by the handler raise an exception, and a command that it
+        runs is killed. A call that had already ended stays. Tasks and threads that a handler starts with a copy of its
+        context (`gather`, `asyncio.to_thread`) take part in its call; those that outlive a failure can change nothing
+        more. The thread is one of the event loop's default executor, whose size bounds how many run at once.
         """
         import asyncio
 
@@ -181,7 +181,7 @@ class Toolset:
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
         call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
         if isinstance(call.tool, Tool) and call.tool.is_async:
-            return await self._await(call)
+            return await call.await_()
         if self._takes_no_thread(call):
             try:
                 return self._perform(call)
@@ -238,21 +238,22 @@ class Toolset:
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
         tool = self._tools.get(name)
         prompt, rendered_prompt, adapter, budget_tracker = runtime
-        context = build_tool_context(
-            session=session,
-            filesystem=self.filesystem,
-            limits=self.limits,
-            deadline=deadline,
-            capability=self.capability,
-            policy=self.policy,
-            operation=None if tool is None else tool.operation,
-            cancellation=cancellation,
+        operation = None if tool is None else tool.operation
+        # As `build_tool_context` makes it, which takes 0.7 µs more.
+        context = ToolContext(
             call_id=call_id,
             caller=caller,
+            deadline=deadline,
+            cancellation=Cancellation() if cancellation is None else cancellation,
             prompt=prompt,
             rendered_prompt=rendered_prompt,
             adapter=adapter,
             budget_tracker=budget_tracker,
+            session=session,
+            filesystem=guarded(self.filesystem, self.capability, self.policy, operation),
+            limits=self.limits,
+            capability=self.capability,
+            policy=self.policy,
         )
         given, sent = _values(arguments)
         return Call(
@@ -275,33 +276,7 @@ class Toolset:
             raise TypeError(
                 f"cannot call {call.name!r} from synchronous code: its handler is a coroutine function; use acall"
             )
-        steps = call.steps()
-        try:
-            params, context = next(steps)
-            try:
-                given = cast(Tool, call.tool).handler(params, context=context)
-            except BaseException as error:
-                steps.throw(error)
-            else:
-                steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
-        raise RuntimeError("a call has one handler")
-
-    async def _await(self, call: Call) -> ToolResult[object]:
-        steps = call.steps()
-        try:
-            params, context = next(steps)
-            try:
-                handler = cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)
-                given = await handler(params, context=context)
-            except BaseException as error:
-                steps.throw(error)
-            else:
-                steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
-        raise RuntimeError("a call has one handler")
+        return call.perform()
 
     def _unknown(self, name: str) -> UnknownTool:
         near = get_close_matches(name, self._tools, n=1)

@@ -74,7 +74,7 @@ store.append("s", 1, [b"b"])
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"stopping\n"
         store = FolderEventStore(tmp_path, lock_timeout=0.05)
-        with pytest.raises(StorageError, match=r"another process has held the lock .* see whether it is stopped"):
+        with pytest.raises(StorageError, match=r"another process has held the lock .* check whether it hangs"):
             store.append(STREAM, 1, [b"c"])
         os.kill(writer.pid, signal.SIGCONT)
         assert writer.wait() == 0

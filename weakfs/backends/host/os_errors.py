@@ -12,8 +12,8 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.snapshots.directory.entries import TEMPORARY
 
 REMEDIES = {
-    EACCES: "get the permission, or use another path",
-    EPERM: "get the permission, or use another path",
+    EACCES: "get permission, or use another path",
+    EPERM: "get permission, or use another path",
     ENOENT: "it disappeared in the meantime; list its directory to see what is there",
     ENOSPC: "nothing was changed; free some disk space and try again",
     EDQUOT: "nothing was changed; free some disk space and try again",

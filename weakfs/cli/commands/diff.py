@@ -104,7 +104,7 @@ def amounts(found: TreeDiff) -> str:
 
 
 def count_lines(before: FileTree, after: FileTree) -> tuple[int, int] | None:
-    """Count the lines of text added and removed; `None` if a content is gone. Binary files count as zero."""
+    """Count the lines of text added and removed; `None` if a blob is gone. Binary files count as zero."""
     added = removed = 0
     try:
         for change in file_changes(before, after, diff(before, after)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -139,7 +140,7 @@ def drop_command(
 @click.command("compact")
 @directory_argument
 @store_option
-@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="DIR is a session in a storage: keep N records.")
+@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="DIR is a session in storage: keep N records.")
 @click.option("--keep-calls", metavar="N", type=click.IntRange(min=0), help="Of such a session, keep N calls only.")
 @registry_option
 @json_option
@@ -150,19 +151,22 @@ def compact_command(
 
     Contents needed only by a running session that is not saved yet are not known here: let the session end first.
 
-    With --keep, DIR is the location of a session in a storage, such as sqlite:sessions.db#ID: its older records are
-    dropped, and what only they needed.
+    With --keep, DIR is the location of a session in storage, such as sqlite:sessions.db#ID. Its older records are
+    dropped, with everything that only they needed.
     """
     from weakfs.cli.commands.snapshots import compact
     from weakfs.cli.directories import open_directory, usage
+    from weakfs.cli.sessions import is_location
 
     if keep is not None:
         from weakfs.cli.commands.locations import compact_session
 
         compact_session(Output(finish_unread=True), directory, registry, keep, keep_calls, as_json=as_json)
         return DONE
+    if is_location(directory) and not os.path.isdir(directory):
+        raise usage("cannot compact a session in a storage: it is not said what to keep; give --keep N")
     if keep_calls is not None:
-        raise usage("cannot use --keep-calls alone: it is for sessions in a storage; give --keep N too")
+        raise usage("cannot use --keep-calls alone: it is for sessions in storage; give --keep N too")
     files = open_directory(directory, store=store, read_only=True)
     compact(Output(finish_unread=True), files, directory, as_json=as_json)
     return DONE

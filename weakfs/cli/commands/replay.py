@@ -68,7 +68,7 @@ class Finding:
 def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_json: bool) -> bool:
     """Replay a session, print the result, and return whether everything that was compared is equal.
 
-    Raise `Failure` if a record cannot be applied, or if a content is gone (naming what needs it).
+    Raise `Failure` if a record cannot be applied, or if a blob is gone (naming what needs it).
     """
     records = len(session.records)
     bar = progress(f"replaying {file}", wanted=records > LARGE)

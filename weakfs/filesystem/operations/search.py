@@ -82,7 +82,7 @@ class Searching(Reading):
         Returns one match per line, by path, then line. `glob` selects files. Hidden files are searched unless
         `hidden` is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are
         not searched.
-        `max_matches=None` stands for `limits.max_grep_matches`, -1 for all. The search stops when the maximum is
+        `max_matches=None` means `limits.max_grep_matches`, -1 for all. The search stops when the maximum is
         exceeded: `files_searched` and `binary_skipped` count up to that file. `max_per_file` bounds the matches of each
         file. With `multiline` a match may span lines, and `.` matches a line break; then a match has all of its lines,
         and a file has at most 1,000.

@@ -197,7 +197,7 @@ def _read_files(rows: list[Json], blobs: Sequence[Content], where: str) -> dict[
 def _read_file(entry: Json, blobs: Sequence[Content], where: str) -> Leaf:
     length = len(entry)
     if not 3 <= length <= 5:
-        raise ValueError("a file must have a name, a content, times and a mode")
+        raise ValueError("a file must have a name, contents, times and a mode")
     number, modified_at = entry[1], entry[2]
     created_at = entry[3] if length > 3 else modified_at
     mode = entry[4] if length > 4 else FILE_MODE

@@ -139,7 +139,7 @@ class _Merge:
             self.replaced(path, nodes, at)
 
     def files(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
-        """Merge a file that both sides changed, or made anew."""
+        """Merge a file that both sides changed, or created."""
         old, mine, new = nodes[0], cast(Leaf, nodes[1]), cast(Leaf, nodes[2])
         before = old if type(old) is tuple and leaves.is_file(old) else None
         merged = _merge_bits(-1 if before is None else before[leaves.MODE], mine[leaves.MODE], new[leaves.MODE])
@@ -225,7 +225,7 @@ def _merge_bits(old: int, mine: int, new: int) -> int | None:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether a content is merged by lines: UTF-8 without a NUL at its start."""
+    """Return whether contents are merged by lines: UTF-8 without a NUL at its start."""
     if b"\0" in data[:8192]:
         return False
     try:

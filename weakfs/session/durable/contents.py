@@ -34,7 +34,7 @@ class StreamContents:
         for digest in wanted:
             if digest not in found:
                 raise MissingBlob(
-                    f"the content {digest} is missing from the storage; put it back from a copy",
+                    f"the content {digest} is missing from storage; put it back from a copy",
                     where=where,
                     digest=bytes.fromhex(digest),
                 )

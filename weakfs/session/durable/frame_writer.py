@@ -97,7 +97,7 @@ class KnownDigests:
         self._known: dict[int, tuple[bytes, str]] = {}
 
     def digest(self, content: bytes) -> str:
-        """Return the digest of a content in hexadecimal."""
+        """Return the digest of a blob in hexadecimal."""
         known = self._known.get(id(content))
         if known is not None and known[0] is content:
             return known[1]

@@ -99,7 +99,7 @@ class StreamHistory:
             found += run[start : start + count - len(found)]
             place += 1
         if len(found) != count:
-            raise SessionError(f"records {first} to {first + count - 1} are not in the storage: they were dropped")
+            raise SessionError(f"records {first} to {first + count - 1} are not in storage: they were dropped")
         return found
 
     def events(self, tag: str, first: int, count: int) -> list[Any]:
@@ -113,7 +113,7 @@ class StreamHistory:
             found += [build(*values) for values in events[start : start + count - len(found)]]
             place += 1
         if len(found) != count:
-            raise SessionError(f"events {first} to {first + count - 1} of {tag!r} are not in the storage")
+            raise SessionError(f"events {first} to {first + count - 1} of {tag!r} are not in storage")
         return found
 
     def _run(self, place: int) -> list[Row]:

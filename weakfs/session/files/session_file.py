@@ -244,7 +244,9 @@ def _parsed(data: bytes) -> Any:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
         if "memory" not in str(error):
-            raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is no session file") from None
+            raise SessionFileError(
+                f"this is not JSON: {error}; the file was cut off or is not a session file"
+            ) from None
         return _parsed_slowly(data)
 
 
@@ -271,7 +273,7 @@ def _parsed_slowly(data: bytes) -> Any:
     try:
         return json.loads(data.decode(), parse_constant=refuse)
     except ValueError as error:
-        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is no session file") from None
+        raise SessionFileError(f"this is not JSON: {error}; the file was cut off or is not a session file") from None
 
 
 def _is_intact(data: bytes) -> bool:

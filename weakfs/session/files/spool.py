@@ -20,8 +20,8 @@ IN_MEMORY = 1 << 24
 SMALL = 1 << 16
 # How many items of a list are serialized at once.
 BATCH = 4096
-# Longer text is serialized in pieces of so many characters. For one text orjson reserves eight times its size, and if
-# the system has no such block of memory, the process ends with a segmentation fault.
+# Longer text is serialized in pieces of so many characters. For one text orjson reserves eight times its size, and
+# where the system has no such block of memory the process ends with a segmentation fault.
 LONG = 1 << 16
 
 # Text in memory, or its offset and size in the file.
@@ -105,7 +105,7 @@ class JsonObject:
 
 
 def pieces_of(value: Any) -> Iterator[bytes]:
-    """Yield the JSON text of a value in pieces: a part, a list that may hold parts, long text, or anything plain."""
+    """Yield the JSON text of a value piece by piece: a part, a list that may hold parts, long text, or plain values."""
     if isinstance(value, JsonArray | JsonObject):
         yield from value.pieces()
     elif type(value) is str and len(value) > LONG:

@@ -45,7 +45,9 @@ class Resolver:
         if isinstance(on_conflict, Mapping):
             self._rules = [(matcher(key), _checked(value)) for key, value in on_conflict.items()]
         elif isinstance(on_conflict, Resolution):
-            raise ValueError("cannot give every conflict one content; pass a mapping from paths to resolutions")
+            raise ValueError(
+                "cannot resolve all conflicts with the same contents; pass a mapping from paths to resolutions"
+            )
         elif on_conflict != "raise":
             self._rules = [(lambda path: True, _checked(on_conflict))]
 
@@ -54,8 +56,8 @@ class Resolver:
     ) -> Choice | Resolution:
         """Return how to resolve a conflict; `"raise"` if it remains, and it is then one of `conflicts`.
 
-        Asked again about the same thing, gives the same answer. What has no lines to mark (`has_markers`) remains in
-        conflict under `"markers"`, and what has no content (`has_content`) for a `Resolution`.
+        Returns the same answer if asked again. An entry without lines to mark (`has_markers`) remains in conflict under
+        `"markers"`, and one without contents (`has_content`) under a `Resolution`.
         """
         key = (entry.slice, entry.path, entry.kind)
         found = self._asked.get(key)

@@ -56,7 +56,7 @@ class Shape:
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
-        """Build the shape of a class from its fields. Raise `TypeError` if it is no attrs class, dataclass or enum."""
+        """Build the shape of an attrs class, dataclass or enum. Raise `TypeError` for any other class."""
         if isinstance(type_, type) and issubclass(type_, Enum):  # pyright: ignore[reportUnnecessaryIsInstance]
             return cls(type_, tag, ("value",), lambda member: (member.value,), type_)
         if not isinstance(type_, type) or not (attrs.has(type_) or is_dataclass(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -1,4 +1,4 @@
-"""Snapshots of kind tar: one archive in the store, and an index of where each content is in it."""
+"""Snapshots of kind tar: one archive in the store, and an index of where each blob is in it."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ ROW = struct.Struct("<32sQQ")
 
 
 class Ranged(Protocol):
-    """A source that can read part of a content."""
+    """A source that can read part of a blob."""
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes of a content from `offset` on, unverified; fewer at its end."""
+        """Return up to `size` bytes of a blob from `offset` on, unverified; fewer at its end."""
         ...
 
 
@@ -41,17 +41,17 @@ class Archived:
         return f"<Archived {self._data!r:.60}>"
 
     def hold(self, digest: bytes, offset: int, size: int) -> Stored:
-        """Record where a content is in the archive, and return a reference to it."""
+        """Record where a blob is in the archive, and return a reference to it."""
         self._places[digest] = offset, size
         return Stored(digest, size, self)
 
     def read(self, digest: bytes) -> bytes:
-        """Return a content; raise `MissingBlob` if it is not in the archive or the archive has changed."""
+        """Return a blob; raise `MissingBlob` if it is not in the archive or the archive has changed."""
         offset, size = self._place(digest)
         return checked(digest, self.read_range_of_all(offset, size), repr(self))
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Yield a content piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
+        """Yield a blob piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
         offset, left = self._place(content.digest)
         found = sha256(b"blob %d\0" % content.size)
         while left:

@@ -119,7 +119,7 @@ def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
 
 
 def unpack_in_place(archive: Archived, *, limits: Limits, at: int) -> FileTree:
-    """Return the tree that an archive holds; contents stay in the archive. Reads each content once, for its digest.
+    """Return the tree that an archive holds; contents stay in the archive. Reads each blob once, for its digest.
 
     Raises what `from_tar` raises.
     """

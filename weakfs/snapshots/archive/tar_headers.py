@@ -72,12 +72,12 @@ def records(name: bytes, size: int, modified_at: int, target: bytes) -> bytes:
 
 
 def padded(size: int) -> int:
-    """Return the length of a content padded to whole blocks."""
+    """Return the length of a blob padded to whole blocks."""
     return -(-size // BLOCK) * BLOCK
 
 
 def padding(size: int) -> bytes:
-    """Return the zeros that fill a content's last block."""
+    """Return the zeros that fill a blob's last block."""
     return bytes(-size % BLOCK)
 
 

@@ -96,7 +96,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
 
 
 def pieces_of(content: Any) -> Iterable[bytes]:
-    """Return a file's content in pieces, without joining a content that can be read piece by piece."""
+    """Return a file's content in pieces, without joining it if it can be read piece by piece."""
     if type(content) is bytes:
         if len(content) <= PIECE:
             return (content,)

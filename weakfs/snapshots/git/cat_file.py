@@ -27,7 +27,7 @@ class GitReader:
         self._batch: _Batch | None = None
 
     def read(self, digest: bytes) -> bytes:
-        """Return a content; raise `MissingBlob` if it does not exist."""
+        """Return a blob; raise `MissingBlob` if it does not exist."""
         with self._lock:
             for is_last in (False, True):
                 # After a fork the process belongs to the parent.
@@ -48,7 +48,7 @@ class GitReader:
         raise _missing(self._git_dir, digest, "git cannot read it; check the repository with 'git fsck'")
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Yield a content in pieces."""
+        """Yield a blob in pieces."""
         if content.size <= LARGE:
             yield self.read(content.digest)
             return

@@ -16,6 +16,7 @@ from typing import NoReturn, cast
 
 from weakfs.platforms import fcntl
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.files.atomic_write import sync_folder
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.git.command import failure, start, writing
 from weakfs.snapshots.store import atomic_files as disk
@@ -69,13 +70,13 @@ class FastImport:
             raise
 
     def blob(self, content: bytes) -> None:
-        """Add a content."""
+        """Add a blob."""
         self._send(b"blob\ndata %d\n" % len(content))
         self._send(content)
         self._send(b"\n")
 
     def blob_of_pieces(self, size: int, pieces: Iterable[bytes]) -> None:
-        """Add a content of `size` bytes. If the pieces raise, zeros fill the rest, and nothing refers to the result."""
+        """Add a blob of `size` bytes. If the pieces raise, zeros fill the rest, and nothing refers to the result."""
         self._send(b"blob\ndata %d\n" % size)
         left = size
         try:
@@ -125,7 +126,7 @@ class FastImport:
         for name in sorted(os.listdir(made), key=lambda name: name.endswith(".idx")):
             _sync(os.path.join(made, name))
             os.rename(os.path.join(made, name), os.path.join(folder, name))
-        disk.sync_folder(folder)
+        sync_folder(folder)
 
     def abandon(self) -> None:
         """End the stream, and remove what is still in the quarantine."""

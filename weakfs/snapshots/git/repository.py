@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from weakfs.filesystem.errors import fault
 from weakfs.session.blobs.blob import Stored
+from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialise, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
@@ -85,13 +86,13 @@ class GitRepository:
         try:
             initialise(made)
             disk.write_over(os.path.join(made, "config"), CONFIGURATION)
-            disk.sync_folder(made)
+            sync_folder(made)
             try:
                 os.rename(made, self.path)
             except OSError:
                 if not self.is_there:
                     raise
-            disk.sync_folder(os.path.dirname(self.path))
+            sync_folder(os.path.dirname(self.path))
         finally:
             shutil.rmtree(made, ignore_errors=True)
             disk.remove(temporary)
@@ -115,15 +116,15 @@ class GitRepository:
             return self._ids
 
     def has(self, digest: bytes) -> bool:
-        """Return whether the repository has a content."""
+        """Return whether the repository has a blob."""
         return digest in self._ids or digest in self.ids()
 
     def read(self, digest: bytes) -> bytes:
-        """Return a content, unverified. Raise `MissingBlob` if it is not in the repository."""
+        """Return a blob, unverified. Raise `MissingBlob` if it is not in the repository."""
         return self._reader.read(digest)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Yield a content piece by piece, unverified."""
+        """Yield a blob piece by piece, unverified."""
         return self._reader.read_pieces(content)
 
     def sizes(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:

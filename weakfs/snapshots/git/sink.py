@@ -53,11 +53,11 @@ class GitSink:
         return self._writer.trusts(token)
 
     def keeps(self, digest: bytes) -> bool:
-        """Return whether a content is in the repository or in the current stream."""
+        """Return whether a blob is in the repository or in the current stream."""
         return digest in self._known or digest in self._added
 
     def add(self, content: bytes) -> Stored:
-        """Add a content unless the repository has it."""
+        """Add a blob unless the repository has it."""
         digest = digest_of(content)
         if not self.keeps(digest):
             self._to_write().blob(content)
@@ -65,7 +65,7 @@ class GitSink:
         return Stored(digest, len(content), self.source)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
-        """Add a content of `size` bytes that comes in pieces."""
+        """Add a blob of `size` bytes that comes in pieces."""
         found = sha256(b"blob %d\0" % size)
 
         def passed() -> Iterator[bytes]:

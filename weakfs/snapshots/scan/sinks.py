@@ -39,15 +39,15 @@ class Sink(Protocol):
         ...
 
     def keeps(self, digest: bytes) -> bool:
-        """Return whether a content is stored, or need not be."""
+        """Return whether a blob is stored, or need not be."""
         ...
 
     def add(self, content: bytes) -> Stored | bytes:
-        """Add a content, and return what represents it in a tree."""
+        """Add a blob, and return what represents it in a tree."""
         ...
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
-        """Add a content of `size` bytes that is too large for memory. If the pieces raise, nothing is kept."""
+        """Add a blob of `size` bytes that is too large for memory. If the pieces raise, nothing is kept."""
         ...
 
     def add_manifest(self, manifest: bytes) -> bytes | None:
@@ -74,7 +74,7 @@ class HashOnlySink:
         return True
 
     def add(self, content: bytes) -> Stored | bytes:
-        """Return the reference to a content."""
+        """Return the reference to a blob."""
         return Stored(digest_of(content), len(content), self)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
@@ -120,7 +120,7 @@ class InMemorySink(HashOnlySink):
 
 
 def digest_of_pieces(size: int, pieces: Iterable[bytes], on_piece: Callable[[bytes], object]) -> bytes:
-    """Return the digest of a content that comes in pieces."""
+    """Return the digest of a blob that comes in pieces."""
     found = sha256(b"blob %d\0" % size)
     for piece in pieces:
         found.update(piece)

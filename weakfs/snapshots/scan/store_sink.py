@@ -33,16 +33,16 @@ class StoreSink:
         return self._writer.trusts(token) or (token is not None and token.is_finished and token.place in self._places)
 
     def keeps(self, digest: bytes) -> bool:
-        """Return whether a content is in the store."""
+        """Return whether a blob is in the store."""
         return digest in self._known or self._writer.keeps(digest)
 
     def add(self, content: bytes) -> Stored:
-        """Add a content unless the store has it."""
+        """Add a blob unless the store has it."""
         digest = digest_of(content)
         return Stored(digest, len(content), self.source) if digest in self._known else self._writer.add(content)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
-        """Add a content of `size` bytes that comes in pieces."""
+        """Add a blob of `size` bytes that comes in pieces."""
         return self._writer.add_pieces(size, pieces)
 
     def add_manifest(self, manifest: bytes) -> bytes:

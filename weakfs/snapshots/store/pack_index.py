@@ -87,7 +87,7 @@ class PackIndex:
         return True
 
     def find(self, digest: bytes) -> Place | None:
-        """Return where a content is, looking for new packs if necessary."""
+        """Return where a blob is, looking for new packs if necessary."""
         place = self.places.get(digest)
         if place is None:
             self.refresh()
@@ -112,7 +112,7 @@ class PackIndex:
             )
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
-        """Open the pack that has a content; return its descriptor and offset, or `None` if no pack has it."""
+        """Open the pack that has a blob; return its descriptor and offset, or `None` if no pack has it."""
         try:
             pack, _, offset, _ = self._opened(digest)
             return os.dup(pack.descriptor), offset
@@ -131,7 +131,7 @@ class PackIndex:
         return [Pack(path, read_index(path)) for path in paths]
 
     def path_of(self, digest: bytes) -> str:
-        """Return the file that a content is read from, for messages."""
+        """Return the file that a blob is read from, for messages."""
         place = self.places.get(digest)
         return os.path.join(self.folder, self._names[place[0]]) if place is not None else self.folder
 

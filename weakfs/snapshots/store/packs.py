@@ -15,7 +15,8 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from weakfs.session.blobs.sparse import PIECE, SparseWriter
-from weakfs.snapshots.store.atomic_files import open_temporary, remove, sync_folder
+from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.store.atomic_files import open_temporary, remove
 from weakfs.snapshots.store.errors import StoreDamaged
 
 HEADER = b"weakfs pack v1\n\0"
@@ -24,7 +25,7 @@ ROW = struct.Struct("<32sQQ")
 TAIL = struct.Struct("<QQ32s16s")
 SUFFIX = ".pack"
 
-# Where a content is in its pack: (offset, length).
+# Where a blob is in its pack: (offset, length).
 Place = tuple[int, int]
 
 
@@ -56,7 +57,7 @@ class PackWriter:
         self._append(content)
 
     def add_pieces(self, work: Callable[[Callable[[bytes], None]], bytes], is_known: Callable[[bytes], bool]) -> bytes:
-        """Let `work` append a content piece by piece and return its digest.
+        """Let `work` append a blob piece by piece and return its digest.
 
         If the content is already known, or `work` raises, the pack is left unchanged.
         """

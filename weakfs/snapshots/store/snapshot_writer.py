@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.scan.sinks import StatToken, digest_of_pieces
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store import atomic_files as disk
@@ -52,18 +53,18 @@ class StoreWriter:
         return token is self.token or (token is not None and token.is_finished and token.place == self.token.place)
 
     def keeps(self, digest: bytes) -> bool:
-        """Return whether a content or manifest is in the store or the current pack."""
+        """Return whether a blob or manifest is in the store or the current pack."""
         return digest in self._places or (self._pack is not None and digest in self._pack.places)
 
     def add(self, content: bytes) -> Stored:
-        """Add a content unless the store has it."""
+        """Add a blob unless the store has it."""
         digest = digest_of(content)
         if not self.keeps(digest):
             self._writing(lambda: self._to_write().add(digest, content))
         return Stored(digest, len(content), self.source)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored:
-        """Add a content of `size` bytes that comes in pieces."""
+        """Add a blob of `size` bytes that comes in pieces."""
         digest = self._to_write().add_pieces(
             lambda append: digest_of_pieces(size, pieces, lambda piece: self._writing(lambda: append(piece))),
             self._places.__contains__,
@@ -89,7 +90,7 @@ class StoreWriter:
             self._index.refresh()
         else:
             # We may rely on contents whose writer has not reached this step yet.
-            self._writing(lambda: disk.sync_folder(self._index.folder))
+            self._writing(lambda: sync_folder(self._index.folder))
         self._places = self._index.places
         self.token.is_finished = True
 

@@ -70,11 +70,11 @@ class Store:
     # Reading.
 
     def has(self, digest: bytes) -> bool:
-        """Return whether the store has a content."""
+        """Return whether the store has a blob."""
         return digest in self._index.places or self.git.has(digest) or self._index.find(digest) is not None
 
     def read(self, digest: bytes) -> bytes:
-        """Return a content. Raise `MissingBlob`, naming it and the store, if it is missing or damaged."""
+        """Return a blob. Raise `MissingBlob`, naming it and the store, if it is missing or damaged."""
         try:
             if digest in self._index.places or not self.git.has(digest):
                 return checked(digest, self._index.read(digest), self._index.path_of(digest))
@@ -85,7 +85,7 @@ class Store:
         return checked(digest, self.git.read(digest), self.git.path)
 
     def read_pieces(self, content: Stored) -> Iterator[bytes]:
-        """Yield a content of any size piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
+        """Yield a blob of any size piece by piece; raise `MissingBlob` after the last piece if it was damaged."""
         found = sha256(b"blob %d\0" % content.size)
         in_git = self._is_in_git(content.digest)
         for piece in self.git.read_pieces(content) if in_git else self._index.read_pieces(content.digest):
@@ -99,15 +99,15 @@ class Store:
             )
 
     def open_content(self, digest: bytes) -> tuple[int, int] | None:
-        """Open the pack that has a content, for a copy by the system; return its descriptor and offset."""
+        """Open the pack that has a blob, for a copy by the system; return its descriptor and offset."""
         return None if self._is_in_git(digest) else self._index.open_content(digest)
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Return part of a content that is in a pack, such as an archive; unverified, and less at its end."""
+        """Return part of a blob that is in a pack, such as an archive; unverified, and less at its end."""
         return self._index.read_range(digest, offset, size)
 
     def _is_in_git(self, digest: bytes) -> bool:
-        """Return whether a content is read from the repository, because the repository has it and no pack does."""
+        """Return whether a blob is read from the repository, because the repository has it and no pack does."""
         if not self.git.has(digest):
             return False
         # The index of packs may be out of date.

@@ -91,7 +91,7 @@ class SyncStorage:
 
     @classmethod
     def opened(cls, opening: Coroutine[object, None, AsyncStorage]) -> Self:
-        """Return a storage that is opened on its own loop in the background."""
+        """Return an engine that is opened on its own loop in the background."""
         loop = BackgroundLoop()
         try:
             storage = cls(loop(opening), run=loop)

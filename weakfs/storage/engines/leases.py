@@ -9,7 +9,7 @@ def check_fencing(stream: str, fencing: int | None, *, newest: int, owner: str, 
     """Check the fencing number of an append. Raises `LeaseLost` if somebody else holds the lease, or took it since."""
     if fencing is None and is_held:
         raise LeaseLost(
-            f"cannot append to stream {stream!r}: {owner!r} holds its lease; wait until it is given back or expires, "
+            f"cannot append to stream {stream!r}: {owner!r} holds its lease; wait until it is released or expires, "
             f"or append with its fencing number"
         )
     if fencing is not None and fencing != newest:

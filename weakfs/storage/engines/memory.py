@@ -80,7 +80,7 @@ class AsyncMemoryStorage(DerivedStorage):
             return len(gone)
 
     async def close(self) -> None:
-        """Keep everything: whoever holds the storage may go on."""
+        """Do nothing: the values stay for as long as the object is in use."""
 
     def _put(self, key: str, value: bytes) -> str:
         if key not in self._values:

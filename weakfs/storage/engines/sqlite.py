@@ -86,7 +86,9 @@ class Database:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise StorageError(f"cannot use {self.path!r}: {error}; check the file, the disk and its rights") from error
+            raise StorageError(
+                f"cannot use {self.path!r}: {error}; check the file, the disk and permissions"
+            ) from error
         except sqlite3.DatabaseError as error:
             raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
 

@@ -1,7 +1,7 @@
 """`Journal`: the segments of one stream, as of the last time that its lock was held.
 
-Whoever uses a journal holds the lock of the stream. The newest segment is the active one; the others are sealed, and
-listed in the newest state record, which each segment begins with.
+The lock of the stream is held while its journal is used. The newest segment is the active one; the others are sealed,
+and listed in the newest state record, which each segment begins with.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from weakfs.storage.folder.files import (
     write_at,
 )
 from weakfs.storage.folder.index import SHIFTS, TOMBSTONE, Filter, key_of
+from weakfs.storage.folder.journal_reader import BadRecord, later_commit
 from weakfs.storage.folder.records import (
     COMMIT_BODY,
     OVERHEAD,
@@ -39,7 +40,6 @@ from weakfs.storage.folder.records import (
     State,
     encode_header,
 )
-from weakfs.storage.folder.scan import BadRecord, later_commit
 from weakfs.storage.folder.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
 # So many sealed segments are kept open.

@@ -10,9 +10,9 @@ from weakfs.storage.folder.checkpoints import checkpoint_numbers, read_checkpoin
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import Descriptor, Workplace, read_at, remove, rename, size_of, sync_folder
 from weakfs.storage.folder.journal import new_segment, open_journal
+from weakfs.storage.folder.journal_reader import BadRecord
 from weakfs.storage.folder.leases import read_lease
 from weakfs.storage.folder.records import Batch, Entry, Header, HeaderProblem, State
-from weakfs.storage.folder.scan import BadRecord
 from weakfs.storage.folder.segment import Segment, open_segment, segment_name
 from weakfs.storage.folder.stream import Stream
 

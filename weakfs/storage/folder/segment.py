@@ -8,6 +8,15 @@ from errno import EROFS
 
 from weakfs.storage.folder.files import Descriptor, Workplace, open_file, size_of
 from weakfs.storage.folder.index import APART, EACH, TOMBSTONE, Filter, Index, Summary, encode_index, key_of, read_index
+from weakfs.storage.folder.journal_reader import (
+    BadRecord,
+    Record,
+    head_at,
+    read_header,
+    record_at,
+    records,
+    seed_at,
+)
 from weakfs.storage.folder.records import (
     COMMIT,
     COMMIT_BODY,
@@ -24,15 +33,6 @@ from weakfs.storage.folder.records import (
     is_digest,
 )
 from weakfs.storage.folder.records import TOMBSTONE as TOMBSTONE_RECORD
-from weakfs.storage.folder.scan import (
-    BadRecord,
-    Record,
-    head_at,
-    read_header,
-    record_at,
-    records,
-    seed_at,
-)
 
 # What follows `seal` in the last segment of a stream that is deleted.
 DELETED = 0
@@ -54,7 +54,7 @@ def next_name(sequence: int) -> str:
 
 
 class Segment:
-    """A segment that is open, known up to `end`. Whoever uses one holds the lock of the stream."""
+    """A segment that is open, known up to `end`. The lock of the stream is held while it is used."""
 
     __slots__ = (
         "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",
@@ -205,7 +205,7 @@ class Segment:
         """Return the content at an offset. Raises `BadRecord` if it is not the one with this digest."""
         found = record_at(self.file, offset, self.end)
         if found.kind != CONTENT or found.body[: len(digest)] != digest:
-            raise BadRecord(offset, "there is another content than the index says")
+            raise BadRecord(offset, "the contents differ from the index")
         return bytes(found.body[len(digest) :])
 
     def place(self, number: int) -> int:

@@ -36,9 +36,9 @@ class FolderEventStore:
     a power failure as well, for which it waits for the disk, together with other appends. "manual" is "process", for
     programs that call `flush` where it matters.
 
-    `segment_size` and `fold_budget` are in bytes: when a journal goes on in a new file, and how much `trim` writes anew
-    at most. `lock_timeout` is how long to wait for another process, and `clock` the time in seconds since 1970, for
-    leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
+    `segment_size` and `fold_budget` are in bytes: the size at which a journal continues in a new file, and the most
+    that `trim` rewrites. `lock_timeout` is how long to wait for another process, and `clock` the time in seconds since
+    1970, for leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class FolderEventStore:
             self._fail("release", lease.stream, error)
 
     def check(self, stream: str) -> list[JournalDamaged]:
-        """Read everything that a stream has, and return what is damaged, at most one place a file."""
+        """Read everything that a stream has, and return what is damaged, at most one place per file."""
         try:
             return check(self._stream(stream))
         except OSError as error:
@@ -249,7 +249,7 @@ class FolderEventStore:
                 self._fail("flush", name, error)
 
     def close(self) -> None:
-        """Release descriptors; closing again does nothing. Whoever wants the disk to be synced calls `flush` first."""
+        """Release descriptors; closing again does nothing. Call `flush` first to sync the disk."""
         if self._process != os.getpid():
             self._begin()
         with self._mutex:

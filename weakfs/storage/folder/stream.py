@@ -32,10 +32,10 @@ from weakfs.storage.folder.files import (
 )
 from weakfs.storage.folder.group_sync import GroupSync, Position
 from weakfs.storage.folder.journal import Journal, Place, create_segment, open_journal
+from weakfs.storage.folder.journal_reader import BadRecord, records
 from weakfs.storage.folder.leases import Holder, read_lease, write_lease
 from weakfs.storage.folder.names import components
 from weakfs.storage.folder.records import FRAME, NUMBER
-from weakfs.storage.folder.scan import BadRecord, records
 
 SUFFIX = ".stream"
 # A reader of frames holds the lock for one segment, a reader of contents for so many of them.
@@ -166,7 +166,7 @@ class Stream:
                 if time.monotonic() > deadline:
                     raise StorageError(
                         f"cannot use the stream {self.name!r}: another process has held the lock of {self.path!r} for "
-                        f"{self._options.lock_timeout:g} s; see whether it is stopped"
+                        f"{self._options.lock_timeout:g} s; check whether it hangs"
                     ) from None
                 delay = min(2 * delay, 0.01)
 

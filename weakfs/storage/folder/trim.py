@@ -1,6 +1,6 @@
 """Trimming: marking frames and contents as deleted, and folding segments that are mostly dead.
 
-To fold a segment is to write it anew without what is dead. A sealed segment never changes otherwise, and what is dead
+To fold a segment is to rewrite it without what is dead. A sealed segment never changes otherwise, and what is dead
 in one stays dead, so a fold holds the lock of the stream for some hundred records at a time.
 """
 
@@ -23,6 +23,7 @@ from weakfs.storage.folder.files import (
     write_at,
 )
 from weakfs.storage.folder.journal import Journal
+from weakfs.storage.folder.journal_reader import BadRecord, Record, records
 from weakfs.storage.folder.records import (
     CONTENT,
     FRAME,
@@ -35,7 +36,6 @@ from weakfs.storage.folder.records import (
     digest_of,
     encode_header,
 )
-from weakfs.storage.folder.scan import BadRecord, Record, records
 from weakfs.storage.folder.segment import Segment, segment_name
 from weakfs.storage.folder.stream import Stream
 
@@ -48,7 +48,7 @@ _BATCH = 1 << 20
 
 
 def trim(stream: Stream, before: int, digests: Iterable[bytes], *, fold_budget: int) -> None:
-    """Delete frames and contents, and fold segments until `fold_budget` bytes have been written anew."""
+    """Delete frames and contents, and fold segments until `fold_budget` bytes have been rewritten."""
     with stream:
         journal = stream.journal
         if journal is None:
@@ -107,7 +107,7 @@ def _mark(journal: Journal, before: int, digests: Iterable[bytes]) -> None:
 
 @define
 class _Copy:
-    """A segment that is written anew under a temporary name."""
+    """A segment that is rewritten under a temporary name."""
 
     file: Descriptor
     header: Header
@@ -136,7 +136,7 @@ class _Copy:
 
 
 def _fold(stream: Stream, entry: Entry) -> None:
-    """Write a sealed segment anew, without what is dead."""
+    """Rewrite a sealed segment without what is dead."""
     with stream:
         journal = stream.journal
         if journal is None or entry not in journal.sealed:

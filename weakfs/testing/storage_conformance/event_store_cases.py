@@ -45,7 +45,7 @@ def _data(store: EventStore, stream: str = "s") -> list[bytes]:
 
 
 class EventStoreConformance(ABC):
-    """Derive a class of tests from it, and say in `open_event_store` how the store is opened."""
+    """Test an event store; inherit from it and implement `open_event_store`."""
 
     # The location of the place of the running test, where another process can open it.
     location: str | None = None
@@ -425,7 +425,7 @@ class EventStoreConformance(ABC):
 
 
 class AsyncEventStoreConformance(EventStoreConformance):
-    """The same for stores with `async` methods: say in `aopen_event_store` how the store is opened."""
+    """Test an event store with `async` methods; inherit from it and implement `aopen_event_store`."""
 
     @abstractmethod
     async def aopen_event_store(self) -> AsyncEventStore:

@@ -1,4 +1,4 @@
-"""`FaultyStorage`: a storage that fails on purpose, as engines behind a network do."""
+"""`FaultyStorage`: an engine that fails on purpose, as engines behind a network do."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class StorageConformance(ABC):
-    """Derive a class of tests from it, and say in `open_storage` how the engine is opened."""
+    """Test a key-value engine; inherit from it and implement `open_storage`."""
 
     # How many keys take several pages.
     many_keys = 1203
@@ -273,7 +273,7 @@ class StorageConformance(ABC):
 
 
 class AsyncStorageConformance(StorageConformance):
-    """The same for engines with `async` methods: say in `aopen_storage` how the engine is opened."""
+    """Test a key-value engine with `async` methods; inherit from it and implement `aopen_storage`."""
 
     @abstractmethod
     async def aopen_storage(self) -> AsyncStorage:

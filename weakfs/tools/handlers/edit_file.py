@@ -75,8 +75,8 @@ class EditFileReceipt(Receipt):
 
     `replacements` counts the matches of all edits, which were replaced if `applied`; `matched` is "fuzzy" if an edit
     did not match exactly. After a refusal `edit` is the number of the edit that was refused (from 1), and `lines` are
-    the lines (from 1) that matched, at most the first 1,000; where none did, the first and the last line of the nearest
-    text, and `hint` is a word for why that is not the same. Lines count in the text as the edits before left it.
+    the lines (from 1) that matched, at most the first 1,000; if none did, the first and the last line of the nearest
+    text, and `hint` is a keyword for the difference. Lines are counted in the text that the previous edits left.
     """
 
     path: str | None = None

@@ -38,7 +38,7 @@ class GlobParams:
 class GlobReceipt(Receipt):
     """The paths that matched, newest first, then by path; `truncated` is true if there are more.
 
-    Where they are too many to show, `paths` refers to them, one a line.
+    If there are too many to show, `paths` refers to them, one per line.
     """
 
     paths: tuple[str, ...] | BlobReference | None = None

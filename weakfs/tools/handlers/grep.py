@@ -68,7 +68,7 @@ class GrepReceipt(Receipt):
     """The matches, in order of path and line; `truncated` is true if there are more.
 
     With `output="files"` and `"counts"`, `files` has the paths and `counts` the number of matches in each, for "files"
-    1 and for "counts" at most 1,000; `matches` is then `None`. Where they are too large to show, `matches` or `files`
+    1 and for "counts" at most 1,000; `matches` is then `None`. If they are too large to show, `matches` or `files`
     refers to the lines of the answer.
     """
 

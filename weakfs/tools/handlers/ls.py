@@ -42,10 +42,9 @@ class LsParams:
 class LsReceipt(Receipt):
     """The entries of a directory by name, each directory followed by its own if there are several levels.
 
-    `count` is how many the directory has; of several levels how many there are, or `None` if they were not counted to
-    the end. `truncated` is true if some were left out. `sizes` has the size of each entry in bytes, if it was asked
-    for, `None` for what is no file. Where the entries are too many to show, `entries` refers to the lines of the
-    answer.
+    `count` is the number of entries, on all levels that were asked for; `None` if they were not all counted.
+    `truncated` is true if some were left out. `sizes` has the size of each entry in bytes, if requested; `None` for
+    anything but a file. If there are too many entries to show, `entries` refers to the lines of the answer.
     """
 
     path: str | None = None
@@ -60,7 +59,7 @@ MARKS: dict[Kind, str] = {"file": "", "directory": "/", "symlink": "@"}
 
 
 def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceipt]:
-    """List a directory: a name a line, indented by level, with `/` behind directories and `@` behind links."""
+    """List a directory, one name per line, indented by level; directories end in `/`, links in `@`."""
     fs = require_filesystem(context)
     top = fs.list(params.path)
     path = top[0].path.rpartition("/")[0] or "/" if top else normalize(params.path)
@@ -128,7 +127,7 @@ class StatParams:
 
 @frozen(kw_only=True)
 class StatReceipt(Receipt):
-    """What is known of an entry; times in nanoseconds, `target` where a link points."""
+    """The status of an entry; times are in nanoseconds, and `target` is where a link points."""
 
     path: str | None = None
     kind: Kind | None = None

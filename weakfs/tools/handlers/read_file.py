@@ -47,8 +47,8 @@ class ReadFileReceipt(Receipt):
     """The content: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
 
     By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`; it never holds line
-    numbers. By bytes, `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` is true if the file goes
-    on. Of an image `media_type` is set and `content` is `None`: it is in `ToolResult.images`.
+    numbers. By bytes, `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` is true if the file
+    continues. For an image, `media_type` is set and `content` is `None`: it is in `ToolResult.images`.
     """
 
     path: str | None = None
@@ -64,7 +64,7 @@ class ReadFileReceipt(Receipt):
 
 
 def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
-    """Return a file's text as it is, so that an edit can quote it; a note follows where the file goes on.
+    """Return a file's text as it is, so that an edit can quote it; a note follows if the file continues.
 
     With `images`, PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only
     message in which control characters are not escaped.
@@ -140,7 +140,7 @@ def _numbered(text: str, first: int) -> str:
 
 
 def _read_image(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt] | None:
-    """Return a file as an image; `None` for one that is no image, or is asked for by lines."""
+    """Return a file as an image; `None` if it is not an image, or if lines were requested."""
     if params.offset is not None or params.limit is not None:
         return None
     head = fs.read_bytes(params.path, limit=SIGNATURE)

@@ -46,7 +46,7 @@ READING_BACK = 5.0
 
 @frozen
 class ShellParams:
-    """What `shell` takes. A `timeout` above what the tool allows is that much."""
+    """What `shell` takes. A `timeout` above the tool's maximum is reduced to it."""
 
     command: str = field(metadata=param("the command, as /bin/sh takes it"))
     timeout: float | None = field(
@@ -59,12 +59,12 @@ class ShellParams:
 class ShellReceipt(Receipt):
     """How the command ended, what it printed, and what it changed.
 
-    `exit_code` is `None` if the command was ended before its time, and 128 + n if signal n ended it. Of long output
-    the middle is left out and `truncated` is true; output too large for a capability is a reference.
+    `exit_code` is `None` if the command was killed before it finished, and 128 + n if signal n killed it. Of long
+    output the middle is left out and `truncated` is true; output too large for a capability is a reference.
     `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
     `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
-    seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the files that the command
-    left set-uid or set-gid, and that are not so any more.
+    seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the files from which set-uid
+    or set-gid bits left by the command were removed.
     """
 
     exit_code: int | None = None
@@ -85,15 +85,14 @@ def _read_only(environment: Mapping[str, str]) -> Mapping[str, str]:
 
 @frozen(kw_only=True)
 class ShellOptions:
-    """What the runtime decides about commands, and no model.
+    """Options for commands, set by the runtime and never by a model.
 
-    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one where there is none, and say so),
-    or "off". `environment_allow` names
-    the variables of the runtime's environment that a command sees, `environment` adds others. `readable` are
-    directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are those of a sandboxed
-    command. `max_output` bounds each of the two streams, in bytes; times are in seconds. A command may leave
-    `max_new_entries` new files and directories, and new and changed files of `max_changed_bytes` in all; one that
-    leaves more fails, and everything that it did is undone.
+    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one if there is none, and say so), or
+    "off". `environment_allow` names the variables of the runtime's environment that a command sees, `environment` adds
+    others. `readable` are directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are
+    those of a sandboxed command. `max_output` bounds each of the two streams, in bytes; times are in seconds. A command
+    may leave `max_new_entries` new files and directories, and new and changed files of `max_changed_bytes` in all; one
+    that leaves more fails, and everything that it did is undone.
     """
 
     sandbox: SandboxMode = "required"

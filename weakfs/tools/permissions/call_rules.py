@@ -24,7 +24,7 @@ QUOTED = 500
 
 @frozen
 class CallToJudge:
-    """A call as a policy sees it: its checked parameters, `None` for one that failed before it had some."""
+    """A call as a policy sees it: its checked parameters, `None` if it failed before they were made."""
 
     name: str
     params: object = field(repr=False)
@@ -34,7 +34,7 @@ class CallToJudge:
     _arguments: str | bytes = field(repr=False)
 
     def read_arguments(self) -> object:
-        """Return the arguments as they were sent, as plain JSON values of the reader's own."""
+        """Return the arguments as they were sent, as plain JSON values that the caller may change."""
         return json.loads(self._arguments)
 
 

@@ -41,15 +41,15 @@ def _known_formats(
 
 @frozen(kw_only=True)
 class Capability:
-    """Limits of every call of a toolset; each is optional, and `None` stands for no limit.
+    """Limits of every call of a toolset; each is optional, and `None` means no limit.
 
     `allowed_fs_ops` are the allowed operations, `fs_roots` the directories where they are allowed. Requests are
-    clamped: `max_read_bytes` of a file are read, `max_inline_bytes` of an answer are inline,
-    `max_grep_results` lines and `max_glob_results` paths found, in at most `max_scan_files` files of together
-    `max_scan_bytes`; the answer says that it was cut. What would change more is refused: `max_write_bytes` in one
-    write, a patch of more than `max_patch_bytes` or of none of `allowed_patch_formats`, a call that changes more
-    than `max_changed_files` entries, an edit of more than `max_edit_replacements` places.
-    `follow_symlinks` narrows what the filesystem follows, and widens nothing. With `fs_roots` it cannot be "allow",
+    clamped: at most `max_read_bytes` of a file are read, `max_inline_bytes` of an answer are inline, and
+    `max_grep_results` lines and `max_glob_results` paths are found, in at most `max_scan_files` files of
+    `max_scan_bytes` in total; the answer says that it was cut. Larger changes are refused: a write of more than
+    `max_write_bytes`, a patch of more than `max_patch_bytes` or in none of `allowed_patch_formats`, a call that changes
+    more than `max_changed_files` entries, an edit with more than `max_edit_replacements` replacements.
+    `follow_symlinks` narrows what the filesystem follows, and never widens it. With `fs_roots` it cannot be "allow",
     which raises `ValueError`: a link out of the filesystem's root leads out of each of those directories. A filesystem
     that was opened with "allow" follows only links within its root for a capability with `fs_roots`.
     """
@@ -100,7 +100,7 @@ class Capability:
             )
 
     def check_replacements(self, path: str, count: int) -> None:
-        """Raise `LimitExceeded` for an edit of too many places."""
+        """Raise `LimitExceeded` for an edit with too many replacements."""
         if self.max_edit_replacements is not None and count > self.max_edit_replacements:
             raise LimitExceeded(
                 f"cannot edit {path!r}: {plural(count, 'replacement')} would be made and the limit is "

@@ -104,9 +104,9 @@ class Policy:
 
     Custom rules see whole calls: `check` is called before a call is made, `on_result` after it. Each returns `None`, or
     the reason of a refusal: then the call fails and is undone. Neither can allow what a rule or a capability forbids.
-    Pass them here, or override the methods in a subclass. A rule that raises refuses the call. Keep what they have to
-    remember between calls, such as a count, in a slice of `context.session`: it is saved and rolled back with the
-    session. `on_result` also sees calls that failed, after they were undone.
+    Pass them here, or override the methods in a subclass. A rule that raises an exception refuses the call. Keep what
+    rules must remember between calls, such as a count, in a slice of `context.session`: it is saved and rolled back
+    with the session. `on_result` also sees calls that failed, after they were undone.
     """
 
     rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)

@@ -63,8 +63,8 @@ def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
     """Return the provider whose definitions are asked for, by default that of the toolset or prompt itself."""
     if asked is None and own is None:
         raise ValueError(
-            f"cannot define tools for no provider: there are {', '.join(get_args(Provider))}; name one here, or with "
-            f"provider=... where the tools are"
+            f"cannot define tools for no provider: there are {', '.join(get_args(Provider))}; name one here, or "
+            f"pass provider=... to the Toolset or Prompt"
         )
     return cast(Provider, own if asked is None else asked)
 
@@ -100,7 +100,7 @@ def _gemini(tool: Tool, schema: Schema) -> dict[str, object]:
     for name in (tool.name, *properties):
         if not _GEMINI_NAME.fullmatch(name):
             raise ValueError(
-                f"cannot describe {tool.name!r} to Gemini: names start with a letter or an underscore and go on with "
+                f"cannot describe {tool.name!r} to Gemini: names start with a letter or an underscore, followed by "
                 f"those, digits and '-'; give {name!r} another name"
             )
     declaration: dict[str, object] = {"name": tool.name, "description": tool.description}

@@ -29,7 +29,7 @@ PLAIN: dict[object, Schema] = {
 def schema_of(params: type, names: Mapping[str, str] | None = None, *, without: Sequence[str] = ()) -> Schema:
     """Return the JSON Schema of what a call may give for the parameters of a class.
 
-    `names` gives parameters other names, and `without` leaves optional ones out. What is marked with
+    `names` renames parameters, and `without` leaves optional ones out. What is marked with
     `param(..., for_models=False)` is left out too: a parameter, and of a union each class of which nothing else
     remains. Raises `TypeError` if that leaves out a parameter that every call must give.
     """
@@ -127,7 +127,7 @@ def _shown(hint: object) -> Schema | None:
     if isinstance(hint, type) and has_fields(hint):
         fields = fields_of(hint)
         return schema_of(hint) if not fields or any(field.for_models for field in fields) else None
-    raise TypeError(f"cannot describe {hint!r} to models: no JSON stands for it")
+    raise TypeError(f"cannot describe {hint!r} to models: JSON cannot represent it")
 
 
 def _choices(choices: Sequence[object]) -> Schema | None:

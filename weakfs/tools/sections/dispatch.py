@@ -24,9 +24,9 @@ def dispatch_tool_call(
 ) -> ToolResult[object]:
     """Make a call of one of a prompt's tools, on the filesystem of the section that provides it.
 
-    A section without one uses the prompt's; without any, handlers that need one fail. The handler
-    finds the prompt, the prompt as it is rendered, `adapter`, `deadline` and `budget_tracker` in its context. All else
-    is as in `Toolset.call`: a failure is an answer, has changed nothing, and is written down.
+    A section without one uses the prompt's; without any, handlers that need one fail. The handler finds the prompt, the
+    prompt as it is rendered, `adapter`, `deadline` and `budget_tracker` in its context. Otherwise it is like
+    `Toolset.call`: a failure is an answer, changes nothing, and is recorded.
     """
     return prompt.toolset(name, session).call(
         name,
@@ -55,7 +55,7 @@ async def adispatch_tool_call(
     timeout: float | None = None,
     budget_tracker: object = None,
 ) -> ToolResult[object]:
-    """Make a call beside others, as `Toolset.acall` does; see `dispatch_tool_call`."""
+    """Make a call concurrently with others, as `Toolset.acall` does; see `dispatch_tool_call`."""
     return await prompt.toolset(name, session).acall(
         name,
         arguments,

@@ -83,7 +83,7 @@ class Prompt:
 
     def section_of(self, name: str) -> Section | None:
         """Find the section that provides a tool; `None` if there is no such tool."""
-        # A model's runtime may pass on what is no name at all; the toolset answers that.
+        # A model's runtime may pass on something that is not a name; the toolset answers that.
         return self._homes.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def filesystem(self) -> Filesystem | None:

@@ -15,7 +15,7 @@ class Section:
     """A title, the text under it, and the tools of the section.
 
     `key` names the section in its prompt. `template` is Markdown; with `values` each `$name` and `${name}` in it is
-    replaced (`$$` is a dollar sign), without them it is taken as it is. Raises `ValueError` if a value is missing.
+    replaced (`$$` is a dollar sign), without them it is used as it is. Raises `ValueError` if a value is missing.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ FILESYSTEM_TOOLS: tuple[Tool, ...] = tuple(tool for tool in DEFAULT_TOOLS if too
 
 TEMPLATE = """\
 You work on files that only this conversation sees. Paths start at `/`. A call that fails has changed nothing.
-Read a file before you change it, and prefer small edits to writing whole files anew.
+Read a file before you change it, and prefer small edits to rewriting whole files.
 """
 
 

@@ -24,7 +24,7 @@ The workspace is a directory of its own: work in it, and leave everything outsid
 
 
 class WorkspaceSection(FilesystemSection):
-    """A directory of the host: `root`, or a temporary one that is gone when the section is closed.
+    """A directory of the host: `root`, or a temporary one that is removed when the section is closed.
 
     It has no tools of its own unless some are given: agents that run programs use their native ones. `mounts` are
     copied into the temporary directory; what was left out of them is in `mount_reports`. A runtime that resumes its
@@ -88,7 +88,7 @@ class WorkspaceSection(FilesystemSection):
         return self._filesystem.root
 
     def close(self) -> None:
-        """Remove the directory, if the section made it; nothing happens the second time."""
+        """Remove the directory if the section made it; closing again does nothing."""
         if self._scratch is not None:
             # What cannot be removed now is removed with the leftovers of killed processes.
             with suppress(OSError):

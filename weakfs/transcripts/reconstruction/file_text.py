@@ -18,7 +18,7 @@ class Unknown(Enum):
 
 UNKNOWN: Final = Unknown.UNKNOWN
 
-# `None` stands for a file that did not exist.
+# `None` means a file that did not exist.
 Text: TypeAlias = str | Unknown | None
 
 

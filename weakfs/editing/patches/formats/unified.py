@@ -209,7 +209,7 @@ class _Reader:
         header = _Header(self.at + 1, False)
         old, new, header.is_new, header.is_deleted = self._two_names()
         if header.is_new and header.is_deleted:
-            raise malformed(self.at + 1, "both names stand for no file; name one of them")
+            raise malformed(self.at + 1, "neither name is a file; name at least one")
         header.names = old, new
         self.at += 2
         self._hunks(header)

@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS {schema}.items (
 CREATE TABLE IF NOT EXISTS {schema}.streams (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE,
     number bigint NOT NULL DEFAULT 0, fencing bigint NOT NULL DEFAULT 0, owner text NOT NULL DEFAULT '',
-    expires timestamptz NOT NULL DEFAULT 'epoch');
+    expires timestamptz NOT NULL DEFAULT 'epoch', watched timestamptz NOT NULL DEFAULT 'epoch');
 CREATE TABLE IF NOT EXISTS {schema}.frames (
     stream bigint NOT NULL, number bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, number));
 CREATE TABLE IF NOT EXISTS {schema}.contents (
@@ -56,7 +56,7 @@ class Database(ABC):
         self._conninfo, options = take_options(url, {"schema"})
         self.schema = options.get("schema", "weakfs")
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,50}", self.schema):
-            raise ValueError(f"invalid schema {self.schema!r}: it has small letters, digits and underscores only")
+            raise ValueError(f"invalid schema {self.schema!r}: use lower-case letters, digits and underscores only")
         self.url, self._secret_url = redacted(url), url
         self._settings = {"autocommit": True, "connect_timeout": int(CONNECT), "application_name": "weakfs"}
         # How often each stream was notified of.

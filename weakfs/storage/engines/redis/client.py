@@ -31,7 +31,7 @@ class Client(ABC):
         self.address, options = take_options(url, {"namespace"})
         self.namespace = options.get("namespace", "weakfs")
         if not re.fullmatch(r"[\w.-]{1,50}", self.namespace):
-            raise ValueError(f"invalid namespace {self.namespace!r}: it has letters, digits, '_', '.' and '-' only")
+            raise ValueError(f"invalid namespace {self.namespace!r}: use letters, digits, '_', '.' and '-' only")
         self.url, self._secret_url = redacted(url), url
         self._digests: dict[str, str] = {}
 
@@ -78,7 +78,7 @@ class Client(ABC):
                 raise
             except redis.ResponseError:
                 await self.execute("PING")
-                why = "it does not tell its settings"
+                why = "it does not reveal its settings"
             else:
                 if found == {"appendonly": "yes", "appendfsync": "always"}:
                     return
