@@ -198,3 +198,39 @@ def test_a_deadline_ends_an_edit_and_a_patch_between_their_parts(case: str) -> N
 
     assert result.error_code == "deadline_exceeded"
     assert tools.filesystem.read("/f").content == LINES
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read_file", {"path": "/large"}),
+        ("read_file", {"path": "/large", "offset": 2, "limit": 1}),
+        ("read_file", {"path": "/large", "offset_bytes": 5}),
+        ("read_file", {"path": "/large", "offset_bytes": 5, "max_bytes": 1 << 40}),
+        ("read_file", {"path": "/large", "encoding": "bytes"}),
+        ("edit_file", {"path": "/large", "old_string": "a", "new_string": "b"}),
+        (
+            "apply_patch",
+            {"patch": "*** Begin Patch\n*** Update File: /large\n@@\n-a\n+b\n*** End Patch\n"},
+        ),
+        (
+            "apply_patch",
+            {"patch": "/large\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "patch_format": "search_replace"},
+        ),
+    ],
+)
+def test_a_file_that_does_not_fit_into_memory_is_not_read_as_a_whole(
+    name: str, arguments: dict[str, object], tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    with (root / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    session = Session(session_id="s")
+    tools = Toolset(session, HostFilesystem(root, session=session, store=tmp_path / "store"))
+
+    result = tools.call(name, arguments)
+
+    assert result.error_code == "file_too_large", result.message
+    assert (root / "large").stat().st_size == 1 << 40
+    assert tools.call("read_file", {"path": "/large", "offset_bytes": 1 << 39, "max_bytes": 3}).success

@@ -10,6 +10,7 @@ from errno import ELOOP, ENAMETOOLONG
 from attrs import frozen
 
 from weakfs.editing.patches.document import Document
+from weakfs.filesystem.limits import check_readable
 from weakfs.filesystem.paths import is_within, join, normalize, parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import FileStat
@@ -44,6 +45,7 @@ class Entry:
         """Return the bytes of a file."""
         if self.content is None:
             assert self.origin is not None
+            check_readable(fs, self.origin)
             return fs.read_bytes(self.origin).content
         return self.content if isinstance(self.content, bytes) else self.content.text().encode()
 

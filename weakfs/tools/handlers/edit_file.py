@@ -12,6 +12,7 @@ from attrs import field, frozen
 from weakfs.editing import EditError, EmptyOldString, Replacement, replace
 from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found
+from weakfs.filesystem.limits import check_readable
 from weakfs.messages import clip, plural
 from weakfs.session.interruption import check_interrupted
 from weakfs.tools.context import ToolContext, require_filesystem
@@ -184,6 +185,7 @@ def _nothing_to_replace(fs: Filesystem, path: str, count: int) -> ToolResult[Edi
 def _contents(fs: Filesystem, path: str) -> tuple[str, bytes]:
     """Return a file's canonical path and its bytes; errors say that it cannot be edited."""
     try:
+        check_readable(fs, path)
         found = fs.read_bytes(path)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         absence = absence_in(error)

@@ -8,6 +8,7 @@ from typing import Literal
 from attrs import evolve, field, frozen
 
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
+from weakfs.filesystem.limits import check_readable
 from weakfs.filesystem.operations.read import count_lines
 from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
@@ -84,7 +85,7 @@ def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     limit = params.limit or tighter(context.limits.default_read_limit, fs.limits.default_read_limit)
     first = params.offset or 1
     # What can be wrong with the path itself is raised here, so that a ValueError below is about the text.
-    fs.exists(params.path)
+    check_readable(fs, params.path)
     try:
         found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)
     except ValueError as error:
@@ -174,7 +175,9 @@ def _how_to_go_on(found: ReadResult, first: int, last: int) -> str:
 
 
 def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
-    found = fs.read_bytes(params.path, offset=params.offset_bytes or 0, limit=params.max_bytes)
+    offset = params.offset_bytes or 0
+    check_readable(fs, params.path, offset=offset, most=params.max_bytes)
+    found = fs.read_bytes(params.path, offset=offset, limit=params.max_bytes)
     text = _whole_characters(found) if params.encoding == "utf8" else None
     content: str | bytes = found.content if text is None else text
     count = len(found.content) if text is None else len(text.encode())
