@@ -81,7 +81,7 @@ def recorded(value: object) -> str | bytes:
 def _encode(value: object) -> bytes:
     # A custom value may raise anything while it is encoded; its call is recorded all the same.
     try:
-        read = _reader_of(type(value))
+        read = _reader_of(cast(Any, type(value)))
         # Not by `plain`: a call back from orjson takes as long as the encoding.
         return orjson.dumps(value if read is None else read(value), default=plain)
     except Exception:
