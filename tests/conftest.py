@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.watchdog import watched
 from tests.sampling import is_exhaustive, is_left_out, left_out, load_profile
 
 
@@ -56,3 +57,10 @@ def _state_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
         state = tmp_path_factory.mktemp("state")
         patch.setenv("XDG_STATE_HOME", str(state))
         yield state
+
+
+@pytest.fixture
+def never_hung() -> Iterator[None]:
+    """Fail a test that hangs."""
+    with watched():
+        yield

@@ -21,13 +21,6 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "root"
-    root.mkdir()
-    return root
-
-
-@pytest.fixture
 def fs(root: Path, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(root, store=tmp_path / "store", snapshots="git")
 

@@ -27,13 +27,6 @@ class Unlooked:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "root"
-    root.mkdir()
-    return root
-
-
-@pytest.fixture
 def fs(root: Path, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(root, session=Session(), store=tmp_path / "store")
 

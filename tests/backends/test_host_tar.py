@@ -35,13 +35,6 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the files ho
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    root = tmp_path / "root"
-    root.mkdir()
-    return root
-
-
-@pytest.fixture
 def fs(root: Path, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(root, store=tmp_path / "store", snapshots="tar")
 

@@ -7,12 +7,10 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults.watchdog import watched
 from weakfs import InMemoryFilesystem, Session
 from weakfs.backends.temporary_directories import Scratch, remove_leftovers, scratch
 from weakfs.tools.sections import WorkspaceSection
@@ -47,10 +45,7 @@ with WorkspaceSection(session=Session(), mounts=[HostMount(sys.argv[1])], store=
 """
 
 
-@pytest.fixture(autouse=True)
-def never_hung() -> Iterator[None]:
-    with watched(60):
-        yield
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 @pytest.fixture

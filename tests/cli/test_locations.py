@@ -44,9 +44,47 @@ def test_a_session_in_a_storage_is_compacted(run: Run, saved: Path, tmp_path: Pa
 
 
 def test_a_location_without_a_session_is_an_error(run: Run, tmp_path: Path) -> None:
-    outcome = run("log", f"folder:{tmp_path / 'nothing'}")
+    outcome = run("log", f"folder:{tmp_path}")
     assert outcome.status == 1
     assert "there is no session" in outcome.err
+
+
+@pytest.mark.parametrize("location", ["folder:{}/nothing", "sqlite:{}/nothing.db", "sqlite://{}/nothing.db"])
+@pytest.mark.parametrize("command", ["ls", "sessions", "fsck"])
+def test_reading_a_location_that_is_not_there_creates_nothing(
+    run: Run, tmp_path: Path, location: str, command: str
+) -> None:
+    outcome = run(command, location.format(tmp_path))
+    assert outcome.status == 1
+    assert "no such file or directory" in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_session_in_a_storage_has_statistics(run: Run, saved: Path, tmp_path: Path) -> None:
+    run("import", saved, tmp_path / "store")
+    assert "401" in run("stats", f"folder:{tmp_path / 'store'}").out
+    assert "401" in run("stats", f"{tmp_path / 'store'}#s").out
+
+
+def test_compacting_a_session_in_a_storage_needs_to_know_what_to_keep(run: Run, saved: Path, tmp_path: Path) -> None:
+    run("import", saved, tmp_path / "store")
+    outcome = run("compact", f"{tmp_path / 'store'}#s")
+    assert outcome.status == 2
+    assert "give --keep N" in outcome.err
+
+
+def test_passwords_in_a_location_are_never_shown(run: Run, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    location = "postgresql://me:hunter2@nowhere.invalid/db"
+    monkeypatch.setattr(Session, "copy_to", lambda *_: None)
+    outcomes = [run("import", saved, location)]
+
+    def fail(*_: object, **__: object) -> Session:
+        raise OSError("told to fail")
+
+    monkeypatch.setattr(Session, "open", fail)
+    outcomes += [run(command, location) for command in ("ls", "fsck", "stats")]
+    assert [outcome.status for outcome in outcomes] == [0, 1, 1, 1]
+    assert not any("hunter2" in outcome.out + outcome.err for outcome in outcomes)
 
 
 def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> None:
@@ -55,3 +93,34 @@ def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> N
     outcome = run("import", saved, where)
     assert outcome.status == 1
     assert "has a session of that id" in outcome.err
+
+
+def test_what_is_damaged_is_given_up(run: Run, tmp_path: Path) -> None:
+    session = Session.open(tmp_path / "store", "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", "1" * 1000)
+    (journal,) = tmp_path.glob("*/*/*.journal")
+    size = journal.stat().st_size
+    fs.write("/b", "2" * 1000)
+    fs.write("/c", "3" * 1000)
+    session.close()
+    data = bytearray(journal.read_bytes())
+    data[size + 100] ^= 1
+    journal.write_bytes(data)
+    where = f"folder:{tmp_path / 'store'}"
+    damaged = run("fsck", where)
+    assert damaged.status == 1
+    assert "everything up to frame 1 is whole" in damaged.err
+    assert "weakfs fsck --give-up" in damaged.err
+    given_up = run("fsck", where, "--give-up")
+    assert given_up.out == f"set aside {journal.name}.damaged\nchecked s: 1 record, 0 snapshots: no damage\n"
+    assert run("ls", where).out.count("\n") == 1
+    assert (journal.parent / f"{journal.name}.damaged").read_bytes() == data
+
+
+def test_only_a_folder_can_be_cut(run: Run, saved: Path, tmp_path: Path) -> None:
+    where = f"sqlite:{tmp_path / 'store.db'}"
+    run("import", saved, where)
+    outcome = run("fsck", where, "--give-up")
+    assert outcome.status == 1
+    assert "only the journal of a folder can be cut" in outcome.err

@@ -208,13 +208,15 @@ def test_contents_that_are_kept_for_an_answer_are_no_row(run: Run, tmp_path: Pat
     assert len(session[ToolCall].all()) == 2
 
 
-def test_log_writes_odd_names_on_one_line(run: Run, saved: Path) -> None:
-    out = run("log", saved).out
+@pytest.mark.parametrize("options", [[], ["--records"]])
+def test_log_writes_odd_names_on_one_line(run: Run, saved: Path, options: list[str]) -> None:
+    out = run("log", *options, saved).out
     assert "\x1b" not in out
     assert "/line\\nbreak \\x1b[31mred.txt" in out
 
 
-def test_log_of_an_empty_session_is_empty(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--records"]])
+def test_log_of_an_empty_session_is_empty(run: Run, tmp_path: Path, options: list[str]) -> None:
     Session().save(tmp_path / "s.json")
-    done = run("log", tmp_path / "s.json")
+    done = run("log", *options, tmp_path / "s.json")
     assert (done.status, done.out, done.err) == (0, "", "")

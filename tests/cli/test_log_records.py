@@ -68,15 +68,3 @@ def test_log_as_json_gives_one_object_a_line(run: Run, saved: Path) -> None:
     }
     assert objects[4]["type"] == "snapshot"
     assert (objects[4]["tag"], objects[4]["seq"]) == ("before", 4)
-
-
-def test_log_writes_odd_names_on_one_line(run: Run, saved: Path) -> None:
-    out = run("log", "--records", saved).out
-    assert "\x1b" not in out
-    assert "/line\\nbreak \\x1b[31mred.txt" in out
-
-
-def test_log_of_an_empty_session_is_empty(run: Run, tmp_path: Path) -> None:
-    Session().save(tmp_path / "s.json")
-    done = run("log", tmp_path / "s.json")
-    assert (done.status, done.out, done.err) == (0, "", "")

@@ -1,12 +1,17 @@
-"""What the conformance tests of several backends stand on: a clock that ticks, and directories of the host."""
+"""What the conformance tests of several backends stand on: a clock that ticks, and a place for each filesystem."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import TypeAlias, TypedDict
 
 import pytest
+
+from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
+from weakfs.testing import Prepare
+from weakfs.testing.conformance.harness import FilesystemCases
 
 MILLISECOND = 1_000_000
 
@@ -16,7 +21,38 @@ def ticking() -> Callable[[], int]:
     return count(1_700_000_000_000 * MILLISECOND, MILLISECOND).__next__
 
 
-class HostPlaces:
+class Options(TypedDict, total=False):
+    """What a test asks for; nothing for the files that are prepared."""
+
+    limits: Limits
+    read_only: bool
+    follow_symlinks: SymlinkPolicy
+
+
+Open: TypeAlias = Callable[[Options], Filesystem]
+
+
+class Places(FilesystemCases):
+    """Opens each filesystem of a test in a new place: once to prepare it, and once with the options of the test."""
+
+    def new_place(self) -> Open:
+        raise NotImplementedError
+
+    def make_fs(
+        self,
+        *,
+        prepare: Prepare | None = None,
+        limits: Limits | None = None,
+        read_only: bool = False,
+        follow_symlinks: SymlinkPolicy = "deny",
+    ) -> Filesystem:
+        opened = self.new_place()
+        if prepare is not None:
+            prepare(opened({}))
+        return opened({"limits": limits or Limits(), "read_only": read_only, "follow_symlinks": follow_symlinks})
+
+
+class HostPlaces(Places):
     """Gives each filesystem of a test a directory and a store of its own."""
 
     numbers = count()
@@ -25,7 +61,7 @@ class HostPlaces:
     def _places(self, place: Path) -> None:
         self.place = place
 
-    def next_place(self) -> tuple[Path, Path]:
+    def new_directory(self) -> tuple[Path, Path]:
         """Make an empty root, and name a store for it."""
         number = next(self.numbers)
         root = self.place / f"root{number}"

@@ -6,12 +6,10 @@ import shutil
 
 import pytest
 
-from tests.conformance.places import HostPlaces, ticking
+from tests.conformance.places import HostPlaces, Open, ticking
 from weakfs import Session
 from weakfs.backends import HostFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
-from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
-from weakfs.testing import Prepare
 from weakfs.testing.conformance.archive_cases import ArchiveCases
 from weakfs.testing.conformance.digest_cases import DigestCases
 from weakfs.testing.conformance.history_cases import HistoryCases
@@ -21,28 +19,10 @@ from weakfs.testing.conformance.snapshot_cases import SnapshotCases
 class KindCases(HostPlaces, SnapshotCases, ArchiveCases, DigestCases, HistoryCases):
     kind: SnapshotKind
 
-    def make_fs(
-        self,
-        *,
-        prepare: Prepare | None = None,
-        limits: Limits | None = None,
-        read_only: bool = False,
-        follow_symlinks: SymlinkPolicy = "deny",
-    ) -> Filesystem:
-        clock = ticking()
-        root, store = self.next_place()
-        session = Session(clock=clock)
-        if prepare is not None:
-            prepare(HostFilesystem(root, session=session, store=store, snapshots=self.kind))
-        return HostFilesystem(
-            root,
-            session=session,
-            limits=limits or Limits(),
-            read_only=read_only,
-            follow_symlinks=follow_symlinks,
-            snapshots=self.kind,
-            store=store,
-        )
+    def new_place(self) -> Open:
+        root, store = self.new_directory()
+        session = Session(clock=ticking())
+        return lambda options: HostFilesystem(root, session=session, snapshots=self.kind, store=store, **options)
 
 
 @pytest.mark.sampled

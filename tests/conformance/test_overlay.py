@@ -4,75 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.places import HostPlaces, ticking
+from tests.conformance.places import HostPlaces, Open, Places, ticking
 from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
-from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
-from weakfs.testing import FilesystemConformance, Prepare
+from weakfs.testing import FilesystemConformance
 
 
 @pytest.mark.exhaustive
-class TestOverlayOverNothing(FilesystemConformance):
-    def make_fs(
-        self,
-        *,
-        prepare: Prepare | None = None,
-        limits: Limits | None = None,
-        read_only: bool = False,
-        follow_symlinks: SymlinkPolicy = "deny",
-    ) -> Filesystem:
+class TestOverlayOverNothing(Places, FilesystemConformance):
+    def new_place(self) -> Open:
         clock = ticking()
         session = Session(clock=clock)
         lower = InMemoryFilesystem(Session(clock=clock))
-        if prepare is not None:
-            prepare(OverlayFilesystem(lower, session))
-        return OverlayFilesystem(
-            lower, session, limits=limits or Limits(), read_only=read_only, follow_symlinks=follow_symlinks
-        )
+        return lambda options: OverlayFilesystem(lower, session, **options)
 
 
 @pytest.mark.sampled
-class TestOverlayOverWhatIsThere(FilesystemConformance):
-    def make_fs(
-        self,
-        *,
-        prepare: Prepare | None = None,
-        limits: Limits | None = None,
-        read_only: bool = False,
-        follow_symlinks: SymlinkPolicy = "deny",
-    ) -> Filesystem:
+class TestOverlayOverWhatIsThere(Places, FilesystemConformance):
+    """The layer is over the files that were prepared."""
+
+    def new_place(self) -> Open:
         clock = ticking()
         lower = InMemoryFilesystem(Session(clock=clock))
-        if prepare is not None:
-            prepare(lower)
-        return OverlayFilesystem(
-            lower,
-            Session(clock=clock),
-            limits=limits or Limits(),
-            read_only=read_only,
-            follow_symlinks=follow_symlinks,
-        )
+        return lambda options: OverlayFilesystem(lower, Session(clock=clock), **options) if options else lower
 
 
 @pytest.mark.exhaustive
 class TestOverlayOverHost(HostPlaces, FilesystemConformance):
-    def make_fs(
-        self,
-        *,
-        prepare: Prepare | None = None,
-        limits: Limits | None = None,
-        read_only: bool = False,
-        follow_symlinks: SymlinkPolicy = "deny",
-    ) -> Filesystem:
+    """The layer is over the files that were prepared."""
+
+    def new_place(self) -> Open:
         clock = ticking()
-        root, store = self.next_place()
+        root, store = self.new_directory()
         lower = HostFilesystem(root, session=Session(clock=clock), store=store)
-        if prepare is not None:
-            prepare(lower)
-        return OverlayFilesystem(
-            lower,
-            Session(clock=clock),
-            limits=limits or Limits(),
-            read_only=read_only,
-            follow_symlinks=follow_symlinks,
-        )
+        return lambda options: OverlayFilesystem(lower, Session(clock=clock), **options) if options else lower

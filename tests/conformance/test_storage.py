@@ -7,37 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.places import Open, Places
 from tests.session.durable.streams import MemoryStreams
 from weakfs import session
 from weakfs.backends import StorageFilesystem
-from weakfs.filesystem import Filesystem, Limits, SymlinkPolicy
 from weakfs.storage import EventStore, open_event_store
-from weakfs.testing import FilesystemConformance, Prepare
+from weakfs.testing import FilesystemConformance
 
 NUMBERS = count()
 
 
-class TestMemoryStreams(FilesystemConformance):
+class TestMemoryStreams(Places, FilesystemConformance):
     """Over streams in memory; the files are opened anew after they were prepared."""
 
     def make_store(self) -> EventStore:
         return MemoryStreams()
 
-    def make_fs(
-        self,
-        *,
-        prepare: Prepare | None = None,
-        limits: Limits | None = None,
-        read_only: bool = False,
-        follow_symlinks: SymlinkPolicy = "deny",
-    ) -> Filesystem:
-        store = self.make_store()
-        session_id = f"files{next(NUMBERS)}"
-        if prepare is not None:
-            prepare(StorageFilesystem(store, session_id))
-        return StorageFilesystem(
-            store, session_id, limits=limits or Limits(), read_only=read_only, follow_symlinks=follow_symlinks
-        )
+    def new_place(self) -> Open:
+        store, session_id = self.make_store(), f"files{next(NUMBERS)}"
+        return lambda options: StorageFilesystem(store, session_id, **options)
 
 
 @pytest.mark.exhaustive

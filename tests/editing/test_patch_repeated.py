@@ -8,6 +8,8 @@ from weakfs import InMemoryFilesystem
 from weakfs.editing import HunkRejected, apply_patch
 from weakfs.editing.hints import diagnosis
 from weakfs.editing.hints.alignment import Aligner
+from weakfs.editing.patches.matching import outline
+from weakfs.editing.patches.matching.outline import Outline
 from weakfs.filesystem import Limits
 
 MANY = 30_000
@@ -62,3 +64,45 @@ def test_the_line_that_differs_is_named_below_a_long_beginning_that_does_not() -
 
     with pytest.raises(HunkRejected, match=r"Line 4322 differs: the file has 'line 4321', the hunk has"):
         apply_patch(fs, v4a(*(f" {line}" for line in quoted), "+new\n"))
+
+
+REPEATED = {
+    "nested anchors on every line": ("x = 1\n" * 20_000, "@@ x = 1\n@@ x = 1\n-x = 2\n+y\n"),
+    "an anchor below all blocks": ("x = 1\n" * 20_000 + "\ny\n", "@@ x = 1\n@@ y\n-x = 2\n+y\n"),
+    "blocks that end in blank lines": ("x = 1\n" * 1000 + "\n" * 19_000 + "y\n", "@@ x = 1\n@@ y\n-x = 2\n+y\n"),
+    "a thousand nested anchors": ("x = 1\n" * 20_000, "@@ x = 1\n" * 1000 + "-x = 2\n+y\n"),
+    "comments one after another": ("def f():\n    x\n" + "# c\n" * 20_000 + "    z\n", "@@ def f():\n-y\n+x\n"),
+}
+
+
+@pytest.mark.parametrize("case", REPEATED)
+def test_the_blocks_of_anchors_are_found_with_bounded_work(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    examined = 0
+    original = Outline._text
+
+    def counted(self: Outline, at: int) -> str:
+        nonlocal examined
+        examined += 1
+        return original(self, at)
+
+    monkeypatch.setattr(Outline, "_text", counted)
+    monkeypatch.setattr(outline, "MOST_READ", 100_000)
+    text, hunk = REPEATED[case]
+    fs = InMemoryFilesystem()
+    fs.write("/f", text)
+
+    with pytest.raises(HunkRejected):
+        apply_patch(fs, f"*** Begin Patch\n*** Update File: /f\n{hunk}*** End Patch\n")
+
+    # A few looks at each of the lines that may be read, and at those of one more block.
+    assert examined < 5 * (100_000 + 20_000)
+    assert fs.read("/f").content == text
+
+
+def test_a_block_below_many_comments_is_found_to_its_end() -> None:
+    fs = InMemoryFilesystem()
+    fs.write("/f", "def f():\n    x\n# c\n# d\n    y\n# e\ndef g():\n    y\n")
+
+    apply_patch(fs, "*** Begin Patch\n*** Update File: /f\n@@ def f():\n-    y\n+    z\n*** End Patch\n")
+
+    assert fs.read("/f").content == "def f():\n    x\n# c\n# d\n    z\n# e\ndef g():\n    y\n"

@@ -80,10 +80,25 @@ def test_the_first_place_is_taken_if_that_is_asked_for() -> None:
     assert (text(fs), text(fs, "/d.txt")) == ("B\nb\n", " D\n d\n")
 
 
-def test_a_block_takes_the_indentation_of_the_lines_that_it_matches() -> None:
-    fs = filesystem(a="class A:\n    def f(self):\n        return 1\n")
-    applied(fs, "a.txt\n" + block("def f(self):\n    return 1\n", "def f(self):\n    x = 1\n    return x\n"))
-    assert text(fs) == "class A:\n    def f(self):\n        x = 1\n        return x\n"
+@pytest.mark.parametrize(
+    ("content", "old", "new", "left"),
+    [
+        (
+            "class A:\n    def f(self):\n        return 1\n",
+            "def f(self):\n    return 1\n",
+            "def f(self):\n    x = 1\n    return x\n",
+            "class A:\n    def f(self):\n        x = 1\n        return x\n",
+        ),
+        ("\ufeffb\n", "\ufeffb\n", "\ufeffB\n", "\ufeffB\n"),
+        ("a\n\n  b  c\n\nd\n", "\nb c\n\n", "\n\n", "a\n\n\nd\n"),
+        ("a\r\nb\nc\r\nd\n", "a\nb\nc\nd\n", "a\nx\nc\nd\n", "a\r\nx\nc\r\nd\n"),
+    ],
+    ids=["indentation", "byte order mark", "blank lines around it", "lines that do not change"],
+)
+def test_a_block_keeps_what_the_file_has_around_and_inside_it(content: str, old: str, new: str, left: str) -> None:
+    fs = filesystem(a=content)
+    applied(fs, "a.txt\n" + block(old, new))
+    assert text(fs) == left
 
 
 def test_a_block_that_is_not_there_is_refused_with_the_nearest_lines() -> None:
@@ -129,24 +144,6 @@ def test_line_ends_the_byte_order_mark_and_the_end_of_the_file_stay(content: str
     fs = filesystem(a=content)
     applied(fs, "a.txt\n" + block("b\n", "B\nB2\n"))
     assert text(fs) == left
-
-
-def test_a_byte_order_mark_in_a_block_stands_for_that_of_the_file() -> None:
-    fs = filesystem(a="\ufeffb\n")
-    applied(fs, "a.txt\n" + block("\ufeffb\n", "\ufeffB\n"))
-    assert text(fs) == "\ufeffB\n"
-
-
-def test_blank_lines_around_an_equivalent_text_stay() -> None:
-    fs = filesystem(a="a\n\n  b  c\n\nd\n")
-    applied(fs, "a.txt\n" + block("\nb c\n\n", "\n\n"))
-    assert text(fs) == "a\n\n\nd\n"
-
-
-def test_lines_of_a_block_that_do_not_change_stay_byte_for_byte() -> None:
-    fs = filesystem(a="a\r\nb\nc\r\nd\n")
-    applied(fs, "a.txt\n" + block("a\nb\nc\nd\n", "a\nx\nc\nd\n"))
-    assert text(fs) == "a\r\nx\nc\r\nd\n"
 
 
 def test_blocks_far_apart_are_recorded_as_small_pieces() -> None:

@@ -29,15 +29,6 @@ from weakfs import InMemoryFilesystem
 from weakfs.tools import ToolCalls
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "app.py").write_text(APP)
-    (root / "util.py").write_text(UTIL)
-    return root
-
-
 @BOTH
 def test_a_task_is_worked_on_to_its_end_with_mistakes_told_and_undone(
     provider: Provider, tmp_path: Path, project: Path

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from examples.agent_loop.conversation import REGISTRY
-from tests.examples.agent_work import APP, FILES, TASK, UTIL, digest_of, messages_of, script, work
+from tests.examples.agent_work import FILES, TASK, digest_of, messages_of, script, work
 from tests.examples.model_server import ModelServer, Provider, Turn
 from weakfs import InMemoryFilesystem, Session
 from weakfs.tools import ToolCalls
@@ -34,15 +34,6 @@ class Exiting(OpenAIChat):
 
 asyncio.run(run(Exiting(AsyncOpenAI(base_url=sys.argv[1]), "m"), sys.argv[2]))
 """
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "app.py").write_text(APP)
-    (root / "util.py").write_text(UTIL)
-    return root
 
 
 def start(*words: str) -> subprocess.Popen[str]:

@@ -13,6 +13,8 @@ from inspect import CO_GENERATOR
 from types import FrameType
 
 from tests.sampling import ONE_OF, is_exhaustive
+from tests.session.ledger import Added, Noted, Put, make_session
+from weakfs import Session
 
 # More than any of these pieces of work has.
 MANY = 5000
@@ -57,3 +59,12 @@ def every_place(attempt: Callable[[int], bool]) -> None:
         if not copy_context().run(attempt, place):
             return
     raise AssertionError(f"there is no end of places: {MANY}")
+
+
+def worked_session() -> Session:
+    session = make_session()
+    session.dispatch(Added(5))
+    session.dispatch(Put("a", 0))
+    session.snapshot("kept")
+    session.dispatch(Noted("before"))
+    return session

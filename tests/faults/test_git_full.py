@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -18,19 +17,6 @@ from weakfs.snapshots import StoreUnwritable
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 2 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
-    if os.getuid() or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("this needs the right to mount a small disk")
-    yield disk
-    # Lazily: a failed test's traceback may hold a store, and with it open packs.
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def check(fs: HostFilesystem) -> None:

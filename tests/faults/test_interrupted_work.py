@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests.faults.watchdog import watched
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.backends import HostMount
 from weakfs.filesystem import Limits
@@ -36,10 +35,7 @@ class Stop:
             raise self._error("the time of the test is over")
 
 
-@pytest.fixture(autouse=True)
-def not_for_ever() -> Iterator[None]:
-    with watched(240):
-        yield
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 def fill(root: Path) -> None:

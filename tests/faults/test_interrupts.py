@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from tests.faults.interrupting import every_place, interrupted_at
+from tests.faults.interrupting import every_place, interrupted_at, worked_session
 from tests.session.ledger import Added, Noted, Put, make_session, notes_of, shelf_of, total_of
 from weakfs import Session
 
@@ -95,15 +95,6 @@ def shelf_seen_elsewhere(session: Session) -> dict[str, int]:
     reader.start()
     reader.join()
     return seen[0]
-
-
-def worked_session() -> Session:
-    session = make_session()
-    session.dispatch(Added(5))
-    session.dispatch(Put("a", 0))
-    session.snapshot("kept")
-    session.dispatch(Noted("before"))
-    return session
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.__name__ for scene in SCENES])

@@ -6,22 +6,13 @@ from contextlib import suppress
 
 import pytest
 
-from tests.faults.interrupting import every_place, interrupted_at
+from tests.faults.interrupting import every_place, interrupted_at, worked_session
 from tests.session.fakes import FakeExternal
-from tests.session.ledger import Added, Noted, Put, make_session, total_of
-from weakfs import RollbackIncomplete, Session
+from tests.session.ledger import Added, make_session, total_of
+from weakfs import RollbackIncomplete
 
 # An interrupt that comes while a generator is being closed cannot be raised anywhere.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-def worked_session() -> Session:
-    session = make_session()
-    session.dispatch(Added(5))
-    session.dispatch(Put("a", 0))
-    session.snapshot("kept")
-    session.dispatch(Noted("before"))
-    return session
 
 
 @pytest.mark.parametrize("fails", [False, True])

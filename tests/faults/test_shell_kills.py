@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.faults.watchdog import watched
 from tests.sampling import share
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.processes import Bubblewrap, SandboxMode
@@ -57,7 +56,10 @@ print("ready", flush=True)
 Toolset(session, files, tools=[shell_tool(options)]).call("shell", {"command": command})
 """
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc")
+pytestmark = [
+    pytest.mark.usefixtures("never_hung"),
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found through /proc"),
+]
 
 
 @pytest.fixture(params=MODES)
@@ -67,12 +69,6 @@ def mode(request: pytest.FixtureRequest) -> SandboxMode:
     if chosen == "required" and problem:
         pytest.skip(f"no sandbox: {problem}")
     return chosen
-
-
-@pytest.fixture(autouse=True)
-def never_hung() -> Iterator[None]:
-    with watched(600):
-        yield
 
 
 @contextmanager

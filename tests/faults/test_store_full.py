@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,19 +11,6 @@ import pytest
 from tests.faults.test_store_crash import make_root, read_whole
 from tests.snapshots.hosts import files_of, snapshot
 from weakfs.snapshots import Store, StoreUnwritable
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 2 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
-    if os.getuid() or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("this needs the right to mount a small disk")
-    yield disk
-    # Lazily: a failed test's traceback may hold a store, and with it open packs.
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_a_full_disk_refuses_the_snapshot_and_leaves_the_old_ones_whole(small_disk: Path, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.watchdog import watched
 from weakfs import Capability, HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session, SessionError, Toolset
 from weakfs.filesystem import Limits
 from weakfs.reducers import FileTree, diff
@@ -37,10 +36,7 @@ def holding(tree: FileTree) -> InMemoryFilesystem:
     return InMemoryFilesystem(session)
 
 
-@pytest.fixture(autouse=True)
-def not_for_ever() -> object:
-    with watched(60):
-        yield
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 # What is computed once a directory.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.watchdog import watched
 from weakfs import Session, Toolset
 from weakfs.processes import Bubblewrap, CommandLimits, CompletedCommand, run_command
 from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
@@ -17,13 +15,10 @@ from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
 BUBBLEWRAP = Bubblewrap()
 MIB = 1 << 20
 
-pytestmark = pytest.mark.skipif(BUBBLEWRAP.problem() is not None, reason=f"no sandbox: {BUBBLEWRAP.problem()}")
-
-
-@pytest.fixture(autouse=True)
-def never_hung() -> Iterator[None]:
-    with watched(60):
-        yield
+pytestmark = [
+    pytest.mark.usefixtures("never_hung"),
+    pytest.mark.skipif(BUBBLEWRAP.problem() is not None, reason=f"no sandbox: {BUBBLEWRAP.problem()}"),
+]
 
 
 def run(command: str, place: Path, **limits: Any) -> CompletedCommand:

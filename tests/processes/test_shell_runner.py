@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from tests.faults.watchdog import watched
 from tests.tools.witness import Witness
 from weakfs.processes import Bubblewrap, CompletedCommand, SandboxMode, run_command
 from weakfs.processes import pipes as watching
@@ -35,10 +34,7 @@ def mode(request: pytest.FixtureRequest) -> SandboxMode:
     return chosen
 
 
-@pytest.fixture(autouse=True)
-def never_hung() -> Iterator[None]:
-    with watched(600):
-        yield
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 @pytest.fixture

@@ -6,12 +6,10 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults.watchdog import watched
 from weakfs import Session, Toolset
 from weakfs.processes import Bubblewrap, CompletedCommand, SandboxUnavailable, run_command
 from weakfs.tools.handlers import ShellOptions, ShellReceipt, shell_tool
@@ -21,10 +19,7 @@ BUBBLEWRAP = Bubblewrap()
 sandboxed = pytest.mark.skipif(BUBBLEWRAP.problem() is not None, reason=f"no sandbox: {BUBBLEWRAP.problem()}")
 
 
-@pytest.fixture(autouse=True)
-def never_hung() -> Iterator[None]:
-    with watched(600):
-        yield
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.editing.test_patch_atomic import Plain
 from tests.models import patches
 from tests.sampling import share
 from weakfs.backends import InMemoryFilesystem
@@ -317,15 +318,3 @@ class Failing(InMemoryFilesystem):
         if self.left == 0:
             raise OSError("the disk is on fire")
         super().apply(event)
-
-
-class Plain:
-    """A filesystem without a session to those who look at it."""
-
-    def __init__(self, inner: Filesystem) -> None:
-        self._inner = inner
-
-    def __getattr__(self, name: str) -> object:
-        if name == "session":
-            raise AttributeError(name)
-        return getattr(self._inner, name)

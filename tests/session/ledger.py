@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 from attrs import frozen
 
-from weakfs import Registry, Session, event, reducer
+from weakfs import Record, Registry, Session, event, reducer
 from weakfs.session import Conflict, append_all
 
 
@@ -139,3 +140,33 @@ def shelf_of(session: Session) -> dict[str, int]:
 def notes_of(session: Session) -> list[str]:
     """Read the notes, oldest first."""
     return [note.text for note in session[Noted].all()]
+
+
+def forked(*events: object) -> tuple[Session, Session]:
+    """Make a session with some past and a fork of it."""
+    session = make_session()
+    for past in events:
+        session.dispatch(past)
+    return session, session.fork()
+
+
+class Recorder:
+    """A handler, and a bus, that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def __call__(self, record: Record) -> None:
+        self.records.append(record)
+
+    publish = __call__
+
+    @property
+    def events(self) -> list[object]:
+        return [record.event for record in self.records]
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Do something in another thread, and wait for it."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()

@@ -8,21 +8,13 @@ from tests.session.ledger import (
     Added,
     Noted,
     Put,
+    forked,
     make_session,
     notes_of,
     shelf_of,
     total_of,
 )
-from weakfs import Session
 from weakfs.session import Merged
-
-
-def forked(*events: object) -> tuple[Session, Session]:
-    """Make a session with some past and a fork of it."""
-    session = make_session()
-    for event in events:
-        session.dispatch(event)
-    return session, session.fork()
 
 
 def test_log_slices_are_concatenated() -> None:

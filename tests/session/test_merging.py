@@ -11,6 +11,7 @@ from tests.session.ledger import (
     Shelf,
     Taken,
     Total,
+    forked,
     make_session,
     notes_of,
     shelf_of,
@@ -18,14 +19,6 @@ from tests.session.ledger import (
 )
 from weakfs import MergeConflict, Session, SessionError
 from weakfs.session import Conflict
-
-
-def forked(*events: object) -> tuple[Session, Session]:
-    """Make a session with some past and a fork of it."""
-    session = make_session()
-    for event in events:
-        session.dispatch(event)
-    return session, session.fork()
 
 
 def everything(session: Session) -> object:

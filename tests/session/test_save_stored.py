@@ -22,7 +22,7 @@ from tests.session.contents import (
     read,
     tree_with,
 )
-from weakfs import MissingBlob, Session, SessionFileError
+from weakfs import MissingBlob, Session, SessionError, SessionFileError
 from weakfs.backends import InMemoryFilesystem
 from weakfs.reducers import FileTree, TreeRestored
 from weakfs.reducers.tree.leaf import CONTENT
@@ -30,6 +30,7 @@ from weakfs.reducers.tree.node import find
 from weakfs.session import Missing
 from weakfs.session.blobs.blob import Held, Stored, digest_of
 from weakfs.session.blobs.rope import Rope
+from weakfs.session.codec import shared_values
 
 ONE, TWO = b"the first content\n", b"\xff\x00the second"
 
@@ -339,3 +340,19 @@ def test_a_value_that_must_lie_elsewhere_does() -> None:
     session = holding(tree_with())
     with pytest.raises(TypeError, match=r"\$\.item\.must: expected a blob stored outside the file"):
         session[Archive].append(evolve(Archive("a"), must=b"here"))  # type: ignore[arg-type]  # the test
+
+
+def test_contents_that_are_too_large_are_not_embedded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = elsewhere(ONE, TWO)
+    session.save(file)
+    before = file.read_bytes()
+    monkeypatch.setattr(shared_values, "MOST_EMBEDDED", len(ONE) - 1)
+
+    with pytest.raises(SessionError, match=r"cannot put the contents \w+ into a session file.*save without embed"):
+        session.save(file, embed=True)
+    with pytest.raises(SessionError, match="cannot put the contents"):
+        session.to_bytes()
+
+    assert file.read_bytes() == before
+    session.save(file)
+    assert content_at(load(file), "f0") is not None

@@ -6,25 +6,9 @@ import threading
 
 import pytest
 
-from tests.session.ledger import Added, Noted, Put, make_session
+from tests.session.ledger import Added, Noted, Put, Recorder, make_session
 from weakfs import Record
 from weakfs.session import Merged, RolledBack
-
-
-class Recorder:
-    """A handler, and a bus, that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-
-    def __call__(self, record: Record) -> None:
-        self.records.append(record)
-
-    publish = __call__
-
-    @property
-    def events(self) -> list[object]:
-        return [record.event for record in self.records]
 
 
 def test_records_of_a_transaction_are_told_when_it_ends() -> None:

@@ -8,24 +8,8 @@ import weakref
 
 import pytest
 
-from tests.session.ledger import Added, Clock, Noted, Put, Total, install_ledger, make_session, total_of
+from tests.session.ledger import Added, Clock, Noted, Put, Recorder, Total, install_ledger, make_session, total_of
 from weakfs import Record, Registry, Session
-
-
-class Recorder:
-    """A handler, and a bus, that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-
-    def __call__(self, record: Record) -> None:
-        self.records.append(record)
-
-    publish = __call__
-
-    @property
-    def events(self) -> list[object]:
-        return [record.event for record in self.records]
 
 
 def test_a_handler_sees_the_records_of_its_event() -> None:

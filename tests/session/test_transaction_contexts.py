@@ -5,30 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import threading
 import weakref
-from collections.abc import Callable
 
 import pytest
 
-from tests.session.ledger import Added, Noted, Put, make_session, notes_of, shelf_of, total_of
-
-
-def elsewhere(work: Callable[[], object]) -> None:
-    """Do something in another thread, and wait for it."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
+from tests.session.ledger import Added, Noted, Put, elsewhere, make_session, notes_of, shelf_of, total_of
 
 
 def test_a_task_created_inside_does_not_join() -> None:

@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import pytest
 
-from tests.session.ledger import Added, Noted, Put, make_session, shelf_of, total_of
+from tests.session.ledger import Added, Noted, Put, elsewhere, make_session, shelf_of, total_of
 from weakfs import Session
-
-
-def elsewhere(work: Callable[[], object]) -> None:
-    """Do something in another thread, and wait for it."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
 
 
 def test_others_do_not_see_what_is_done_inside_before_it_ends() -> None:

@@ -42,8 +42,11 @@ def free_port() -> int:
 class Server:
     """A program that runs until it is stopped, or until the tests are killed."""
 
-    def __init__(self, url: str, command: Sequence[str], is_ready: Callable[[], bool]) -> None:
-        self.url, self._command, self._is_ready = url, command, is_ready
+    def __init__(
+        self, url: str, command: Sequence[str], is_ready: Callable[[], bool], *, log: Path | None = None
+    ) -> None:
+        """`log` is a file for what the server says."""
+        self.url, self._command, self._is_ready, self._log = url, command, is_ready, log or Path(os.devnull)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -56,7 +59,8 @@ class Server:
     def _is_started(self) -> bool:
         # A server does not outlive the tests, whatever ends them.
         command = ["setpriv", "--pdeathsig", "KILL", *self._command]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
         for _ in range(600):
             if self._is_ready():
                 return True
@@ -181,7 +185,7 @@ def redis(place: Path, *, fsync: str = "always") -> Iterator[Server]:
 
 
 @contextmanager
-def s3() -> Iterator[Server]:
+def s3(*, log: Path | None = None) -> Iterator[Server]:
     need_package("obstore")
     need_package("moto")
     port = free_port()
@@ -194,7 +198,7 @@ def s3() -> Iterator[Server]:
             return False
 
     command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = Server(f"http://127.0.0.1:{port}", command, is_ready)
+    server = Server(f"http://127.0.0.1:{port}", command, is_ready, log=log)
     server.start()
     try:
         yield server

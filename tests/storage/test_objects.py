@@ -8,22 +8,16 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.storage.servers import Server
+from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
-from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage, StorageError
-from weakfs.testing import (
-    AsyncEventStoreConformance,
-    AsyncStorageConformance,
-    EventStoreConformance,
-    StorageConformance,
-)
+from weakfs.storage import StorageError
 
 pytest.importorskip("obstore")
 
 BUCKETS = itertools.count()
 
 
-class InBucket:
-    location: str | None
+class InBucket(Located):
     # The server takes milliseconds for each.
     many_keys = 40
 
@@ -35,32 +29,24 @@ class InBucket:
         options = f"endpoint={s3_server.url}&access_key_id=id&secret_access_key=hunter2&region=us-east-1"
         self.location = f"s3://{name}/some/prefix?{options}"
 
-    def url(self) -> str:
-        assert self.location is not None
-        return self.location
-
 
 # With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
 @pytest.mark.exhaustive
-class TestObjectStorage(InBucket, StorageConformance):
-    def open_storage(self) -> Storage:
-        return storage.open(self.url())
+class TestObjectStorage(InBucket, StorageByUrl):
+    pass
 
 
-class TestAsyncObjectStorage(InBucket, AsyncStorageConformance):
-    async def aopen_storage(self) -> AsyncStorage:
-        return await storage.aopen(self.url())
+class TestAsyncObjectStorage(InBucket, AsyncStorageByUrl):
+    pass
 
 
-class TestObjectEventStore(InBucket, EventStoreConformance):
-    def open_event_store(self) -> EventStore:
-        return storage.open_event_store(self.url())
+class TestObjectEventStore(InBucket, EventStoreByUrl):
+    pass
 
 
 @pytest.mark.exhaustive
-class TestAsyncObjectEventStore(InBucket, AsyncEventStoreConformance):
-    async def aopen_event_store(self) -> AsyncEventStore:
-        return await storage.aopen_event_store(self.url())
+class TestAsyncObjectEventStore(InBucket, AsyncEventStoreByUrl):
+    pass
 
 
 class TestMessages(InBucket):

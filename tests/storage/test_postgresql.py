@@ -8,14 +8,9 @@ import pytest
 
 from tests.storage import servers
 from tests.storage.servers import Server
+from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
-from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage, StorageError
-from weakfs.testing import (
-    AsyncEventStoreConformance,
-    AsyncStorageConformance,
-    EventStoreConformance,
-    StorageConformance,
-)
+from weakfs.storage import StorageError
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -23,9 +18,7 @@ psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 
 
-class OnServer:
-    location: str | None
-
+class OnServer(Located):
     @pytest.fixture(autouse=True)
     def place(self, postgresql_server: Server) -> None:
         self.location = postgresql_server.url
@@ -34,32 +27,24 @@ class OnServer:
             for table in ("items", "streams", "frames", "contents", "checkpoints") if is_there else ():
                 connection.execute(f"DELETE FROM weakfs.{table}")
 
-    def url(self) -> str:
-        assert self.location is not None
-        return self.location
-
 
 # With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
 @pytest.mark.exhaustive
-class TestPostgresStorage(OnServer, StorageConformance):
-    def open_storage(self) -> Storage:
-        return storage.open(self.url())
+class TestPostgresStorage(OnServer, StorageByUrl):
+    pass
 
 
-class TestAsyncPostgresStorage(OnServer, AsyncStorageConformance):
-    async def aopen_storage(self) -> AsyncStorage:
-        return await storage.aopen(self.url())
+class TestAsyncPostgresStorage(OnServer, AsyncStorageByUrl):
+    pass
 
 
-class TestPostgresEventStore(OnServer, EventStoreConformance):
-    def open_event_store(self) -> EventStore:
-        return storage.open_event_store(self.url())
+class TestPostgresEventStore(OnServer, EventStoreByUrl):
+    pass
 
 
 @pytest.mark.exhaustive
-class TestAsyncPostgresEventStore(OnServer, AsyncEventStoreConformance):
-    async def aopen_event_store(self) -> AsyncEventStore:
-        return await storage.aopen_event_store(self.url())
+class TestAsyncPostgresEventStore(OnServer, AsyncEventStoreByUrl):
+    pass
 
 
 def test_a_server_that_does_not_sync_is_warned_of(postgresql_server: Server) -> None:
@@ -124,3 +109,16 @@ def test_a_storage_opens_the_event_streams_of_its_schema(postgresql_server: Serv
     assert kept.keys() == []
     store.close()
     kept.close()
+
+
+def test_an_append_notifies_only_if_somebody_waits(postgresql_server: Server) -> None:
+    url = f"{postgresql_server.url}&schema=watched"
+    store = storage.open_event_store(url)
+    with psycopg.connect(postgresql_server.url, autocommit=True) as listener:
+        listener.execute("LISTEN weakfs_watched")
+        store.append("s", 0, [b"a"])
+        listener.execute("NOTIFY weakfs_watched, 'between'")
+        # An empty wait: it marks the stream.
+        assert store.wait("s", 1, 0.01) == 1
+        store.append("s", 1, [b"b"])
+        assert [found.payload for found in listener.notifies(stop_after=2)] == ["between", "s"]

@@ -8,53 +8,37 @@ import pytest
 
 from tests.storage import servers
 from tests.storage.servers import Server
+from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
-from weakfs.storage import AsyncEventStore, AsyncStorage, EventStore, Storage
-from weakfs.testing import (
-    AsyncEventStoreConformance,
-    AsyncStorageConformance,
-    EventStoreConformance,
-    StorageConformance,
-)
 
 redis = pytest.importorskip("redis")
 
 
-class OnServer:
-    location: str | None
-
+class OnServer(Located):
     @pytest.fixture(autouse=True)
     def place(self, redis_server: Server) -> None:
         self.location = redis_server.url
         with redis.Redis.from_url(self.location) as client:
             client.flushall()
 
-    def url(self) -> str:
-        assert self.location is not None
-        return self.location
-
 
 # With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
 @pytest.mark.exhaustive
-class TestRedisStorage(OnServer, StorageConformance):
-    def open_storage(self) -> Storage:
-        return storage.open(self.url())
+class TestRedisStorage(OnServer, StorageByUrl):
+    pass
 
 
-class TestAsyncRedisStorage(OnServer, AsyncStorageConformance):
-    async def aopen_storage(self) -> AsyncStorage:
-        return await storage.aopen(self.url())
+class TestAsyncRedisStorage(OnServer, AsyncStorageByUrl):
+    pass
 
 
-class TestRedisEventStore(OnServer, EventStoreConformance):
-    def open_event_store(self) -> EventStore:
-        return storage.open_event_store(self.url())
+class TestRedisEventStore(OnServer, EventStoreByUrl):
+    pass
 
 
 @pytest.mark.exhaustive
-class TestAsyncRedisEventStore(OnServer, AsyncEventStoreConformance):
-    async def aopen_event_store(self) -> AsyncEventStore:
-        return await storage.aopen_event_store(self.url())
+class TestAsyncRedisEventStore(OnServer, AsyncEventStoreByUrl):
+    pass
 
 
 def test_a_server_that_syncs_every_second_is_warned_of(tmp_path: Path) -> None:

@@ -7,55 +7,36 @@ from pathlib import Path
 
 import pytest
 
+from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
 from weakfs.storage import (
-    AsyncEventStore,
-    AsyncStorage,
-    EventStore,
     MemoryStorage,
-    Storage,
     StorageDamaged,
     StorageError,
     StorageEventStore,
 )
-from weakfs.testing import (
-    AsyncEventStoreConformance,
-    AsyncStorageConformance,
-    EventStoreConformance,
-    StorageConformance,
-)
 
 
-class InFile:
-    location: str | None
-
+class InFile(Located):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path: Path) -> None:
         self.location = f"sqlite:{tmp_path}/weakfs.db"
 
-    def url(self) -> str:
-        assert self.location is not None
-        return self.location
+
+class TestSqliteStorage(InFile, StorageByUrl):
+    pass
 
 
-class TestSqliteStorage(InFile, StorageConformance):
-    def open_storage(self) -> Storage:
-        return storage.open(self.url())
+class TestThreadedSqliteStorage(InFile, AsyncStorageByUrl):
+    pass
 
 
-class TestThreadedSqliteStorage(InFile, AsyncStorageConformance):
-    async def aopen_storage(self) -> AsyncStorage:
-        return await storage.aopen(self.url())
+class TestSqliteEventStore(InFile, EventStoreByUrl):
+    pass
 
 
-class TestSqliteEventStore(InFile, EventStoreConformance):
-    def open_event_store(self) -> EventStore:
-        return storage.open_event_store(self.url())
-
-
-class TestThreadedSqliteEventStore(InFile, AsyncEventStoreConformance):
-    async def aopen_event_store(self) -> AsyncEventStore:
-        return await storage.aopen_event_store(self.url())
+class TestThreadedSqliteEventStore(InFile, AsyncEventStoreByUrl):
+    pass
 
 
 def test_a_storage_opens_the_event_streams_of_its_file(tmp_path: Path) -> None:

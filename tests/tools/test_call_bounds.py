@@ -152,3 +152,49 @@ def test_a_deadline_ends_a_search_in_one_large_file() -> None:
     result = Toolset(session, files).call("grep", {"pattern": "nowhere"}, deadline=session.now() + 8 * 10**9)
 
     assert result.error_code == "deadline_exceeded"
+
+
+LINES = "".join(f"line {number}\n" for number in range(200))
+MANY_CHANGES: dict[str, tuple[str, dict[str, object]]] = {
+    "edits": (
+        "edit_file",
+        {"path": "/f", "edits": [{"old_string": f"line {n}\n", "new_string": "x\n"} for n in range(200)]},
+    ),
+    "hunks": (
+        "apply_patch",
+        {
+            "patch": "*** Begin Patch\n*** Update File: /f\n"
+            + "".join(f"@@\n-line {n}\n+x\n" for n in range(200))
+            + "*** End Patch\n"
+        },
+    ),
+    "blocks": (
+        "apply_patch",
+        {
+            "patch_format": "search_replace",
+            "patch": "/f\n" + "".join(f"<<<<<<< SEARCH\nline {n}\n=======\nx\n>>>>>>> REPLACE\n" for n in range(200)),
+        },
+    ),
+    "files": (
+        "apply_patch",
+        {
+            "patch": "*** Begin Patch\n"
+            + "".join(f"*** Update File: /f\n*** Move to: /f\n@@\n-line {n}\n+x\n" for n in range(200))
+            + "*** End Patch\n"
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MANY_CHANGES)
+def test_a_deadline_ends_an_edit_and_a_patch_between_their_parts(case: str) -> None:
+    ticks = count(0, 10**9)
+    session = Session(session_id="s", clock=lambda: next(ticks))
+    tools = Toolset(session)
+    tools.filesystem.write("/f", LINES)
+    name, arguments = MANY_CHANGES[case]
+
+    result = tools.call(name, arguments, deadline=session.now() + 100 * 10**9)
+
+    assert result.error_code == "deadline_exceeded"
+    assert tools.filesystem.read("/f").content == LINES

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -20,13 +19,7 @@ THREADS = 8
 ROUNDS = 25
 
 
-@pytest.fixture(autouse=True)
-def switching_often() -> Iterator[None]:
-    """Let threads take turns a thousand times as often, so that they meet in the middle of things."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(5e-6)
-    yield
-    sys.setswitchinterval(before)
+pytestmark = pytest.mark.usefixtures("switching_often")
 
 
 @frozen

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from tests.tools.conftest import Files, OpenFiles
 from weakfs import (
     Capability,
     HostFilesystem,
     InMemoryFilesystem,
-    OverlayFilesystem,
     Policy,
     PolicyRule,
     Session,
@@ -39,20 +39,9 @@ WITHHELD = rule("blob", ["read"])
 NO_READ = Capability(allowed_fs_ops=["write", "edit", "patch", "search", "list", "stat"])
 
 
-Files = InMemoryFilesystem | HostFilesystem | OverlayFilesystem
-
-
-@pytest.fixture(params=["memory", "host", "overlay"])
-def session_files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
-    session = Session()
-    files: Files
-    if request.param == "memory":
-        files = InMemoryFilesystem(session)
-    elif request.param == "host":
-        (tmp_path / "root").mkdir()
-        files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
-    else:
-        files = OverlayFilesystem(InMemoryFilesystem(), session)
+@pytest.fixture
+def session_files(open_files: OpenFiles) -> Files:
+    files = open_files(Session())
     files.write("/secrets/token.py", SECRET)
     files.write("/pub/open.py", "open = 1\n")
     return files

@@ -10,13 +10,13 @@ import pytest
 from attrs import frozen
 
 from tests.tools.commands import TOOLS
+from tests.tools.conftest import OpenFiles
 from weakfs import (
     DEFAULT_TOOLS,
     Capability,
     Filesystem,
     HostFilesystem,
     InMemoryFilesystem,
-    OverlayFilesystem,
     Policy,
     PolicyRule,
     Session,
@@ -36,18 +36,9 @@ SOURCES = Policy(
 )
 
 
-@pytest.fixture(params=["memory", "host", "overlay"])
-def files(request: pytest.FixtureRequest, tmp_path: Path) -> Filesystem:
-    session = Session()
-    found: Filesystem
-    if request.param == "memory":
-        found = InMemoryFilesystem(session, follow_symlinks="within_root_only")
-    elif request.param == "host":
-        (tmp_path / "root").mkdir()
-        store = tmp_path / "store"
-        found = HostFilesystem(tmp_path / "root", session=session, store=store, follow_symlinks="within_root_only")
-    else:
-        found = OverlayFilesystem(InMemoryFilesystem(), session, follow_symlinks="within_root_only")
+@pytest.fixture
+def files(open_files: OpenFiles) -> Filesystem:
+    found = open_files(Session(), follow_symlinks="within_root_only")
     for path, content in {
         "/src/app.py": "port = 80\n",
         "/src/lib/util.py": "port = 1\n",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -52,15 +50,6 @@ def handlers() -> Handlers:
 def toolset(handlers: Handlers) -> Toolset:
     touch = Tool("touch", "For tests.", TouchParams, handlers.handle)
     return Toolset(Session(session_id="s"), tools=(*DEFAULT_TOOLS, touch))
-
-
-@pytest.fixture
-def switching_often() -> Iterator[None]:
-    """Let threads take turns a thousand times as often."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(5e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def assert_replayed(session: Session) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
 
-from tests.faults.watchdog import watched
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, MockFilesystem
 from weakfs.filesystem import Filesystem, Limits, SupportsCheckout
@@ -27,10 +26,7 @@ NO_TIME = ShellOptions(sandbox="auto", bubblewrap=BUBBLEWRAP, timeout=1e-6)
 OTHERS = [tool for tool in DEFAULT_TOOLS if tool.name != "shell"]
 
 
-@pytest.fixture(autouse=True)
-def never_hung() -> Iterator[None]:
-    with watched(600):
-        yield
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 Make = Callable[..., Toolset]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.watchdog import watched
 from weakfs import Session, ToolResult, Toolset
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Filesystem, Limits, ReadBack
@@ -22,10 +21,7 @@ from weakfs.tools.handlers import shell as running
 Make = Callable[..., Toolset]
 
 
-@pytest.fixture(autouse=True)
-def never_hung() -> Iterator[None]:
-    with watched(60):
-        yield
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 @pytest.fixture(params=["memory", "host", "overlay"])

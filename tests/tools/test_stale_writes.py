@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 from attrs import frozen
 
+from tests.tools.conftest import OpenFiles
 from weakfs import (
     Filesystem,
     HostFilesystem,
     InMemoryFilesystem,
-    OverlayFilesystem,
     Policy,
     PolicyRule,
     Session,
@@ -27,20 +31,16 @@ from weakfs.tools import require_filesystem
 from weakfs.tools.blobs import Blobs
 from weakfs.tools.slices import FilesSeen
 
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
+
 TEXT = "".join(f"line {n}\n" for n in range(1, 21))
 
 
-@pytest.fixture(params=["memory", "host", "overlay"])
-def tools(request: pytest.FixtureRequest, tmp_path: Path) -> Toolset:
+@pytest.fixture
+def tools(open_files: OpenFiles) -> Toolset:
     session = Session()
-    files: Filesystem
-    if request.param == "memory":
-        files = InMemoryFilesystem(session)
-    elif request.param == "host":
-        (tmp_path / "root").mkdir()
-        files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
-    else:
-        files = OverlayFilesystem(InMemoryFilesystem(), session)
+    files = open_files(session)
     files.write("/a.txt", TEXT)
     return Toolset(session, files)
 
@@ -383,3 +383,103 @@ def test_creating_a_file_and_calls_without_a_caller_need_no_reading(tools: Tools
 def test_reading_cannot_be_required_where_stale_writes_are_allowed() -> None:
     with pytest.raises(ValueError, match="require_read needs refuse_stale_writes"):
         Toolset(Session(), require_read=True, refuse_stale_writes=False)
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """Count the lines of Python that run."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> TraceFunction:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> None:
+    # Every write by "ann" makes what the calls without a caller saw of the file another version.
+    tools = Toolset(Session())
+
+    def write_as(caller: str | None, path: str) -> bool:
+        return tools.call("write_file", {"path": path, "content": f"{caller}\n"}, caller=caller).success
+
+    def pair(path: str) -> None:
+        assert write_as("ann", path)
+        assert not write_as(None, path)
+        tools.call("read_file", {"path": path})
+        assert write_as(None, path)
+        tools.call("read_file", {"path": path}, caller="ann")
+
+    for path in ("/now.txt", "/then.txt"):
+        assert write_as(None, path)
+        pair(path)
+    early = lines_run(lambda: pair("/now.txt"))
+    assert write_as("ann", "/then.txt")
+    tools.filesystem.write("/by_the_runtime.txt", "1\n")
+    assert write_as(None, "/by_the_runtime.txt")
+    tools.filesystem.write("/by_the_runtime.txt", "2\n")
+    for number in range(400):
+        tools.filesystem.write("/other.txt", f"{number}\n")
+        if number % 4 == 0:
+            assert write_as("bob" if number % 8 else None, f"/{number}.txt")
+    # What one call takes over from the records since the last such call is not counted: each is taken over once.
+    assert write_as(None, "/last.txt")
+
+    assert lines_run(lambda: pair("/now.txt")) < early * 1.3
+    assert lines_run(lambda: write_as(None, "/then.txt")) < early
+    assert lines_run(lambda: write_as(None, "/by_the_runtime.txt")) < early
+    assert not write_as(None, "/then.txt")
+
+
+def test_changes_inside_an_open_transaction_count() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    tools.call("write_file", arguments)
+    with tools.session.transaction():
+        assert write(tools, "ann", "2\n").success
+        assert tools.call("write_file", arguments).status == "conflict"
+    assert tools.call("write_file", arguments).status == "conflict"
+
+
+def test_a_change_before_a_transaction_that_was_rolled_back_counts() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    tools.call("write_file", arguments)
+    with suppress(KeyError), tools.session.transaction():
+        write(tools, "ann", "2\n")
+        tools.call("write_file", {"path": "/b.txt", "content": "1\n"})
+        raise KeyError
+    assert tools.call("write_file", arguments).success
+    assert write(tools, "bob", "3\n").success
+    assert tools.call("write_file", arguments).status == "conflict"
+
+
+def test_a_change_by_another_thread_during_a_transaction_counts() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    tools.call("write_file", arguments)
+    with tools.session.transaction():
+        for number in range(10):
+            tools.call("write_file", {"path": f"/{number}.txt", "content": "1\n"})
+        other = threading.Thread(target=write, args=(tools, "ann", "2\n"))
+        other.start()
+        other.join()
+        tools.call("write_file", {"path": "/b.txt", "content": "1\n"})
+    assert tools.call("write_file", arguments).status == "conflict"
+
+
+def test_a_change_counts_after_compaction() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    for _ in range(20):
+        tools.call("write_file", arguments)
+    tools.session.compact(keep=1, keep_calls=1)
+    assert write(tools, "ann", "2\n").success
+    assert tools.call("write_file", arguments).status == "conflict"

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
+from attrs import evolve
 
+from tests.tools.probes import only_call, probe, toolset_with
 from weakfs import DEFAULT_TOOLS, Registry, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
 from weakfs.tools import Receipt, ToolCall, ToolCalls, ToolValidationError, build_tool_context, require_filesystem
 from weakfs.tools.handlers import LsParams, ls_handler
-
-
-@frozen
-class Probe:
-    path: str = "/probe"
-
-
-def probe(handler: Callable[[ToolContext], ToolResult[object]], *, read_only: bool = False) -> Tool:
-    def run(params: Probe, *, context: ToolContext) -> ToolResult[object]:
-        return handler(context)
-
-    return Tool("probe", "For tests.", Probe, run, read_only=read_only)
-
-
-def toolset_with(*tools: Tool, **more: Any) -> Toolset:
-    session = Session(session_id="s", clock=count(1).__next__)
-    return Toolset(session, tools=(*DEFAULT_TOOLS, *tools), **more)
-
-
-def writing(context: ToolContext, path: str = "/probe") -> None:
-    require_filesystem(context).write(path, "written")
-
-
-def only_call(session: Session) -> ToolCall:
-    (call,) = session[ToolCalls].all()
-    return call
-
 
 # Answers
 

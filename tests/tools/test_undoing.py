@@ -4,43 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from itertools import count
-from typing import Any
 
 import pytest
 from attrs import frozen
 
-from weakfs import DEFAULT_TOOLS, MergeConflict, Session, Tool, ToolContext, ToolResult, Toolset, event
+from tests.tools.probes import only_call, probe, toolset_with, writing
+from weakfs import DEFAULT_TOOLS, MergeConflict, ToolContext, ToolResult, Toolset, event
 from weakfs.reducers.events import FileWritten
 from weakfs.session import ConflictEntry, RolledBack
-from weakfs.tools import ToolCall, ToolCalls, require_filesystem
-
-
-@frozen
-class Probe:
-    path: str = "/probe"
-
-
-def probe(handler: Callable[[ToolContext], ToolResult[object]], *, read_only: bool = False) -> Tool:
-    def run(params: Probe, *, context: ToolContext) -> ToolResult[object]:
-        return handler(context)
-
-    return Tool("probe", "For tests.", Probe, run, read_only=read_only)
-
-
-def toolset_with(*tools: Tool, **more: Any) -> Toolset:
-    session = Session(session_id="s", clock=count(1).__next__)
-    return Toolset(session, tools=(*DEFAULT_TOOLS, *tools), **more)
-
-
-def writing(context: ToolContext, path: str = "/probe") -> None:
-    require_filesystem(context).write(path, "written")
-
-
-def only_call(session: Session) -> ToolCall:
-    (call,) = session[ToolCalls].all()
-    return call
-
+from weakfs.tools import ToolCall, ToolCalls
 
 # Failing
 
@@ -236,7 +208,7 @@ def test_the_numbers_of_the_records_are_right_when_another_comes_right_behind() 
 
     toolset.call("write_file", {"path": "/a", "content": "x"}, call_id="c1")
 
-    assert [type(record.event) for record in toolset.session.records] == [FileWritten, Noted, ToolCall]
+    assert [type(record.event) for record in toolset.session.records] == [FileWritten, ToolCall, Noted]
     assert (only_call(toolset.session).first_seq, only_call(toolset.session).last_seq) == (1, 1)
 
 

@@ -12,40 +12,8 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from tests.transcripts.claude_code_model import ROOT, ClaudeCode, Line, Ways, as_jsonl
-from weakfs import DEFAULT_TOOLS, InMemoryFilesystem, Session
-from weakfs.transcripts import RecordedClock, Source, open_transcript, read_transcript
-from weakfs.transcripts.comparison import Importer, Verdict
-
-TOOLS = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
-
-
-class Imported:
-    """A session file after it was performed."""
-
-    def __init__(self, path: Path, lines: list[Line], before: dict[str, bytes] | None = None) -> None:
-        path.write_bytes(as_jsonl(lines))
-        clock = RecordedClock()
-        self.session = Session(session_id="s", clock=clock)
-        self.files = InMemoryFilesystem(self.session)
-        for name, data in (before or {}).items():
-            self.files.write_bytes(name, data)
-        importer = Importer.over(self.session, self.files, TOOLS, clock)
-        with open_transcript(path) as transcript:
-            self.summary = transcript.summary
-            clock.at = transcript.began_at
-            importer.prepare(transcript)
-            self.baseline = self.contents()
-            self.verdicts: list[Verdict] = [importer.perform(call) for call in transcript]
-
-    @property
-    def agreements(self) -> list[tuple[str, str]]:
-        return [(one.agreement, one.checked) for one in self.verdicts]
-
-    def contents(self) -> dict[str, str]:
-        return {entry.path: self.text(entry.path) for entry in self.files.walk() if entry.is_file}
-
-    def text(self, path: str) -> str:
-        return self.files.read_bytes(path).content.decode()
+from tests.transcripts.imported import Import, Imported
+from weakfs.transcripts import Source, read_transcript
 
 
 def use(id: str, name: str, **arguments: object) -> Line:
@@ -70,6 +38,11 @@ def answer(id: str, result: Any = None, content: object = "done", *, is_error: b
     return line if result is None else {**line, "toolUseResult": result}
 
 
+def called(id: str, name: str, **arguments: object) -> list[Line]:
+    """Give a call and an answer that records nothing."""
+    return [use(id, name, **arguments), answer(id)]
+
+
 def edited(path: str, original: str | None, old: str, new: str, *hunks: str, **more: object) -> dict[str, object]:
     patch = [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": list(hunks)}] if hunks else []
     return {
@@ -83,30 +56,24 @@ def edited(path: str, original: str | None, old: str, new: str, *hunks: str, **m
     }
 
 
-def test_an_edit_is_checked_exactly_against_its_outcome(tmp_path: Path) -> None:
+def test_an_edit_is_checked_exactly_against_its_outcome(imported: Import) -> None:
     path = f"{ROOT}/app.py"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=path, old_string="80", new_string="8080"),
-            answer("1", edited("app.py", "port = 80\n", "80", "8080", "-port = 80", "+port = 8080")),
-        ],
+    done = imported(
+        use("1", "Edit", file_path=path, old_string="80", new_string="8080"),
+        answer("1", edited("app.py", "port = 80\n", "80", "8080", "-port = 80", "+port = 8080")),
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/app.py") == "port = 8080\n"
 
 
-def test_what_something_outside_changed_is_put_there_first_as_an_import(tmp_path: Path) -> None:
+def test_what_something_outside_changed_is_put_there_first_as_an_import(imported: Import) -> None:
     path = f"{ROOT}/a"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Write", file_path=path, content="one\n"),
-            answer("1", {"type": "create", "filePath": path, "content": "one\n", "originalFile": None}),
-            use("2", "Edit", file_path=path, old_string="two", new_string="three"),
-            answer("2", edited("a", "one, two\n", "two", "three")),
-        ],
+    done = imported(
+        use("1", "Write", file_path=path, content="one\n"),
+        answer("1", {"type": "create", "filePath": path, "content": "one\n", "originalFile": None}),
+        use("2", "Edit", file_path=path, old_string="two", new_string="three"),
+        answer("2", edited("a", "one, two\n", "two", "three")),
     )
 
     assert done.agreements == [("agreed", "exactly")] * 2
@@ -114,269 +81,210 @@ def test_what_something_outside_changed_is_put_there_first_as_an_import(tmp_path
     assert [record.cause for record in done.session.records].count("import") == 1
 
 
-def test_an_edit_without_its_original_is_checked_from_an_earlier_write(tmp_path: Path) -> None:
+def test_an_edit_without_its_original_is_checked_from_an_earlier_write(imported: Import) -> None:
     path = f"{ROOT}/a"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Write", file_path=path, content="one\n"),
-            answer("1"),
-            use("2", "Edit", file_path=path, old_string="one", new_string="two"),
-            answer("2"),
-        ],
+    done = imported(
+        *called("1", "Write", file_path=path, content="one\n"),
+        *called("2", "Edit", file_path=path, old_string="one", new_string="two"),
     )
 
     assert done.agreements == [("agreed", "exactly"), ("agreed", "rebuilt")]
     assert done.text("/a") == "two\n"
 
 
-def test_an_edit_without_its_original_is_checked_from_an_earlier_full_read(tmp_path: Path) -> None:
+def test_an_edit_without_its_original_is_checked_from_an_earlier_full_read(imported: Import) -> None:
     path = f"{ROOT}/a"
     shown = "     1\u2192one\n     2\u2192two\n     3\u2192\n\n<system-reminder>\nMind the file.\n</system-reminder>\n"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Read", file_path=path),
-            answer("1", content=shown),
-            use("2", "Edit", file_path=path, old_string="one", new_string="1"),
-            answer("2"),
-        ],
+    done = imported(
+        use("1", "Read", file_path=path),
+        answer("1", content=shown),
+        *called("2", "Edit", file_path=path, old_string="one", new_string="1"),
     )
 
     assert done.agreements == [("agreed", "rebuilt"), ("agreed", "rebuilt")]
     assert done.text("/a") == "1\ntwo\n"
 
 
-def test_a_file_is_rebuilt_from_parts_that_were_read_one_after_another(tmp_path: Path) -> None:
+def test_a_file_is_rebuilt_from_parts_that_were_read_one_after_another(imported: Import) -> None:
     def part(first: int, *lines: str) -> dict[str, object]:
         told = {"content": "\n".join(lines), "numLines": len(lines), "startLine": first, "totalLines": 4}
         return {"type": "text", "file": {"filePath": f"{ROOT}/a", **told}}
 
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Read", file_path=f"{ROOT}/a", offset=2),
-            answer("1", part(2, "two", "three", "")),
-            use("2", "Read", file_path=f"{ROOT}/a", limit=2),
-            answer("2", part(1, "one", "two")),
-            use("3", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string="2"),
-            answer("3"),
-        ],
+    done = imported(
+        use("1", "Read", file_path=f"{ROOT}/a", offset=2),
+        answer("1", part(2, "two", "three", "")),
+        use("2", "Read", file_path=f"{ROOT}/a", limit=2),
+        answer("2", part(1, "one", "two")),
+        *called("3", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string="2"),
     )
 
     assert done.agreements == [("agreed", "rebuilt")] * 3
     assert done.text("/a") == "one\n2\nthree\n"
 
 
-def test_an_edit_of_a_file_that_is_not_known_is_not_checked(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t", [use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"), answer("1")]
-    )
+def test_an_edit_of_a_file_that_is_not_known_is_not_checked(imported: Import) -> None:
+    done = imported(*called("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"))
 
     assert done.agreements == [("not_checked", "not_at_all")]
     assert not done.files.exists("/a")
 
 
-def test_an_edit_of_a_file_that_is_not_known_is_checked_from_what_its_hunks_show(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"),
-            answer("1", edited("a", None, "one", "1", "-one", "+1", " two")),
-        ],
+def test_an_edit_of_a_file_that_is_not_known_is_checked_from_what_its_hunks_show(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"),
+        answer("1", edited("a", None, "one", "1", "-one", "+1", " two")),
     )
 
     assert done.agreements == [("agreed", "rebuilt")]
     assert done.text("/a") == "1\ntwo\n"
 
 
-def test_an_edit_whose_text_is_not_in_the_rebuilt_file_is_not_checked(tmp_path: Path) -> None:
+def test_an_edit_whose_text_is_not_in_the_rebuilt_file_is_not_checked(imported: Import) -> None:
     path = f"{ROOT}/a"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Write", file_path=path, content="one\n"),
-            answer("1"),
-            use("2", "Edit", file_path=path, old_string="two", new_string="2"),
-            answer("2"),
-            use("3", "Edit", file_path=path, old_string="one", new_string="1"),
-            answer("3"),
-        ],
+    done = imported(
+        *called("1", "Write", file_path=path, content="one\n"),
+        *called("2", "Edit", file_path=path, old_string="two", new_string="2"),
+        *called("3", "Edit", file_path=path, old_string="one", new_string="1"),
     )
 
     assert done.agreements == [("agreed", "exactly"), *[("not_checked", "not_at_all")] * 2]
 
 
-def test_an_edit_with_an_empty_old_string_creates_the_file(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="", new_string="new\n"),
-            answer("1", edited("a", None, "", "new\n")),
-        ],
+def test_an_edit_with_an_empty_old_string_creates_the_file(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="", new_string="new\n"),
+        answer("1", edited("a", None, "", "new\n")),
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "new\n"
 
 
-def test_an_edit_with_an_empty_new_string_takes_the_line_break_too(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string=""),
-            answer("1", edited("a", "one\ntwo\nthree\n", "two", "", " one", "-two", " three")),
-        ],
+def test_an_edit_with_an_empty_new_string_takes_the_line_break_too(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string=""),
+        answer("1", edited("a", "one\ntwo\nthree\n", "two", "", " one", "-two", " three")),
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "one\nthree\n"
 
 
-def test_what_the_hunks_say_counts_where_the_strings_say_otherwise(tmp_path: Path) -> None:
+def test_what_the_hunks_say_counts_where_the_strings_say_otherwise(imported: Import) -> None:
     original = "say \u201chello\u201d\n"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string='say "hello"', new_string='say "bye"'),
-            answer(
-                "1",
-                edited("a", original, original[:-1], 'say "bye"', f"-{original[:-1]}", "+say \u201cbye\u201d"),
-            ),
-        ],
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string='say "hello"', new_string='say "bye"'),
+        answer(
+            "1",
+            edited("a", original, original[:-1], 'say "bye"', f"-{original[:-1]}", "+say \u201cbye\u201d"),
+        ),
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "say \u201cbye\u201d\n"
 
 
-def test_each_of_several_edits_finds_its_quotes_in_what_those_before_it_left(tmp_path: Path) -> None:
+def test_each_of_several_edits_finds_its_quotes_in_what_those_before_it_left(imported: Import) -> None:
     path, original = f"{ROOT}/a", 'say "a"\nsay \u201ca\u201d\n\ta\n'
     edit = {"old_string": 'say "a"', "new_string": "", "replace_all": False}
     lines = ['-say "a"', "-say \u201ca\u201d", "   a"]
     hunk = {"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 1, "lines": lines}
     told = {"edits": [edit, edit], "originalFileContents": original, "structuredPatch": [hunk]}
 
-    done = Imported(
-        tmp_path / "t",
-        [use("1", "MultiEdit", file_path=path, edits=[edit, edit]), answer("1", {"filePath": path, **told})],
-    )
+    done = imported(use("1", "MultiEdit", file_path=path, edits=[edit, edit]), answer("1", {"filePath": path, **told}))
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "\ta\n"
 
 
-def test_hunks_with_spaces_for_tabs_do_not_count_as_another_text(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="\tone", new_string="\ttwo"),
-            answer("1", edited("a", "\tone\n", "\tone", "\ttwo", "-  one", "+  two")),
-        ],
+def test_hunks_with_spaces_for_tabs_do_not_count_as_another_text(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="\tone", new_string="\ttwo"),
+        answer("1", edited("a", "\tone\n", "\tone", "\ttwo", "-  one", "+  two")),
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "\ttwo\n"
 
 
-def test_an_edit_that_the_user_changed_is_made_as_it_was_carried_out(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="two"),
-            answer("1", edited("a", "one\n", "one", "three", "-one", "+three", userModified=True)),
-        ],
+def test_an_edit_that_the_user_changed_is_made_as_it_was_carried_out(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="two"),
+        answer("1", edited("a", "one\n", "one", "three", "-one", "+three", userModified=True)),
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "three\n"
 
 
-def test_a_file_of_ours_with_other_line_ends_is_kept(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="one\ntwo", new_string="1\n2"),
-            answer("1", edited("a", "one\ntwo\n", "one\ntwo", "1\n2", "-one", "-two", "+1", "+2")),
-        ],
-        {"/a": b"\xef\xbb\xbfone\r\ntwo\r\n"},
+def test_a_file_of_ours_with_other_line_ends_is_kept(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="one\ntwo", new_string="1\n2"),
+        answer("1", edited("a", "one\ntwo\n", "one\ntwo", "1\n2", "-one", "-two", "+1", "+2")),
+        before={"/a": b"\xef\xbb\xbfone\r\ntwo\r\n"},
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "\ufeff1\r\n2\r\n"
 
 
-def test_a_byte_order_mark_that_is_recorded_is_put_there(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="\ufeff", new_string=""),
-            answer("1", edited("a", "\ufeff\n", "\ufeff", "", "-\ufeff")),
-        ],
-        {"/a": b"\n"},
+def test_a_byte_order_mark_that_is_recorded_is_put_there(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="\ufeff", new_string=""),
+        answer("1", edited("a", "\ufeff\n", "\ufeff", "", "-\ufeff")),
+        before={"/a": b"\n"},
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == ""
 
 
-def test_line_ends_are_matched_where_they_are_recorded(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Edit", file_path=f"{ROOT}/a", old_string="one\r\n", new_string="1\r\n"),
-            answer("1", edited("a", "one\r\ntwo\r\n", "one\r\n", "1\r\n")),
-        ],
+def test_line_ends_are_matched_where_they_are_recorded(imported: Import) -> None:
+    done = imported(
+        use("1", "Edit", file_path=f"{ROOT}/a", old_string="one\r\n", new_string="1\r\n"),
+        answer("1", edited("a", "one\r\ntwo\r\n", "one\r\n", "1\r\n")),
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "1\r\ntwo\r\n"
 
 
-def test_a_file_gives_way_to_a_directory_that_something_made_meanwhile(tmp_path: Path) -> None:
-    lines = [use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1")]
-    lines += [use("2", "Write", file_path=f"{ROOT}/a/b/c", content="y"), answer("2")]
-    done = Imported(tmp_path / "t", lines)
+def test_a_file_gives_way_to_a_directory_that_something_made_meanwhile(imported: Import) -> None:
+    lines = [*called("1", "Write", file_path=f"{ROOT}/a", content="x")]
+    lines += [*called("2", "Write", file_path=f"{ROOT}/a/b/c", content="y")]
+    done = imported(*lines)
 
     assert done.agreements == [("agreed", "exactly")] * 2
     assert done.text("/a/b/c") == "y"
 
 
-def test_a_directory_that_holds_something_never_gives_way(tmp_path: Path) -> None:
-    lines = [use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1")]
-    done = Imported(tmp_path / "t", lines, {"/a/b": b"keep"})
+def test_a_directory_that_holds_something_never_gives_way(imported: Import) -> None:
+    lines = [*called("1", "Write", file_path=f"{ROOT}/a", content="x")]
+    done = imported(*lines, before={"/a/b": b"keep"})
 
     assert done.agreements == [("not_checked", "not_at_all")]
     assert done.text("/a/b") == "keep"
 
 
-def test_a_recorded_failure_that_ours_would_do_is_told_and_leaves_the_file(tmp_path: Path) -> None:
+def test_a_recorded_failure_that_ours_would_do_is_told_and_leaves_the_file(imported: Import) -> None:
     path = f"{ROOT}/a"
     error = "<tool_use_error>String to replace not found in file.</tool_use_error>"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Write", file_path=path, content="def f():\n        return 1\n"),
-            answer("1"),
-            use("2", "Edit", file_path=path, old_string="def f():\n    return 1", new_string="def g():\n    return 1"),
-            answer("2", f"Error: {error}", error, is_error=True),
-        ],
+    done = imported(
+        *called("1", "Write", file_path=path, content="def f():\n        return 1\n"),
+        use("2", "Edit", file_path=path, old_string="def f():\n    return 1", new_string="def g():\n    return 1"),
+        answer("2", f"Error: {error}", error, is_error=True),
     )
 
     assert done.agreements == [("agreed", "exactly"), ("ours_succeeded", "rebuilt")]
     assert done.text("/a") == "def f():\n        return 1\n"
 
 
-def test_a_recorded_failure_that_the_known_text_does_not_explain_is_not_checked(tmp_path: Path) -> None:
+def test_a_recorded_failure_that_the_known_text_does_not_explain_is_not_checked(imported: Import) -> None:
     path = f"{ROOT}/a"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Write", file_path=path, content="one\n"),
-            answer("1"),
-            use("2", "Edit", file_path=path, old_string="one", new_string="two"),
-            answer("2", content="String to replace not found in file.", is_error=True),
-        ],
+    done = imported(
+        *called("1", "Write", file_path=path, content="one\n"),
+        use("2", "Edit", file_path=path, old_string="one", new_string="two"),
+        answer("2", content="String to replace not found in file.", is_error=True),
     )
 
     assert done.agreements[1] == ("not_checked", "not_at_all")
@@ -392,57 +300,46 @@ def test_a_recorded_failure_that_the_known_text_does_not_explain_is_not_checked(
         "InputValidationError: Edit failed",
     ],
 )
-def test_a_call_that_was_refused_unseen_is_not_performed(tmp_path: Path, reason: str) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1", f"Error: {reason}", reason, is_error=True)],
+def test_a_call_that_was_refused_unseen_is_not_performed(imported: Import, reason: str) -> None:
+    done = imported(
+        use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1", f"Error: {reason}", reason, is_error=True)
     )
 
     assert done.agreements == [("not_checked", "not_at_all")]
     assert not done.files.exists("/a")
 
 
-def test_a_file_that_was_not_there_is_not_there_for_ours(tmp_path: Path) -> None:
+def test_a_file_that_was_not_there_is_not_there_for_ours(imported: Import) -> None:
     error = "<tool_use_error>File does not exist.</tool_use_error>"
-    done = Imported(
-        tmp_path / "t",
-        [use("1", "Read", file_path=f"{ROOT}/a"), answer("1", f"Error: {error}", error, is_error=True)],
-        {"/a": b"of another time"},
+    done = imported(
+        use("1", "Read", file_path=f"{ROOT}/a"),
+        answer("1", f"Error: {error}", error, is_error=True),
+        before={"/a": b"of another time"},
     )
 
     assert done.agreements == [("agreed", "exactly")]
     assert not done.files.exists("/a")
 
 
-def test_a_file_that_something_made_meanwhile_is_not_taken_for_absent(tmp_path: Path) -> None:
+def test_a_file_that_something_made_meanwhile_is_not_taken_for_absent(imported: Import) -> None:
     error = "File does not exist."
     file = {"filePath": f"{ROOT}/a", "content": "two", "numLines": 1, "startLine": 2, "totalLines": 3}
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Read", file_path=f"{ROOT}/a"),
-            answer("1", f"Error: {error}", error, is_error=True),
-            use("2", "Read", file_path=f"{ROOT}/a", offset=2, limit=1),
-            answer("2", {"type": "text", "file": file}),
-        ],
+    done = imported(
+        use("1", "Read", file_path=f"{ROOT}/a"),
+        answer("1", f"Error: {error}", error, is_error=True),
+        use("2", "Read", file_path=f"{ROOT}/a", offset=2, limit=1),
+        answer("2", {"type": "text", "file": file}),
     )
 
     assert done.agreements == [("agreed", "exactly"), ("not_checked", "not_at_all")]
 
 
-def test_paths_outside_the_session_are_reported_and_skipped(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Read", file_path="/etc/passwd"),
-            answer("1"),
-            use("2", "Write", file_path=f"{ROOT}-other/a", content="x"),
-            answer("2"),
-            use("3", "Write", file_path=f"{ROOT}/../secret", content="x"),
-            answer("3"),
-            use("4", "Write", file_path="~/a", content="x"),
-            answer("4"),
-        ],
+def test_paths_outside_the_session_are_reported_and_skipped(imported: Import) -> None:
+    done = imported(
+        *called("1", "Read", file_path="/etc/passwd"),
+        *called("2", "Write", file_path=f"{ROOT}-other/a", content="x"),
+        *called("3", "Write", file_path=f"{ROOT}/../secret", content="x"),
+        *called("4", "Write", file_path="~/a", content="x"),
     )
 
     assert [one.agreement for one in done.verdicts] == ["outside"] * 4
@@ -462,55 +359,50 @@ def test_paths_outside_the_session_are_reported_and_skipped(tmp_path: Path) -> N
         ("/shop", "src/a.py"),
     ],
 )
-def test_paths_of_other_machines_are_mapped_below_the_root(tmp_path: Path, root: str, path: str) -> None:
+def test_paths_of_other_machines_are_mapped_below_the_root(imported: Import, root: str, path: str) -> None:
     first = {**use("1", "Write", file_path=path, content="x"), "cwd": root}
-    done = Imported(tmp_path / "t", [first, answer("1")])
+    done = imported(first, answer("1"))
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.files.read("/src/a.py").content == "x"
 
 
-def test_the_root_stays_where_the_session_began(tmp_path: Path) -> None:
+def test_the_root_stays_where_the_session_began(imported: Import) -> None:
     second = {**use("2", "Write", file_path="b", content="y"), "cwd": f"{ROOT}/src"}
-    done = Imported(
-        tmp_path / "t", [use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1"), second, answer("2")]
-    )
+    done = imported(*called("1", "Write", file_path=f"{ROOT}/a", content="x"), second, answer("2"))
 
     assert sorted(entry.path for entry in done.files.walk() if entry.is_file) == ["/a", "/src/b"]
 
 
-def test_a_uuid_counts_once(tmp_path: Path) -> None:
-    lines = [use("1", "Write", file_path=f"{ROOT}/a", content="x"), answer("1")]
-    done = Imported(tmp_path / "t", [*lines, *lines])
+def test_a_uuid_counts_once(imported: Import) -> None:
+    lines = [*called("1", "Write", file_path=f"{ROOT}/a", content="x")]
+    done = imported(*lines, *lines)
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.summary.repeated_count == 2
     assert done.summary.skipped == ()
 
 
-def test_calls_that_ran_side_by_side_are_made_in_the_order_of_their_answers(tmp_path: Path) -> None:
+def test_calls_that_ran_side_by_side_are_made_in_the_order_of_their_answers(imported: Import) -> None:
     path = f"{ROOT}/a"
     both = use("1", "Write", file_path=path, content="first")
     both["message"]["content"] += use("2", "Write", file_path=path, content="second")["message"]["content"]
-    done = Imported(tmp_path / "t", [both, answer("2"), answer("1")])
+    done = imported(both, answer("2"), answer("1"))
 
     assert done.text("/a") == "first"
 
 
-def test_lines_of_other_types_are_passed_over(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            {"type": "summary", "summary": "Shop", "leafUuid": "x"},
-            {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
-            {"type": "system", "subtype": "compact_boundary", "uuid": "c", "sessionId": "s1"},
-            {"type": "progress", "uuid": "p", "data": {"message": use("9", "Write", file_path="/x", content="")}},
-            {"type": "user", "uuid": "q", "cwd": ROOT, "message": {"role": "user", "content": "hello"}},
-            use("1", "TodoWrite", todos=[]),
-            answer("1", {"oldTodos": []}),
-            use("2", "Bash", command="ls"),
-            answer("2", {"stdout": "", "stderr": ""}),
-        ],
+def test_lines_of_other_types_are_passed_over(imported: Import) -> None:
+    done = imported(
+        {"type": "summary", "summary": "Shop", "leafUuid": "x"},
+        {"type": "file-history-snapshot", "messageId": "m", "snapshot": {}},
+        {"type": "system", "subtype": "compact_boundary", "uuid": "c", "sessionId": "s1"},
+        {"type": "progress", "uuid": "p", "data": {"message": use("9", "Write", file_path="/x", content="")}},
+        {"type": "user", "uuid": "q", "cwd": ROOT, "message": {"role": "user", "content": "hello"}},
+        use("1", "TodoWrite", todos=[]),
+        answer("1", {"oldTodos": []}),
+        use("2", "Bash", command="ls"),
+        answer("2", {"stdout": "", "stderr": ""}),
     )
 
     assert [one.agreement for one in done.verdicts] == ["no_counterpart"] * 2
@@ -518,7 +410,7 @@ def test_lines_of_other_types_are_passed_over(tmp_path: Path) -> None:
     assert done.summary.known_count == done.summary.line_count
 
 
-def test_what_is_streamed_is_read_like_what_is_kept(tmp_path: Path) -> None:
+def test_what_is_streamed_is_read_like_what_is_kept(imported: Import) -> None:
     begin = {"type": "system", "subtype": "init", "cwd": ROOT, "session_id": "s1", "tools": []}
     made = use("1", "Write", file_path=f"{ROOT}/a", content="x")
     done_line = answer("1")
@@ -527,14 +419,14 @@ def test_what_is_streamed_is_read_like_what_is_kept(tmp_path: Path) -> None:
     del made["cwd"]
     done_line["tool_use_result"] = {"type": "create", "filePath": f"{ROOT}/a", "content": "x", "originalFile": None}
     end = {"type": "result", "subtype": "success", "session_id": "s1"}
-    done = Imported(tmp_path / "t", [begin, made, done_line, end])
+    done = imported(begin, made, done_line, end)
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "x"
 
 
-def test_an_answer_whose_call_is_in_no_line_is_passed_over(tmp_path: Path) -> None:
-    done = Imported(tmp_path / "t", [answer("0"), use("1", "LS", path=ROOT), answer("1"), answer("1")])
+def test_an_answer_whose_call_is_in_no_line_is_passed_over(imported: Import) -> None:
+    done = imported(answer("0"), *called("1", "LS", path=ROOT), answer("1"))
 
     assert done.summary.skipped == ()
     assert len(done.verdicts) == 1
@@ -559,16 +451,12 @@ def test_a_call_says_where_it_was_made(tmp_path: Path) -> None:
     assert call.result == "- /home/ann/shop/\n"
 
 
-def test_an_edit_that_grows_beyond_all_bounds_is_refused(tmp_path: Path) -> None:
+def test_an_edit_that_grows_beyond_all_bounds_is_refused(imported: Import) -> None:
     path = f"{ROOT}/a"
-    done = Imported(
-        tmp_path / "t",
-        [
-            use("1", "Write", file_path=path, content="a" * 100_000),
-            answer("1"),
-            use("2", "Edit", file_path=path, old_string="a", new_string="b" * 100_000, replace_all=True),
-            answer("2", edited("a", None, "a", "b" * 100_000, replaceAll=True)),
-        ],
+    done = imported(
+        *called("1", "Write", file_path=path, content="a" * 100_000),
+        use("2", "Edit", file_path=path, old_string="a", new_string="b" * 100_000, replace_all=True),
+        answer("2", edited("a", None, "a", "b" * 100_000, replaceAll=True)),
     )
 
     assert done.agreements[1] == ("not_checked", "not_at_all")
@@ -726,7 +614,7 @@ def spoiled(draw: st.DrawFn) -> list[Line]:
 
 @ANY
 @given(spoiled())
-def test_no_value_anywhere_makes_the_importer_raise(tmp_path: Path, lines: list[Line]) -> None:
-    done = Imported(tmp_path / "t", lines)
+def test_no_value_anywhere_makes_the_importer_raise(imported: Import, lines: list[Line]) -> None:
+    done = imported(*lines)
 
     assert len(done.verdicts) <= 1

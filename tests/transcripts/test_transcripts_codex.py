@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.sampling import share
 from tests.transcripts.claude_code_model import as_jsonl
 from tests.transcripts.codex_model import ROOT, Add, Chunk, Codex, Delete, Form, Line, Operation, Update
-from tests.transcripts.test_transcripts_claude_code import Imported
+from tests.transcripts.imported import Import
 from weakfs.transcripts import Source, read_transcript
 
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -48,53 +48,44 @@ def applied(id: str, **changes: object) -> Line:
     return {"timestamp": "t", "type": "event_msg", "payload": {**payload, "changes": named}}
 
 
-def test_an_update_is_checked_from_what_a_command_showed(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            shell_call("1", ["bash", "-lc", "cat a"]),
-            output("1", "port = 80\n"),
-            patch_call("2", "*** Update File: a", "@@", "-port = 80", "+port = 8080"),
-            applied("2", a={"type": "update", "unified_diff": "@@ -1 +1 @@\n-port = 80\n+port = 8080\n"}),
-            output("2"),
-        ],
+def test_an_update_is_checked_from_what_a_command_showed(imported: Import) -> None:
+    done = imported(
+        meta(),
+        shell_call("1", ["bash", "-lc", "cat a"]),
+        output("1", "port = 80\n"),
+        patch_call("2", "*** Update File: a", "@@", "-port = 80", "+port = 8080"),
+        applied("2", a={"type": "update", "unified_diff": "@@ -1 +1 @@\n-port = 80\n+port = 8080\n"}),
+        output("2"),
     )
 
     assert done.agreements == [("agreed", "rebuilt"), ("agreed", "rebuilt")]
     assert done.text("/a") == "port = 8080\n"
 
 
-def test_an_added_and_a_deleted_file_are_checked_exactly(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Add File: a", "+one"),
-            applied("1", a={"type": "add", "content": "one\n"}),
-            output("1"),
-            patch_call("2", "*** Delete File: b"),
-            applied("2", b={"type": "delete", "content": "two\n"}),
-            output("2"),
-        ],
+def test_an_added_and_a_deleted_file_are_checked_exactly(imported: Import) -> None:
+    done = imported(
+        meta(),
+        patch_call("1", "*** Add File: a", "+one"),
+        applied("1", a={"type": "add", "content": "one\n"}),
+        output("1"),
+        patch_call("2", "*** Delete File: b"),
+        applied("2", b={"type": "delete", "content": "two\n"}),
+        output("2"),
     )
 
     assert done.agreements == [("agreed", "exactly")] * 2
     assert [entry.path for entry in done.files.walk()] == ["/a"]
 
 
-def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_it(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Update File: a", "@@", " zero", "-one", "+two"),
-            applied("1", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-one\n+two\n", "move_path": None}),
-            output("1"),
-            patch_call("2", "*** Update File: b", "@@", "-port = 80", "+port = 8080"),
-            applied("2", b={"type": "update", "unified_diff": "@@ -1 +1 @@\n-port = 80\n+port = 8080\n"}),
-            output("2"),
-        ],
+def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_it(imported: Import) -> None:
+    done = imported(
+        meta(),
+        patch_call("1", "*** Update File: a", "@@", " zero", "-one", "+two"),
+        applied("1", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-one\n+two\n", "move_path": None}),
+        output("1"),
+        patch_call("2", "*** Update File: b", "@@", "-port = 80", "+port = 8080"),
+        applied("2", b={"type": "update", "unified_diff": "@@ -1 +1 @@\n-port = 80\n+port = 8080\n"}),
+        output("2"),
     )
 
     assert done.agreements == [("agreed", "rebuilt")] * 2
@@ -103,61 +94,52 @@ def test_an_update_of_a_file_that_is_not_known_is_checked_from_what_it_shows_of_
     assert done.text("/b") == "port = 8080\n"
 
 
-def test_what_is_recorded_of_other_files_in_a_patch_stays(tmp_path: Path) -> None:
+def test_what_is_recorded_of_other_files_in_a_patch_stays(imported: Import) -> None:
     diff = "@@ -7 +7 @@\n-one\n+two\n"
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Update File: a", "*** Move to: c", "@@", "-one", "+two", "*** Add File: b", "+new"),
-            applied(
-                "1",
-                a={"type": "update", "unified_diff": diff, "move_path": f"{ROOT}/c"},
-                b={"type": "add", "content": "new\n"},
-            ),
-            output("1"),
-        ],
+    done = imported(
+        meta(),
+        patch_call("1", "*** Update File: a", "*** Move to: c", "@@", "-one", "+two", "*** Add File: b", "+new"),
+        applied(
+            "1",
+            a={"type": "update", "unified_diff": diff, "move_path": f"{ROOT}/c"},
+            b={"type": "add", "content": "new\n"},
+        ),
+        output("1"),
     )
 
     assert done.agreements == [("agreed", "rebuilt")]
     assert [entry.path for entry in done.files.walk()] == ["/b"]
 
 
-def test_an_update_of_a_file_of_which_nothing_is_shown_is_not_checked(tmp_path: Path) -> None:
-    done = Imported(tmp_path / "t", [meta(), patch_call("1", "*** Update File: a", "@@", "-one", "+two"), output("1")])
+def test_an_update_of_a_file_of_which_nothing_is_shown_is_not_checked(imported: Import) -> None:
+    done = imported(meta(), patch_call("1", "*** Update File: a", "@@", "-one", "+two"), output("1"))
 
     assert done.agreements == [("not_checked", "not_at_all")]
 
 
-def test_a_patch_whose_difference_does_not_fit_the_known_text_is_not_checked_against_that(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Add File: a", "+one"),
-            applied("1", a={"type": "add", "content": "one\n"}),
-            patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
-            applied("2", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-other\n+two\n", "move_path": None}),
-            output("2"),
-        ],
+def test_a_patch_whose_difference_does_not_fit_the_known_text_is_not_checked_against_that(imported: Import) -> None:
+    done = imported(
+        meta(),
+        patch_call("1", "*** Add File: a", "+one"),
+        applied("1", a={"type": "add", "content": "one\n"}),
+        patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
+        applied("2", a={"type": "update", "unified_diff": "@@ -7 +7 @@\n-other\n+two\n", "move_path": None}),
+        output("2"),
     )
 
     assert done.agreements == [("agreed", "exactly"), ("not_checked", "not_at_all")]
     assert done.text("/a") == "one\n"
 
 
-def test_without_an_event_the_answer_is_compared(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Add File: a", "+one"),
-            output("1"),
-            patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
-            output("2"),
-            patch_call("3", "*** Update File: a", "@@", "-none", "+two"),
-            output("3", "apply_patch verification failed: Failed to find expected lines", 1),
-        ],
+def test_without_an_event_the_answer_is_compared(imported: Import) -> None:
+    done = imported(
+        meta(),
+        patch_call("1", "*** Add File: a", "+one"),
+        output("1"),
+        patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
+        output("2"),
+        patch_call("3", "*** Update File: a", "@@", "-none", "+two"),
+        output("3", "apply_patch verification failed: Failed to find expected lines", 1),
     )
 
     assert done.agreements == [("agreed", "exactly"), ("agreed", "rebuilt"), ("agreed", "rebuilt")]
@@ -176,12 +158,12 @@ def test_without_an_event_the_answer_is_compared(tmp_path: Path) -> None:
         "apply_patch <<'EOF'\nPATCH\nEOF\ngit status --short",
     ],
 )
-def test_a_patch_is_found_in_a_shell_command(tmp_path: Path, command: str | list[str]) -> None:
+def test_a_patch_is_found_in_a_shell_command(imported: Import, command: str | list[str]) -> None:
     patch = '*** Begin Patch\n*** Add File: a.txt\n+one\'s "own"\n*** End Patch'
     words = [command] if isinstance(command, str) else command
     filled = [word.replace("PATCH\n", patch + "\n") if "\n" in word else word.replace("PATCH", patch) for word in words]
     script = filled[0] if isinstance(command, str) else filled
-    done = Imported(tmp_path / "t", [meta(), shell_call("1", script), output("1")])
+    done = imported(meta(), shell_call("1", script), output("1"))
 
     assert done.agreements == [("agreed", "exactly")]
     where = "/sub/a.txt" if "sub" in str(command) else "/a.txt"
@@ -203,9 +185,9 @@ def test_a_patch_is_found_in_a_shell_command(tmp_path: Path, command: str | list
     ],
 )
 def test_a_file_is_rebuilt_from_a_command_that_shows_all_of_it(
-    tmp_path: Path, command: str, shown: str, is_whole: bool
+    imported: Import, command: str, shown: str, is_whole: bool
 ) -> None:
-    done = Imported(tmp_path / "t", [meta(), shell_call("1", ["bash", "-lc", command]), output("1", shown)])
+    done = imported(meta(), shell_call("1", ["bash", "-lc", command]), output("1", shown))
 
     assert [one.agreement for one in done.verdicts] == ["agreed" if is_whole else "no_counterpart"]
     assert done.files.exists("/a") == is_whole
@@ -213,94 +195,79 @@ def test_a_file_is_rebuilt_from_a_command_that_shows_all_of_it(
         assert done.text("/a").splitlines() == ["one", "two"]
 
 
-def test_a_file_is_rebuilt_from_parts_that_were_shown_one_after_another(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
-            output("1", "one\ntwo\n"),
-            shell_call("2", ["bash", "-lc", "sed -n '3,9p' a"]),
-            output("2", "three\n"),
-            patch_call("3", "*** Update File: a", "@@", "-two", "+2"),
-            applied("3", a={"type": "update", "unified_diff": "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"}),
-            output("3"),
-        ],
+def test_a_file_is_rebuilt_from_parts_that_were_shown_one_after_another(imported: Import) -> None:
+    done = imported(
+        meta(),
+        shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
+        output("1", "one\ntwo\n"),
+        shell_call("2", ["bash", "-lc", "sed -n '3,9p' a"]),
+        output("2", "three\n"),
+        patch_call("3", "*** Update File: a", "@@", "-two", "+2"),
+        applied("3", a={"type": "update", "unified_diff": "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"}),
+        output("3"),
     )
 
     assert done.agreements == [("agreed", "rebuilt")] * 3
     assert done.text("/a") == "one\n2\nthree\n"
 
 
-def test_parts_of_a_file_that_was_changed_between_them_are_not_put_together(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
-            output("1", "one\ntwo\n"),
-            patch_call("2", "*** Update File: a", "@@", "-two", "+2"),
-            output("2"),
-            shell_call("3", ["bash", "-lc", "sed -n '3,9p' a"]),
-            output("3", "three\n"),
-        ],
+def test_parts_of_a_file_that_was_changed_between_them_are_not_put_together(imported: Import) -> None:
+    done = imported(
+        meta(),
+        shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
+        output("1", "one\ntwo\n"),
+        patch_call("2", "*** Update File: a", "@@", "-two", "+2"),
+        output("2"),
+        shell_call("3", ["bash", "-lc", "sed -n '3,9p' a"]),
+        output("3", "three\n"),
     )
 
     assert [one.agreement for one in done.verdicts] == ["not_checked"] * 3
     assert not done.files.exists("/a")
 
 
-def test_paths_start_where_the_command_works(tmp_path: Path) -> None:
+def test_paths_start_where_the_command_works(imported: Import) -> None:
     add = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF"
     turn = {"type": "turn_context", "payload": {"cwd": f"{ROOT}/turn"}}
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            shell_call("1", ["bash", "-lc", add], workdir=f"{ROOT}/desk"),
-            output("1"),
-            turn,
-            shell_call("2", ["bash", "-lc", add]),
-            output("2"),
-            shell_call("3", ["bash", "-lc", add], workdir="/elsewhere"),
-            output("3"),
-        ],
+    done = imported(
+        meta(),
+        shell_call("1", ["bash", "-lc", add], workdir=f"{ROOT}/desk"),
+        output("1"),
+        turn,
+        shell_call("2", ["bash", "-lc", add]),
+        output("2"),
+        shell_call("3", ["bash", "-lc", add], workdir="/elsewhere"),
+        output("3"),
     )
 
     assert [one.agreement for one in done.verdicts] == ["agreed", "agreed", "outside"]
     assert sorted(entry.path for entry in done.files.walk() if entry.is_file) == ["/desk/a", "/turn/a"]
 
 
-def test_of_a_patch_with_a_path_outside_the_rest_is_put_there(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Add File: a", "+one", "*** Add File: /etc/b", "+two"),
-            applied("1", a={"type": "add", "content": "one\n"}),
-            output("1"),
-        ],
+def test_of_a_patch_with_a_path_outside_the_rest_is_put_there(imported: Import) -> None:
+    done = imported(
+        meta(),
+        patch_call("1", "*** Add File: a", "+one", "*** Add File: /etc/b", "+two"),
+        applied("1", a={"type": "add", "content": "one\n"}),
+        output("1"),
     )
 
     assert done.agreements == [("outside", "not_at_all")]
     assert done.text("/a") == "one\n"
 
 
-def test_a_patch_that_ended_in_the_middle_leaves_its_files_unknown(tmp_path: Path) -> None:
+def test_a_patch_that_ended_in_the_middle_leaves_its_files_unknown(imported: Import) -> None:
     failed = applied("2", a={"type": "update", "unified_diff": ""})
     failed["payload"]["success"] = False
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Add File: a", "+one"),
-            output("1"),
-            patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
-            failed,
-            output("2", "failed", 1),
-            patch_call("3", "*** Update File: a", "@@", "-one", "+two"),
-            output("3"),
-        ],
+    done = imported(
+        meta(),
+        patch_call("1", "*** Add File: a", "+one"),
+        output("1"),
+        patch_call("2", "*** Update File: a", "@@", "-one", "+two"),
+        failed,
+        output("2", "failed", 1),
+        patch_call("3", "*** Update File: a", "@@", "-one", "+two"),
+        output("3"),
     )
 
     assert [one.agreement for one in done.verdicts] == ["agreed", "not_checked", "not_checked"]
@@ -337,7 +304,7 @@ def test_an_output_says_whether_the_call_succeeded(tmp_path: Path, answer: objec
     assert transcript.calls[0].recorded_error == (None if succeeded is None else not succeeded)
 
 
-def test_the_oldest_files_have_no_envelope(tmp_path: Path) -> None:
+def test_the_oldest_files_have_no_envelope(tmp_path: Path, imported: Import) -> None:
     told = f"<environment_context>\n  <cwd>{ROOT}</cwd>\n</environment_context>"
     lines: list[Line] = [
         {"id": "r1", "timestamp": "t", "instructions": None, "git": {}},
@@ -346,33 +313,30 @@ def test_the_oldest_files_have_no_envelope(tmp_path: Path) -> None:
         shell_call("1", ["apply_patch", f"*** Begin Patch\n*** Add File: {ROOT}/a\n+one\n*** End Patch"])["payload"],
         output("1")["payload"],
     ]
-    done = Imported(tmp_path / "t", lines)
+    done = imported(*lines)
 
     assert done.agreements == [("agreed", "exactly")]
     assert done.text("/a") == "one\n"
     assert read_transcript(tmp_path / "t").calls[0].source == Source("codex", ROOT, ROOT)
 
 
-def test_what_was_compacted_is_not_performed_again(tmp_path: Path) -> None:
+def test_what_was_compacted_is_not_performed_again(imported: Import) -> None:
     call = patch_call("1", "*** Add File: a", "+one")
     again = {
         "type": "compacted",
         "payload": {"message": "", "replacement_history": [call["payload"]], **call["payload"]},
     }
-    done = Imported(tmp_path / "t", [meta(), call, output("1"), again])
+    done = imported(meta(), call, output("1"), again)
 
     assert len(done.verdicts) == 1
 
 
-def test_an_event_after_the_answer_still_tells_of_the_call(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            patch_call("1", "*** Delete File: a"),
-            output("1"),
-            applied("1", a={"type": "delete", "content": "one\n"}),
-        ],
+def test_an_event_after_the_answer_still_tells_of_the_call(imported: Import) -> None:
+    done = imported(
+        meta(),
+        patch_call("1", "*** Delete File: a"),
+        output("1"),
+        applied("1", a={"type": "delete", "content": "one\n"}),
     )
 
     assert done.agreements == [("agreed", "exactly")]
@@ -439,8 +403,8 @@ ANY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped
 
 @ANY
 @given(sessions())
-def test_no_recorded_success_differs(tmp_path: Path, program: Codex) -> None:
-    done = Imported(tmp_path / "t", program.lines)
+def test_no_recorded_success_differs(imported: Import, program: Codex) -> None:
+    done = imported(*program.lines)
 
     for verdict in done.verdicts:
         allowed = {"agreed", "not_checked", "no_counterpart"}
@@ -451,12 +415,12 @@ def test_no_recorded_success_differs(tmp_path: Path, program: Codex) -> None:
 
 @ANY
 @given(st.data())
-def test_where_every_file_was_made_by_a_patch_all_agrees(tmp_path: Path, data: st.DataObject) -> None:
+def test_where_every_file_was_made_by_a_patch_all_agrees(imported: Import, data: st.DataObject) -> None:
     program = Codex()
     for _ in range(data.draw(st.integers(1, 6))):
         program.apply(data.draw(operations(program)), data.draw(st.sampled_from(FORMS)))
 
-    done = Imported(tmp_path / "t", program.lines)
+    done = imported(*program.lines)
 
     for succeeded, verdict in zip(program.outcomes, done.verdicts, strict=True):
         if succeeded:
@@ -485,7 +449,7 @@ ANYTHING = st.recursive(
 @ANY
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["type", "payload", "timestamp"]), ANYTHING)), st.data())
 def test_no_value_anywhere_makes_the_importer_raise(
-    tmp_path: Path, spoilt: list[tuple[int, str, object]], data: st.DataObject
+    imported: Import, spoilt: list[tuple[int, str, object]], data: st.DataObject
 ) -> None:
     lines: list[dict[str, Any]] = [
         meta(),
@@ -503,20 +467,20 @@ def test_no_value_anywhere_makes_the_importer_raise(
         name = data.draw(st.sampled_from(sorted(payload)))
         payload[name] = data.draw(ANYTHING)
 
-    Imported(tmp_path / "t", lines)
+    imported(*lines)
 
 
-def test_a_patch_may_be_a_quoted_word_of_the_command(tmp_path: Path) -> None:
+def test_a_patch_may_be_a_quoted_word_of_the_command(imported: Import) -> None:
     patch = "*** Begin Patch\n*** Add File: a\n+one\n*** End Patch\n"
-    done = Imported(tmp_path / "t", [meta(), shell_call("1", ["bash", "-lc", f"apply_patch '{patch}'"]), output("1")])
+    done = imported(meta(), shell_call("1", ["bash", "-lc", f"apply_patch '{patch}'"]), output("1"))
     assert done.text("/a") == "one\n"
 
 
 @pytest.mark.parametrize("tool", ["update_plan", "somebodys_tool"])
-def test_a_tool_without_a_counterpart_is_passed_over(tmp_path: Path, tool: str) -> None:
+def test_a_tool_without_a_counterpart_is_passed_over(imported: Import, tool: str) -> None:
     other = item(type="function_call", name=tool, arguments="{}", call_id="2")
     patch = patch_call("3", "*** Update File: a", "@@", "-port = 80", "+port = 8080")
     shown = [shell_call("1", ["bash", "-lc", "cat a"]), output("1", "port = 80\n")]
-    done = Imported(tmp_path / "t", [meta(), *shown, other, output("2"), patch, output("3")])
+    done = imported(meta(), *shown, other, output("2"), patch, output("3"))
     assert [agreement for agreement, _ in done.agreements] == ["agreed", "no_counterpart", "agreed"]
     assert done.text("/a") == "port = 8080\n"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.transcripts.claude_code_model import ROOT, Line, as_jsonl
-from tests.transcripts.test_transcripts_claude_code import ANY, Imported
+from tests.transcripts.imported import Import
+from tests.transcripts.test_transcripts_claude_code import ANY
 from weakfs.tools import ToolCalls
 from weakfs.transcripts import Source, read_transcript
 
@@ -56,17 +57,14 @@ def test_calls_and_answers_are_read(tmp_path: Path) -> None:
     assert transcript.calls[0].source == Source("copilot", ROOT, ROOT)
 
 
-def test_files_are_created_viewed_and_edited(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            start(),
-            *call("1", "create", path=f"{ROOT}/a", file_text="one\ntwo\n"),
-            *call("2", "view", "1. one\n2. two\n3. ", path=f"{ROOT}/a"),
-            *call("3", "edit", path=f"{ROOT}/a", old_str="two", new_str="2"),
-            *call("4", "view", "2. 2", path=f"{ROOT}/a", view_range=[2, 2]),
-            *call("5", "edit", path=f"{ROOT}/a", old_str="one", new_str=""),
-        ],
+def test_files_are_created_viewed_and_edited(imported: Import) -> None:
+    done = imported(
+        start(),
+        *call("1", "create", path=f"{ROOT}/a", file_text="one\ntwo\n"),
+        *call("2", "view", "1. one\n2. two\n3. ", path=f"{ROOT}/a"),
+        *call("3", "edit", path=f"{ROOT}/a", old_str="two", new_str="2"),
+        *call("4", "view", "2. 2", path=f"{ROOT}/a", view_range=[2, 2]),
+        *call("5", "edit", path=f"{ROOT}/a", old_str="one", new_str=""),
     )
 
     assert done.text("/a") == "\n2\n"
@@ -74,62 +72,53 @@ def test_files_are_created_viewed_and_edited(tmp_path: Path) -> None:
     assert done.baseline == {}
 
 
-def test_a_file_that_was_there_is_in_the_baseline(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            start(),
-            *call("1", "edit", path="a", old_str="one", new_str="1"),
-            *call("2", "view", "1. 1\n2. two", path=f"{ROOT}/a"),
-        ],
+def test_a_file_that_was_there_is_in_the_baseline(imported: Import) -> None:
+    done = imported(
+        start(),
+        *call("1", "edit", path="a", old_str="one", new_str="1"),
+        *call("2", "view", "1. 1\n2. two", path=f"{ROOT}/a"),
     )
 
     assert done.baseline == {"/a": "one\ntwo"}
     assert done.text("/a") == "1\ntwo"
 
 
-def test_the_commands_of_the_earlier_editor_are_its_tools(tmp_path: Path) -> None:
+def test_the_commands_of_the_earlier_editor_are_its_tools(imported: Import) -> None:
     tool = "str_replace_editor"
-    done = Imported(
-        tmp_path / "t",
-        [
-            start(),
-            *call("1", tool, command="create", path=f"{ROOT}/a", file_text="one\n"),
-            *call("2", tool, command="str_replace", path=f"{ROOT}/a", old_str="one", new_str="1"),
-            *call("3", tool, command="insert", path=f"{ROOT}/a", insert_line=1, new_str="2"),
-        ],
+    done = imported(
+        start(),
+        *call("1", tool, command="create", path=f"{ROOT}/a", file_text="one\n"),
+        *call("2", tool, command="str_replace", path=f"{ROOT}/a", old_str="one", new_str="1"),
+        *call("3", tool, command="insert", path=f"{ROOT}/a", insert_line=1, new_str="2"),
     )
 
     assert [agreement for agreement, _ in done.agreements] == ["agreed", "agreed", "no_counterpart"]
     assert done.text("/a") == "1\n"
 
 
-def test_which_of_several_places_was_edited_is_not_made_up(tmp_path: Path) -> None:
+def test_which_of_several_places_was_edited_is_not_made_up(imported: Import) -> None:
     lines = [start(), *call("1", "create", path="a", file_text="x x\n")]
 
-    done = Imported(tmp_path / "t", [*lines, *call("2", "edit", path="a", old_str="x", new_str="y")])
+    done = imported(*lines, *call("2", "edit", path="a", old_str="x", new_str="y"))
 
     assert done.agreements[1] == ("not_checked", "not_at_all")
 
 
 @pytest.mark.parametrize("content", ["a\nb", "1. one\n3. three", "0. zero", "", "1. one\n[truncated]"])
-def test_what_is_no_numbered_text_is_not_taken_for_a_file(tmp_path: Path, content: str) -> None:
-    done = Imported(tmp_path / "t", [start(), *call("1", "view", content, path=ROOT)])
+def test_what_is_no_numbered_text_is_not_taken_for_a_file(imported: Import, content: str) -> None:
+    done = imported(start(), *call("1", "view", content, path=ROOT))
 
     assert done.agreements == [("not_checked", "not_at_all")]
     assert done.contents() == {}
 
 
-def test_a_missing_file_and_a_refusal_are_failures(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_refusal_are_failures(imported: Import) -> None:
     missing = f"Path {ROOT}/a does not exist. Please provide a valid path."
-    done = Imported(
-        tmp_path / "t",
-        [
-            start(),
-            *call("1", "view", error=missing, path=f"{ROOT}/a"),
-            *call("2", "create", error="The user rejected this tool call.", path=f"{ROOT}/a", file_text="x"),
-            *call("3", "bash", error="timeout", command="make"),
-        ],
+    done = imported(
+        start(),
+        *call("1", "view", error=missing, path=f"{ROOT}/a"),
+        *call("2", "create", error="The user rejected this tool call.", path=f"{ROOT}/a", file_text="x"),
+        *call("3", "bash", error="timeout", command="make"),
     )
 
     assert [agreement for agreement, _ in done.agreements] == ["agreed", "not_checked", "no_counterpart"]
@@ -137,37 +126,31 @@ def test_a_missing_file_and_a_refusal_are_failures(tmp_path: Path) -> None:
     assert done.contents() == {}
 
 
-def test_the_session_may_change_its_directory(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            start("/x/repo"),
-            event("d", "session.context_changed", cwd="/x/repo-feature", branch="feature"),
-            *call("1", "create", path="a", file_text="x"),
-        ],
+def test_the_session_may_change_its_directory(imported: Import) -> None:
+    done = imported(
+        start("/x/repo"),
+        event("d", "session.context_changed", cwd="/x/repo-feature", branch="feature"),
+        *call("1", "create", path="a", file_text="x"),
     )
 
     assert done.contents() == {"/.worktrees/repo-feature/a": "x"}
 
 
-def test_an_event_that_is_repeated_counts_once(tmp_path: Path) -> None:
+def test_an_event_that_is_repeated_counts_once(imported: Import) -> None:
     lines = [start(), *call("1", "create", path="a", file_text="x")]
 
-    done = Imported(tmp_path / "t", [*lines, *lines])
+    done = imported(*lines, *lines)
 
     assert len(done.verdicts) == 1
     assert done.summary.repeated_count == 3
 
 
-def test_after_a_rewind_of_the_program_texts_are_doubtful(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            start(),
-            *call("1", "create", path="a", file_text="one\n"),
-            event("r", "session.snapshot_rewind", upToEventId="s1", eventsRemoved=2),
-            *call("2", "edit", error="old_str was not found", path="a", old_str="one", new_str="1"),
-        ],
+def test_after_a_rewind_of_the_program_texts_are_doubtful(imported: Import) -> None:
+    done = imported(
+        start(),
+        *call("1", "create", path="a", file_text="one\n"),
+        event("r", "session.snapshot_rewind", upToEventId="s1", eventsRemoved=2),
+        *call("2", "edit", error="old_str was not found", path="a", old_str="one", new_str="1"),
     )
 
     assert [agreement for agreement, _ in done.agreements] == ["agreed", "no_counterpart", "not_checked"]
@@ -184,7 +167,7 @@ TOOLS = st.sampled_from(["view", "create", "edit", "bash", "str_replace_editor",
 
 @ANY
 @given(st.data())
-def test_no_value_anywhere_makes_the_importer_raise(tmp_path: Path, data: st.DataObject) -> None:
+def test_no_value_anywhere_makes_the_importer_raise(imported: Import, data: st.DataObject) -> None:
     fields = st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, ANYTHING | st.just(f"{ROOT}/a")))
     started = {"toolCallId": "1", "toolName": data.draw(TOOLS | ANYTHING), "arguments": data.draw(fields | ANYTHING)}
     completed = st.fixed_dictionaries({}, optional=dict.fromkeys(["success", "result", "error"], ANYTHING))
@@ -194,6 +177,6 @@ def test_no_value_anywhere_makes_the_importer_raise(tmp_path: Path, data: st.Dat
         event("2", "tool.execution_complete", toolCallId="1", **data.draw(completed)),
     ]
 
-    done = Imported(tmp_path / "t", lines)
+    done = imported(*lines)
 
     assert len(done.verdicts) <= 1

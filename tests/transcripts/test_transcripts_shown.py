@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.transcripts.claude_code_model import ROOT, ClaudeCode, Line, Ways
+from tests.transcripts.imported import Import
 from tests.transcripts.test_transcripts_claude_code import (
     ANY,
     NAMES,
     TEXTS,
-    Imported,
     answer,
+    called,
     edited,
     edits,
     plain,
@@ -54,31 +53,31 @@ def command(id: str, script: str = "make format") -> list[Line]:
     return [use(id, "Bash", command=script), answer(id, {"stdout": "", "stderr": ""})]
 
 
-def test_a_file_that_was_read_is_in_the_baseline(tmp_path: Path) -> None:
-    done = Imported(tmp_path / "t", [*read("1", TEXT), *edit("2", 3, "line 3", "LINE 3", original=TEXT)])
+def test_a_file_that_was_read_is_in_the_baseline(imported: Import) -> None:
+    done = imported(*read("1", TEXT), *edit("2", 3, "line 3", "LINE 3", original=TEXT))
 
     assert done.baseline == {"/a": TEXT}
     assert [record.cause for record in done.session.records].count("import") == 1
 
 
-def test_a_file_that_was_edited_is_in_the_baseline(tmp_path: Path) -> None:
-    done = Imported(tmp_path / "t", [*command("1"), *edit("2", 3, "line 3", "LINE 3", original=TEXT)])
+def test_a_file_that_was_edited_is_in_the_baseline(imported: Import) -> None:
+    done = imported(*command("1"), *edit("2", 3, "line 3", "LINE 3", original=TEXT))
 
     assert done.baseline == {"/a": TEXT}
     assert done.text("/a") == TEXT.replace("line 3\n", "LINE 3\n")
 
 
-def test_a_file_that_the_session_made_is_not_in_the_baseline(tmp_path: Path) -> None:
+def test_a_file_that_the_session_made_is_not_in_the_baseline(imported: Import) -> None:
     written = {"type": "create", "filePath": PATH, "content": TEXT, "originalFile": None}
     lines = [use("1", "Write", file_path=PATH, content=TEXT), answer("1", written), *read("2", TEXT)]
 
-    assert Imported(tmp_path / "t", lines).baseline == {}
+    assert imported(*lines).baseline == {}
 
 
-def test_a_file_that_was_not_there_at_first_is_not_in_the_baseline(tmp_path: Path) -> None:
+def test_a_file_that_was_not_there_at_first_is_not_in_the_baseline(imported: Import) -> None:
     missing = [use("1", "Read", file_path=PATH), answer("1", content="File does not exist.", is_error=True)]
 
-    done = Imported(tmp_path / "t", [*missing, *command("2", "make"), *read("3", TEXT)])
+    done = imported(*missing, *command("2", "make"), *read("3", TEXT))
 
     assert done.baseline == {}
     assert done.text("/a") == TEXT
@@ -87,48 +86,48 @@ def test_a_file_that_was_not_there_at_first_is_not_in_the_baseline(tmp_path: Pat
 @pytest.mark.parametrize(
     "script", ["cat > a <<'EOF'\nx > y\nEOF", "cat <<EOF >a\nx > y\nEOF", "cd . && make 1>'a'", f"echo x >| {PATH}"]
 )
-def test_a_file_that_a_command_wrote_is_not_in_the_baseline(tmp_path: Path, script: str) -> None:
-    done = Imported(tmp_path / "t", [*command("1", script), *read("2", TEXT)])
+def test_a_file_that_a_command_wrote_is_not_in_the_baseline(imported: Import, script: str) -> None:
+    done = imported(*command("1", script), *read("2", TEXT))
 
     assert done.baseline == {}
     assert done.text("/a") == TEXT
 
 
 @pytest.mark.parametrize("script", ["make >> a", "make 2> a", "make > b", "make > $a", "echo 'x > a'y"])
-def test_a_file_that_a_command_did_not_make_is_in_the_baseline(tmp_path: Path, script: str) -> None:
-    assert Imported(tmp_path / "t", [*command("1", script), *read("2", TEXT)]).baseline == {"/a": TEXT}
+def test_a_file_that_a_command_did_not_make_is_in_the_baseline(imported: Import, script: str) -> None:
+    assert imported(*command("1", script), *read("2", TEXT)).baseline == {"/a": TEXT}
 
 
-def test_a_line_break_at_the_end_is_that_of_the_first_text_too(tmp_path: Path) -> None:
+def test_a_line_break_at_the_end_is_that_of_the_first_text_too(imported: Import) -> None:
     after = TEXT.replace("line 3\n", "LINE 3\n")
     lines = [*edit("1", 3, "line 3", "LINE 3"), *read("2", after.removesuffix("\n"))]
 
-    done = Imported(tmp_path / "t", [*lines, *edit("3", 5, "line 5", "LINE 5", original=after)])
+    done = imported(*lines, *edit("3", 5, "line 5", "LINE 5", original=after))
 
     assert done.baseline == {"/a": TEXT}
 
 
-def test_the_last_line_break_is_that_of_the_edit_where_the_read_left_it_out(tmp_path: Path) -> None:
+def test_the_last_line_break_is_that_of_the_edit_where_the_read_left_it_out(imported: Import) -> None:
     lines = [*read("1", TEXT.removesuffix("\n")), *edit("2", 3, "line 3", "LINE 3", original=TEXT)]
 
-    done = Imported(tmp_path / "t", lines)
+    done = imported(*lines)
 
     assert done.baseline == {"/a": TEXT}
     assert [record.cause for record in done.session.records].count("import") == 1
 
 
 @pytest.mark.parametrize("with_hunk", [True, False])
-def test_a_file_that_was_edited_first_is_completed_from_a_later_read(tmp_path: Path, with_hunk: bool) -> None:
+def test_a_file_that_was_edited_first_is_completed_from_a_later_read(imported: Import, with_hunk: bool) -> None:
     after = TEXT.replace("line 3\n", "LINE 3\nLINE 3b\n")
     first = edit("1", 3, "line 3", "LINE 3\nLINE 3b", with_hunk=with_hunk)
 
-    done = Imported(tmp_path / "t", [*first, *read("2", after)])
+    done = imported(*first, *read("2", after))
 
     assert done.baseline == {"/a": TEXT}
     assert done.agreements == [("agreed", "rebuilt"), ("agreed", "exactly")]
 
 
-def test_parts_before_and_after_edits_complete_one_another(tmp_path: Path) -> None:
+def test_parts_before_and_after_edits_complete_one_another(imported: Import) -> None:
     after = TEXT.replace("line 3\n", "LINE 3\nLINE 3b\n")
     lines = [
         *read("1", TEXT, 1, 8),
@@ -137,97 +136,92 @@ def test_parts_before_and_after_edits_complete_one_another(tmp_path: Path) -> No
         *read("4", after.replace("line 14", "LINE 14"), 7),
     ]
 
-    done = Imported(tmp_path / "t", lines)
+    done = imported(*lines)
 
     assert done.baseline == {"/a": TEXT}
     assert [agreement for agreement, _ in done.agreements] == ["agreed"] * 4
     assert done.text("/a") == after.replace("line 14", "LINE 14")
 
 
-def test_parts_that_contradict_each_other_are_not_put_together(tmp_path: Path) -> None:
+def test_parts_that_contradict_each_other_are_not_put_together(imported: Import) -> None:
     other = TEXT.replace("line", "row")
 
-    done = Imported(tmp_path / "t", [*read("1", TEXT, 1, 12), *command("2"), *read("3", other, 8)])
+    done = imported(*read("1", TEXT, 1, 12), *command("2"), *read("3", other, 8))
 
     assert done.baseline == {}
     assert [agreement for agreement, _ in done.agreements] == ["not_checked", "no_counterpart", "not_checked"]
 
 
-def test_lines_with_spaces_that_may_stand_for_tabs_are_not_taken_from_a_hunk(tmp_path: Path) -> None:
+def test_lines_with_spaces_that_may_stand_for_tabs_are_not_taken_from_a_hunk(imported: Import) -> None:
     before = "\tone\n\ttwo\n"
     hunk = {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": ["-  one", "+  1", "   two"]}
     told = {**edited("a", None, "one", "1"), "structuredPatch": [hunk]}
     lines = [use("1", "Edit", file_path=PATH, old_string="one", new_string="1"), answer("1", told)]
 
-    done = Imported(tmp_path / "t", [*lines, *read("2", "\t1\n\ttwo\n")])
+    done = imported(*lines, *read("2", "\t1\n\ttwo\n"))
 
     assert done.baseline == {"/a": before}
     assert "differs" not in [agreement for agreement, _ in done.agreements]
 
 
-def test_after_a_program_the_text_is_completed_anew(tmp_path: Path) -> None:
+def test_after_a_program_the_text_is_completed_anew(imported: Import) -> None:
     formatted = TEXT.replace("line", "row")
     after = formatted.replace("row 3\n", "ROW 3\n")
 
-    done = Imported(
-        tmp_path / "t", [*read("1", TEXT), *command("2"), *edit("3", 3, "row 3", "ROW 3"), *read("4", after)]
-    )
+    done = imported(*read("1", TEXT), *command("2"), *edit("3", 3, "row 3", "ROW 3"), *read("4", after))
 
     assert done.baseline == {"/a": TEXT}
     assert [agreement for agreement, _ in done.agreements] == ["agreed", "no_counterpart", "agreed", "agreed"]
 
 
-def test_what_a_program_may_have_changed_is_not_checked(tmp_path: Path) -> None:
+def test_what_a_program_may_have_changed_is_not_checked(imported: Import) -> None:
     """The recorded edit succeeded with a text that is there twice, which it cannot have been."""
     twice = "one\none\n"
     told = answer("3")
     lines = [*read("1", twice), *command("2"), use("3", "Edit", file_path=PATH, old_string="one", new_string="1"), told]
 
-    done = Imported(tmp_path / "t", lines)
+    done = imported(*lines)
 
     assert done.agreements[2] == ("not_checked", "not_at_all")
     assert "program" in done.verdicts[2].detail
 
 
-@pytest.mark.parametrize("between", [[], command("2", "cat a | head -3"), [use("2", "TodoWrite"), answer("2")]])
-def test_without_such_a_program_it_differs(tmp_path: Path, between: list[Line]) -> None:
-    edit = [use("3", "Edit", file_path=PATH, old_string="one", new_string="1"), answer("3")]
+@pytest.mark.parametrize("between", [[], command("2", "cat a | head -3"), [*called("2", "TodoWrite")]])
+def test_without_such_a_program_it_differs(imported: Import, between: list[Line]) -> None:
+    edit = [*called("3", "Edit", file_path=PATH, old_string="one", new_string="1")]
 
-    done = Imported(tmp_path / "t", [*read("1", "one\none\n"), *between, *edit])
+    done = imported(*read("1", "one\none\n"), *between, *edit)
 
     assert done.verdicts[-1].agreement == "differs"
 
 
-def test_an_unknown_tool_counts_as_such_a_program(tmp_path: Path) -> None:
-    tool = [use("2", "mcp__files__move", source="b", destination="a"), answer("2")]
-    edit = [use("3", "Edit", file_path=PATH, old_string="one", new_string="1"), answer("3")]
+def test_an_unknown_tool_counts_as_such_a_program(imported: Import) -> None:
+    tool = [*called("2", "mcp__files__move", source="b", destination="a")]
+    edit = [*called("3", "Edit", file_path=PATH, old_string="one", new_string="1")]
 
-    done = Imported(tmp_path / "t", [*read("1", "one\none\n"), *tool, *edit])
+    done = imported(*read("1", "one\none\n"), *tool, *edit)
 
     assert done.verdicts[-1].agreement == "not_checked"
 
 
-def test_text_that_is_shown_again_is_not_doubtful(tmp_path: Path) -> None:
-    edit = [use("4", "Edit", file_path=PATH, old_string="one", new_string="1"), answer("4")]
+def test_text_that_is_shown_again_is_not_doubtful(imported: Import) -> None:
+    edit = [*called("4", "Edit", file_path=PATH, old_string="one", new_string="1")]
 
-    done = Imported(tmp_path / "t", [*read("1", "one\n"), *command("2"), *read("3", "one\none\n"), *edit])
+    done = imported(*read("1", "one\n"), *command("2"), *read("3", "one\none\n"), *edit)
 
     assert done.verdicts[-1].agreement == "differs"
 
 
-def test_a_program_of_codex_makes_text_doubtful(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta(),
-            shell_call("1", ["bash", "-lc", "cat a"]),
-            output("1", "one\n"),
-            shell_call("2", ["bash", "-lc", "make format"]),
-            output("2", ""),
-            patch_call("3", "*** Update File: a", "@@", "-1", "+2"),
-            applied("3", a={"type": "update", "unified_diff": "@@ -1 +1 @@\n-1\n+2\n"}),
-            output("3"),
-        ],
+def test_a_program_of_codex_makes_text_doubtful(imported: Import) -> None:
+    done = imported(
+        meta(),
+        shell_call("1", ["bash", "-lc", "cat a"]),
+        output("1", "one\n"),
+        shell_call("2", ["bash", "-lc", "make format"]),
+        output("2", ""),
+        patch_call("3", "*** Update File: a", "@@", "-1", "+2"),
+        applied("3", a={"type": "update", "unified_diff": "@@ -1 +1 @@\n-1\n+2\n"}),
+        output("3"),
     )
 
     assert done.verdicts[-1].agreement != "differs"
@@ -278,11 +272,9 @@ def test_any_other_command_may_change_files(script: str) -> None:
     assert not is_reading(script)
 
 
-def test_a_failure_of_a_call_that_is_not_performed_is_on_record(tmp_path: Path) -> None:
+def test_a_failure_of_a_call_that_is_not_performed_is_on_record(imported: Import) -> None:
     error = "Exit code 2\nmake: *** No rule to make target 'x'."
-    done = Imported(
-        tmp_path / "t", [use("1", "Bash", command="make x"), answer("1", f"Error: {error}", error, is_error=True)]
-    )
+    done = imported(use("1", "Bash", command="make x"), answer("1", f"Error: {error}", error, is_error=True))
 
     (call,) = done.session[ToolCalls].all()
     assert (call.call_id, call.tool, call.status, call.error_code) == ("1", "Bash", "error", "recorded_failure")
@@ -303,32 +295,32 @@ def test_a_failure_of_a_call_that_is_not_performed_is_on_record(tmp_path: Path) 
         ("mcp__db__query", {"sql": "drop"}),
     ],
 )
-def test_every_recorded_failure_is_on_record_as_one(tmp_path: Path, name: str, arguments: dict[str, object]) -> None:
+def test_every_recorded_failure_is_on_record_as_one(imported: Import, name: str, arguments: dict[str, object]) -> None:
     error = "The user doesn't want to proceed with this tool use."
-    done = Imported(tmp_path / "t", [use("1", name, **arguments), answer("1", content=error, is_error=True)])
+    done = imported(use("1", name, **arguments), answer("1", content=error, is_error=True))
 
     assert [(call.tool, call.status, call.summary) for call in done.session[ToolCalls].all()] == [
         (name, "error", error)
     ]
 
 
-def test_a_failure_in_codex_is_on_record(tmp_path: Path) -> None:
-    done = Imported(tmp_path / "t", [meta(), shell_call("1", ["bash", "-lc", "make"]), output("1", "no rule\n", 2)])
+def test_a_failure_in_codex_is_on_record(imported: Import) -> None:
+    done = imported(meta(), shell_call("1", ["bash", "-lc", "make"]), output("1", "no rule\n", 2))
 
     assert [(call.tool, call.status, call.summary) for call in done.session[ToolCalls].all()] == [
         ("shell", "error", "no rule")
     ]
 
 
-def test_a_success_that_is_not_performed_is_not_on_record(tmp_path: Path) -> None:
-    done = Imported(tmp_path / "t", command("1"))
+def test_a_success_that_is_not_performed_is_not_on_record(imported: Import) -> None:
+    done = imported(*command("1"))
 
     assert done.session[ToolCalls].all() == ()
 
 
 @ANY
 @given(st.data(), st.builds(Ways, st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.booleans()))
-def test_the_baseline_is_what_was_there(tmp_path: Path, data: st.DataObject, ways: Ways) -> None:
+def test_the_baseline_is_what_was_there(imported: Import, data: st.DataObject, ways: Ways) -> None:
     there = data.draw(st.dictionaries(NAMES, TEXTS, min_size=1))
     # Where both indent lines, nothing shows which lines of a hunk had spaces for tabs.
     assume(not ways.tabs_as_spaces or not any("  a" in text for text in there.values()))
@@ -343,7 +335,7 @@ def test_the_baseline_is_what_was_there(tmp_path: Path, data: st.DataObject, way
         else:
             program.read(name)
 
-    done = Imported(tmp_path / "t", program.lines)
+    done = imported(*program.lines)
 
     for path, text in done.baseline.items():
         held = plain(there[path[1:]].encode())

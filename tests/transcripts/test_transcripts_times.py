@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.transcripts.claude_code_model import ROOT
-from tests.transcripts.test_transcripts_claude_code import Imported, answer, use
+from tests.transcripts.imported import Import
+from tests.transcripts.test_transcripts_claude_code import answer, called, use
 from weakfs.tools import ToolCalls
 from weakfs.transcripts import RecordedClock, TranscriptCall, read_transcript
 
@@ -30,16 +31,13 @@ def read_lines(folder: Path, *lines: object) -> tuple[TranscriptCall, ...]:
     return read_transcript(path).calls
 
 
-def test_records_and_calls_have_the_recorded_times(tmp_path: Path) -> None:
+def test_records_and_calls_have_the_recorded_times(imported: Import) -> None:
     path = f"{ROOT}/a"
-    done = Imported(
-        tmp_path / "t",
-        [
-            at(use("1", "Write", file_path=path, content="one\n"), 0),
-            at(answer("1"), 2.5),
-            at(use("2", "Edit", file_path=path, old_string="one", new_string="two"), 4),
-            at(answer("2"), 5),
-        ],
+    done = imported(
+        at(use("1", "Write", file_path=path, content="one\n"), 0),
+        at(answer("1"), 2.5),
+        at(use("2", "Edit", file_path=path, old_string="one", new_string="two"), 4),
+        at(answer("2"), 5),
     )
 
     calls = done.session[ToolCalls].all()
@@ -56,8 +54,7 @@ def test_a_line_without_a_time_has_that_of_the_last_line_that_has_one(tmp_path: 
         tmp_path,
         use("0", "LS", path=ROOT),
         at({"type": "summary", "leafUuid": "x"}, 1),
-        use("1", "LS", path=ROOT),
-        answer("1"),
+        *called("1", "LS", path=ROOT),
         at(use("2", "LS", path=ROOT), 3),
         answer("2"),
         {**use("3", "LS", path=ROOT), "timestamp": "yesterday"},

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.transcripts.claude_code_model import Line
-from tests.transcripts.test_transcripts_claude_code import Imported, answer, use
+from tests.transcripts.imported import Import, Imported
+from tests.transcripts.test_transcripts_claude_code import answer, use
 from tests.transcripts.test_transcripts_codex import item, meta, output, patch_call, shell_call
 from weakfs.transcripts import Source
 from weakfs.transcripts.comparison.path_mapping import Outside, below_root
@@ -22,16 +21,13 @@ def files(done: Imported) -> list[str]:
     return sorted(done.contents())
 
 
-def test_a_working_tree_beside_the_session_has_a_directory_of_its_own(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            *write("1", "/x/repo/a", "/x/repo"),
-            *write("2", "/x/repo-feature/a", "/x/repo-feature"),
-            *write("3", "b", "/x/repo-feature/src"),
-            *write("4", "/x/repo/.worktrees/fix/a", "/x/repo/.worktrees/fix"),
-            *write("5", "a", "/x/repo"),
-        ],
+def test_a_working_tree_beside_the_session_has_a_directory_of_its_own(imported: Import) -> None:
+    done = imported(
+        *write("1", "/x/repo/a", "/x/repo"),
+        *write("2", "/x/repo-feature/a", "/x/repo-feature"),
+        *write("3", "b", "/x/repo-feature/src"),
+        *write("4", "/x/repo/.worktrees/fix/a", "/x/repo/.worktrees/fix"),
+        *write("5", "a", "/x/repo"),
     )
 
     assert files(done) == [
@@ -44,50 +40,41 @@ def test_a_working_tree_beside_the_session_has_a_directory_of_its_own(tmp_path: 
     assert {agreement for agreement, _ in done.agreements} == {"agreed"}
 
 
-def test_a_working_tree_is_known_before_the_session_goes_there(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [*write("1", "/x/repo-feature/a", "/x/repo"), *write("2", "/x/repo-feature/b", "/x/repo-feature")],
-    )
+def test_a_working_tree_is_known_before_the_session_goes_there(imported: Import) -> None:
+    done = imported(*write("1", "/x/repo-feature/a", "/x/repo"), *write("2", "/x/repo-feature/b", "/x/repo-feature"))
 
     assert files(done) == ["/.worktrees/repo-feature/a", "/.worktrees/repo-feature/b"]
 
 
-def test_a_working_tree_that_git_made_is_known_without_going_there(tmp_path: Path) -> None:
+def test_a_working_tree_that_git_made_is_known_without_going_there(imported: Import) -> None:
     command = {**use("1", "Bash", command="cd /x/repo && git worktree add -b fix /y/fix main"), "cwd": "/x/repo"}
 
-    done = Imported(tmp_path / "t", [command, answer("1"), *write("2", "/y/fix/a", "/x/repo")])
+    done = imported(command, answer("1"), *write("2", "/y/fix/a", "/x/repo"))
 
     assert files(done) == ["/.worktrees/fix/a"]
 
 
-def test_a_session_that_begins_in_a_working_tree_may_go_to_the_main_one(tmp_path: Path) -> None:
-    done = Imported(
-        tmp_path / "t",
-        [
-            *write("1", "/x/repo/.claude/worktrees/fix/a", "/x/repo/.claude/worktrees/fix"),
-            *write("2", "/x/repo/a", "/x/repo"),
-        ],
+def test_a_session_that_begins_in_a_working_tree_may_go_to_the_main_one(imported: Import) -> None:
+    done = imported(
+        *write("1", "/x/repo/.claude/worktrees/fix/a", "/x/repo/.claude/worktrees/fix"),
+        *write("2", "/x/repo/a", "/x/repo"),
     )
 
     assert files(done) == ["/.worktrees/repo/a", "/a"]
 
 
-def test_a_working_tree_is_known_in_codex_by_where_its_commands_work(tmp_path: Path) -> None:
+def test_a_working_tree_is_known_in_codex_by_where_its_commands_work(imported: Import) -> None:
     turn: Line = {"timestamp": "t", "type": "turn_context", "payload": {"cwd": "/x/two"}}
-    done = Imported(
-        tmp_path / "t",
-        [
-            meta("/x/repo"),
-            shell_call("1", ["bash", "-lc", "ls"], workdir="/x/repo-feature"),
-            output("1", ""),
-            patch_call("2", "*** Add File: /x/repo-feature/a", "+one"),
-            output("2"),
-            turn,
-            patch_call("3", "*** Add File: a", "+one"),
-            output("3"),
-            item(type="message", role="user", content=[]),
-        ],
+    done = imported(
+        meta("/x/repo"),
+        shell_call("1", ["bash", "-lc", "ls"], workdir="/x/repo-feature"),
+        output("1", ""),
+        patch_call("2", "*** Add File: /x/repo-feature/a", "+one"),
+        output("2"),
+        turn,
+        patch_call("3", "*** Add File: a", "+one"),
+        output("3"),
+        item(type="message", role="user", content=[]),
     )
 
     assert files(done) == ["/.worktrees/repo-feature/a", "/.worktrees/two/a"]

@@ -9,13 +9,12 @@ from attrs import frozen
 
 from weakfs.editing.unified_hunks import hunks
 from weakfs.reducers import FileTree, TreeDiff
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import MODE, Leaf, content_of, is_link, same_content
 from weakfs.reducers.tree.line_merge import split_lines
 from weakfs.reducers.tree.name_escaping import to_bytes
-from weakfs.reducers.tree.node import Node, find, walk
-
-# The range in which a NUL makes a file binary, the same as for git and grep.
-SNIFFED = 8192
+from weakfs.reducers.tree.node import find, walk
+from weakfs.search import is_binary
 
 
 @frozen
@@ -57,7 +56,7 @@ def patch(change: FileChange) -> Iterator[bytes]:
         return
     shown_old = b"/dev/null" if old is None else old_name
     shown_new = b"/dev/null" if new is None else new_name
-    if b"\0" in before[:SNIFFED] or b"\0" in after[:SNIFFED]:
+    if is_binary(before) or is_binary(after):
         yield b"Binary files %s and %s differ\n" % (shown_old, shown_new)
         return
     yield b"--- %s\n" % shown_old
@@ -100,16 +99,12 @@ def _quoted_byte(byte: int) -> bytes:
 
 
 def _leaf(tree: FileTree, path: str) -> Leaf | None:
-    node = _node(tree, path)
+    node = find(tree, segments_of(path))
     return None if node is None or type(node) is FileTree else node
 
 
-def _node(tree: FileTree, path: str) -> Node | None:
-    return find(tree, tuple(path[1:].split("/")) if path != "/" else ())
-
-
 def _moved(before: FileTree, after: FileTree, source: str, target: str) -> list[FileChange]:
-    node = _node(after, target)
+    node = find(after, segments_of(target))
     if type(node) is not FileTree:
         return [FileChange(source, target, _leaf(before, source), _leaf(after, target))]
     # A directory that moved as a whole has the same content on both sides.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from errno import ENOENT
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import unquote
 
 from attrs import frozen
 
@@ -23,6 +24,8 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
 from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
 from weakfs.session import SessionError, SessionView
+from weakfs.storage.engines.urls import redacted
+from weakfs.storage.locations import url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE
 
 # Below this size in bytes no progress is shown: reading finishes too soon to see it.
@@ -47,6 +50,13 @@ class Location:
             return cls(text, None)
         return cls(where, session_id)
 
+    def check(self) -> None:
+        """Raise `FileNotFoundError` if there is no such folder or file: a command that reads creates none."""
+        scheme, _, path = url_of(self.where).partition(":")
+        path = path.partition("?durability=")[0]
+        if scheme in ("folder", "sqlite") and not os.path.exists(path) and not os.path.exists(unquote(path)):
+            raise FileNotFoundError(ENOENT, "no such folder" if scheme == "folder" else "no such file", path)
+
 
 def is_location(text: str) -> bool:
     """Return whether a command's FILE names a session in storage: a URL, or a folder."""
@@ -56,9 +66,8 @@ def is_location(text: str) -> bool:
 def opened(location: Location, registry: str | None) -> Session:
     """Open a session in storage; raise `Failure` if there is none."""
     known = None if registry is None else registry_at(registry)
-    with as_failure(f"open {location.where!r}"):
-        if not _URL.match(location.where) and not os.path.isdir(location.where):
-            raise FileNotFoundError(ENOENT, "no such folder", location.where)
+    with as_failure(f"open {redacted(location.where)!r}"):
+        location.check()
         session = Session.open(location.where, location.session_id, registry=known)
         if session.is_new:
             session.close()

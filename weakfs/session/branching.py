@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar, overload
@@ -17,7 +17,7 @@ from weakfs.session.conflicts import MergeReport, OnConflict
 from weakfs.session.core import checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
-from weakfs.session.external import begin_all, close_all, inexact_notes, undo_all
+from weakfs.session.external import Journal, begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.log import Log
 from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots, merged_state
 from weakfs.session.history.record_numbers import Renumbering, Shift
@@ -58,6 +58,11 @@ class Branching(RecordLog):
         """
         return TransactionBlock(self, cause, cancellation, shared)
 
+    def _one_commit(self) -> AbstractContextManager[object]:
+        # Sessions in memory need no transaction: what `rollback` and `snapshot` do, they undo themselves.
+        is_needed = self._log is not None and self._attached and not self.in_transaction
+        return self.transaction() if is_needed else nullcontext()
+
     def _begin(self, cause: str | None, shared: bool) -> Transaction:
         with self.lock:
             parent = self._writable()
@@ -71,6 +76,16 @@ class Branching(RecordLog):
             if outer is not None:
                 outer.inner = own
         return own
+
+    def _conclude(self, conclusion: Callable[[int], tuple[object, str]]) -> None:
+        """Let the running transaction end with one more record, which is committed with it or not at all.
+
+        When it ends, `conclusion` is called with the number of its last record, and returns an event and its cause.
+        """
+        own = innermost(self, ACTIVE.get())
+        if own is None:
+            raise SessionError("there is no transaction that could end; open one first")
+        own.conclusion = conclusion
 
     def _end(self, own: Transaction, error: BaseException | None) -> None:
         """End a transaction whose block raised `error`, if it is not `None`. Raise what keeps it from being merged."""
@@ -121,14 +136,53 @@ class Branching(RecordLog):
                 self._refuse()
             if own.outer is not None:
                 own.outer.merged += own.merged
-            self._join(own)
+            try:
+                self._join(own, own.journals)
+            except BaseException as error:
+                if not self._is_committed(own, error):
+                    raise
+                if not isinstance(error, StorageError):
+                    # An interrupt that arrived when everything was done.
+                    raise
+            finally:
+                if self._log is not None:
+                    self._log.prepared = None
+
+    def _is_committed(self, own: Transaction, error: BaseException) -> bool:
+        """Return whether a transaction is in the storage that ended with an error; what it did outside is then kept.
+
+        If that cannot be found out, its work outside is neither kept nor undone before `repair`.
+        """
+        log = self._log
+        if log is None or log.prepared is None or self._outside(own) is not None:
+            return False
+        if own.joined is not None and own.joined is self._trunk:
+            return True
+        place, journals = log.prepared, own.journals
+        try:
+            with uninterrupted():
+                own.is_stored = log.was_stored(self, place)
+        except StorageError as failure:
+            own.settled = True
+            states = dict.fromkeys(journals, f"in doubt, as its commit may be stored in {place.url!r}: {failure}")
+
+            def settle() -> None:
+                if log.was_stored(self, place):
+                    close_all(journals)
+                else:
+                    for journal in reversed(list(journals.values())):
+                        journal.undo()
+
+            self._repairs = {**self._repairs, **dict.fromkeys(journals, settle)}
+            raise RollbackIncomplete(states) from error
+        return own.is_stored
 
     def _abandon(self, own: Transaction, error: BaseException | None) -> None:
         """Undo a transaction: its records stay, followed by the rollback that undoes them."""
         with self.lock, uninterrupted():
             if own.settled:
                 return
-            if own.joined is not None and own.joined is self._line_outside(own):
+            if own.is_stored or (own.joined is not None and own.joined is self._line_outside(own)):
                 # An interrupt that arrived when everything was done: the transaction took place.
                 close_all(own.journals)
                 own.settled = True
@@ -141,10 +195,11 @@ class Branching(RecordLog):
             for fork, base in reversed(own.merged):
                 fork._base = base
             own.line.snapshots = own.base.snapshots
+            own.conclusion = None
             if own.line.seq > own.base.seq:
                 self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
                 try:
-                    self._join(own)
+                    self._join(own, {})
                 except (StorageError, SessionConflict) as failure:
                     # Everything is as it was before; only the records of what failed are lost.
                     logger.warning("the records of a transaction that failed could not be stored: %s", failure)
@@ -166,8 +221,11 @@ class Branching(RecordLog):
         outer = self._outside(own)
         return self._trunk if outer is None else outer.line
 
-    def _join(self, own: Transaction) -> None:
-        """Merge a transaction into the enclosing timeline: prepared on a copy, then assigned in one step."""
+    def _join(self, own: Transaction, journals: Mapping[str, Journal]) -> None:
+        """Merge a transaction into the enclosing timeline: prepared on a copy, then assigned in one step.
+
+        `journals` are those of its work outside the session, which is stored with it or not at all.
+        """
         line, base, branch = self._line_outside(own), own.base, own.line
         joined = line.copy()
         # Nothing is renumbered if nothing was done, or if nobody else did anything.
@@ -187,9 +245,11 @@ class Branching(RecordLog):
                 self._rules, base, joined, branch, renumbering=renumbering, number=lambda entry: entry.number
             )
             drop_snapshots(base, joined, branch)
-        if not self._stored(line, joined):
+        if own.conclusion is not None:
+            self._apply(joined, *own.conclusion(joined.seq))
+        if not self._stored(line, joined, journals):
             # Others changed the session in its storage first: join what it is now.
-            self._join(own)
+            self._join(own, journals)
             return
         # For the forks that were made or merged inside.
         branch.numbering.shift = shift
@@ -208,8 +268,8 @@ class Branching(RecordLog):
                 self._refuse()
             line = self._line()
             fork = type(self).__new__(type(self))
-            name = self._next_id(name or "f")
-            fork._start(name, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
+            session_id = self._next_id(name or "f")
+            fork._start(session_id, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
             fork._base = line.point()
             fork._parent = ref(self)
             return fork
@@ -337,7 +397,8 @@ class TransactionBlock(Generic[B]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._own is not None:
+        # It may have ended with an error before.
+        if self._own is not None and self._own.session is not None:
             self._end(self._own, error)
 
     def _end(self, own: Transaction, error: BaseException | None) -> None:

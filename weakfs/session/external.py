@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from weakfs.session.errors import RollbackIncomplete
 
@@ -30,6 +30,29 @@ class Journal(Protocol):
 
     def close(self) -> None:
         """Discard the previous contents: the changes are kept."""
+        ...
+
+
+@frozen
+class CommitPlace:
+    """Where the commit of a session will be stored: in which frame of which stream, under which name.
+
+    `after` is the number of the record that it follows.
+    """
+
+    url: str
+    stream: str
+    number: int
+    name: str
+    after: int
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A journal that outlives its process, and can note which commit its work belongs to."""
+
+    def prepare(self, place: CommitPlace) -> None:
+        """Note that the work counts if a commit is stored there, and is to be undone otherwise."""
         ...
 
 
@@ -209,6 +232,13 @@ def close_all(journals: Mapping[str, Journal]) -> None:
             interrupt = error
     if interrupt is not None:
         raise interrupt
+
+
+def prepare_all(journals: Mapping[str, Journal], place: CommitPlace) -> None:
+    """Let each journal note the commit that it belongs to."""
+    for journal in journals.values():
+        if isinstance(journal, Preparable):
+            journal.prepare(place)
 
 
 def undo_all(journals: Mapping[str, Journal]) -> tuple[dict[str, Repair], dict[str, str], set[str]]:

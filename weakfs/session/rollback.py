@@ -27,7 +27,7 @@ class Rollback(Snapshots):
         too: exactly to a snapshot; to a record, which has no snapshot, by undoing what was changed through the session
         since then. If one of them fails, all return to their previous state and its error is raised.
         """
-        with self.lock:
+        with self.lock, self._one_commit():
             line = self._writable()
             if type(target) is int:
                 mark = line.mark_at(self._rules, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from weakfs.session.core import SessionCore, checked_text
 from weakfs.session.errors import UnknownSnapshot
@@ -16,6 +17,10 @@ class Snapshots(SessionCore):
     """The part of a session that reads and keeps its moments."""
 
     __slots__ = ()
+
+    def _one_commit(self) -> AbstractContextManager[object]:
+        """Return a block whose changes, here and in attached filesystems, are one commit of the session's storage."""
+        raise NotImplementedError
 
     def at(self, target: int | str | Snapshot) -> SessionView:
         """Return the slices as they were after a record, or at a snapshot.
@@ -46,7 +51,7 @@ class Snapshots(SessionCore):
 
         Several snapshots may have the same tag; the tag then refers to the newest of them.
         """
-        with self.lock:
+        with self.lock, self._one_commit():
             line = self._writable()
             checked_text("tag", tag)
             externals = snapshot_all(self._attached, tag) if self._attached else ()
@@ -54,7 +59,9 @@ class Snapshots(SessionCore):
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
             self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
-            return Snapshot(snapshot_id, seq, at, tag)
+            taken = Snapshot(snapshot_id, seq, at, tag)
+        self._notify()
+        return taken
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
@@ -69,6 +76,9 @@ class Snapshots(SessionCore):
             self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
 
     def _change_snapshots(self, line: Timeline, change: Callable[[Timeline], None]) -> None:
+        if self._log is None or line is not self._trunk:
+            change(line)
+            return
         after = line.copy()
         change(after)
         while not self._stored(line, after):

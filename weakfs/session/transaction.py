@@ -7,6 +7,7 @@ that are started from it, so a transaction also remembers its thread and task: o
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
@@ -32,11 +33,15 @@ class Transaction:
     outer: Transaction | None
     owner: tuple[int, object]
     journals: dict[str, Journal]
+    # Returns the event and the cause of a last record, once the number of the one before it is known.
+    conclusion: Callable[[int], tuple[object, str]] | None = None
     # Forks that were merged inside, with their earlier bases: a fork may be merged again after a rollback.
     merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
     # Whether everything that its end requires is done, here and outside.
     settled: bool = False
+    # Whether it was found in the session's storage, although storing it raised an error.
+    is_stored: bool = False
     # The timeline that it was merged into, once it was.
     joined: Timeline | None = None
     # Whether tasks and threads that run in a copy of the opening context share it.
@@ -82,7 +87,7 @@ class Transaction:
         if self.shared and self.cancelled is not None:
             # Code that is still running in one of them has to be refused as long as it runs.
             self._refused = ref(self.session)
-        self.session = self.outer = self.inner = None
+        self.session = self.outer = self.inner = self.conclusion = None
         self.line, self.base = NOWHERE, NO_POINT
         self.journals, self.merged = {}, []
 

@@ -141,13 +141,20 @@ async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> 
     return ThreadedEventStore(open_event_store(location))
 
 
-def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
-    """Return the engine for a location, and its URL."""
+def url_of(location: str | os.PathLike[str]) -> str:
+    """Return the URL of a location, which for a path is `folder:PATH`; its scheme is in lower case."""
     text = os.fspath(location)
     found = _URL.fullmatch(text) if isinstance(location, str) else None
-    name, url = (found[1].lower(), text) if found is not None else ("folder", f"folder:{text}")
-    if found is not None and name == "file":
-        name, url = "folder", f"folder:{unquote(found[2])}"
+    if found is None:
+        return f"folder:{text}"
+    name = found[1].lower()
+    return f"folder:{unquote(found[2])}" if name == "file" else f"{name}:{found[2]}"
+
+
+def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
+    """Return the engine for a location, and its URL."""
+    url = url_of(location)
+    name = url.partition(":")[0]
     scheme = _SCHEMES.get(name)
     if scheme is None:
         raise ValueError(

@@ -1,13 +1,11 @@
-"""One call, step by step: checked, run in a transaction, undone if it fails, and recorded once.
-
-The caller of `steps` runs the handler: directly, or awaited.
-"""
+"""One call: checked, run in a transaction, undone if it fails, and recorded once."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from typing import cast
 
 from attrs import define, evolve, field
@@ -35,10 +33,6 @@ from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.stale_writes import Readings, Version
 from weakfs.tools.tool import Tool
-
-# Yields what the handler is called with, once, takes what it gave, and returns the answer.
-Steps = Generator[tuple[object, ToolContext], object, ToolResult[object]]
-
 
 # An answer names so many things that could not be put back as they were.
 MAX_NOTES = 20
@@ -100,13 +94,20 @@ class Call:
     started_at: int
     # As they were when the call began.
     recorded_arguments: str | bytes
+    # The transaction that it runs in, unless its tool is read-only.
+    _block: AbstractContextManager[Session] | None = None
     # How many records it made, after record `base` of the line that it saw.
     _base: int = 0
     _made: int = 0
+    _is_counted: bool = True
     # What its caller saw: the versions of files, after record `_seen_after`.
     _seen: dict[str, Version] = field(factory=dict[str, "Version"])
     _seen_after: int = 0
+    # What a read-only tool is about to read.
+    _version: Version = None
     _written_down: bool = False
+    # Whether its record is part of the commit of its changes.
+    _is_concluded: bool = False
     # What the policy was shown of it.
     _params: object = None
     _is_judged: bool = False
@@ -116,55 +117,125 @@ class Call:
         """What ends the call from outside."""
         return self.context.cancellation
 
-    def steps(self) -> Steps:
+    def perform(self) -> ToolResult[object]:
         """Make the call; only bugs are raised, after the call was undone and recorded."""
         try:
             with interruptible(self.context.check_deadline):
-                result = yield from self._answered()
+                try:
+                    handler = self._begin().handler
+                    result = self._end(handler(self._params, context=self.context))
+                except BaseException as error:
+                    result = self._undo(error)
             if not result.success:
                 result = self._shown_to_policy(result)
         except BaseException as error:
-            code = "cancelled" if isinstance(error, _cancelling()) else "internal_error"
-            # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
-            with suppress(SessionError):
-                self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))
+            self._write_down_fault(error)
             raise
+        return self._answer(result)
+
+    async def await_(self) -> ToolResult[object]:
+        """Make the call of a tool whose handler is a coroutine function, as `perform` does."""
+        try:
+            with interruptible(self.context.check_deadline):
+                try:
+                    handler = cast("Callable[..., Awaitable[object]]", self._begin().handler)
+                    result = self._end(await handler(self._params, context=self.context))
+                except BaseException as error:
+                    result = self._undo(error)
+            if not result.success:
+                result = self._shown_to_policy(result)
+        except BaseException as error:
+            self._write_down_fault(error)
+            raise
+        return self._answer(result)
+
+    def _begin(self) -> Tool:
+        """Check the call and begin its transaction, if it needs one; return its tool."""
+        tool, session = self.tool, self.session
+        # What could not be written down is not done.
+        session._check_writable()
+        if isinstance(tool, ValueError):
+            raise tool
+        if isinstance(self.arguments, ToolValidationError):
+            raise self.arguments
+        params = self._params = tool.read_arguments(self.arguments)
+        self._seen_after = session.seq
+        if tool.read_only:
+            # Before the file is read: what another changes meanwhile may not have been seen.
+            path, readings = getattr(params, "path", None), self.readings
+            if readings is not None and tool.operation == "read" and isinstance(path, str):
+                self._version = readings.version(self.caller, path)
+        else:
+            self._block = session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True)
+            self._block.__enter__()
+            self._base = session.seq
+            self._is_counted = False
+            self._check_stale(tool, params)
+        self._allow(tool, params)
+        return tool
+
+    def _end(self, given: object) -> ToolResult[object]:
+        """Take what the handler returned, and end the transaction."""
+        tool = cast(Tool, self.tool)
+        result = self._checked(tool, given)
+        if self._block is None:
+            self._look(tool, result)
+            return result
+        self._count_records()
+        if not result.success:
+            raise _Undone(result)
+        self._tell_changes()
+        self.session._conclude(partial(self._write_down_with, result))
+        self._block.__exit__(None, None, None)
+        return result
+
+    def _undo(self, error: BaseException) -> ToolResult[object]:
+        """Undo what was done before an error, and return the answer to the call, or raise what is none."""
+        if self._block is not None:
+            self._count_records()
+            try:
+                # Changes nothing if the error is that the transaction could not be merged.
+                self._block.__exit__(type(error), error, error.__traceback__)
+            except BaseException as failure:
+                error = failure
+            if self._is_concluded:
+                # It could not be committed, and so neither could its record.
+                self._is_concluded = self._written_down = False
+            # What was done stays in the records, and the rollback that undid it follows.
+            self._made += self._made > 0
+        if isinstance(error, _Undone):
+            return _with_inexact(error.result, error)
+        if isinstance(error, StopIteration):
+            # As from a generator: it would end a loop of the caller.
+            raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
+        if isinstance(error, TransactionCancelled) or not isinstance(error, ANSWERED):
+            raise error
+        status, code = classify(error)
+        kind = self.tool.receipt if isinstance(self.tool, Tool) else Receipt
+        message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._told(error)
+        reason = error.reason if isinstance(error, PolicyDenied) else None
+        return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
+
+    def _count_records(self) -> None:
+        """Count the records of the call, once: when its transaction ends."""
+        if not self._is_counted:
+            self._is_counted = True
+            with suppress(TransactionCancelled):
+                self._made = self.session.seq - self._base
+
+    def _write_down_fault(self, error: BaseException) -> None:
+        code = "cancelled" if isinstance(error, _cancelling()) else "internal_error"
+        # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
+        with suppress(SessionError):
+            self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))
+
+    def _answer(self, result: ToolResult[object]) -> ToolResult[object]:
+        """Write the call down, and remember what its caller saw."""
         self.write_down(result)
         if self.readings is not None and result.success:
             for path, version in self._seen.items():
                 self.readings.saw(self.caller, path, version, seq=self._seen_after, call_id=self.call_id)
         return result
-
-    def _answered(self) -> Steps:
-        tool = self.tool
-        try:
-            # What could not be written down is not done.
-            self.session._check_writable()
-            if isinstance(tool, ValueError):
-                raise tool
-            if isinstance(self.arguments, ToolValidationError):
-                raise self.arguments
-            params = self._params = tool.read_arguments(self.arguments)
-            self._seen_after = self.session.seq
-            if tool.read_only:
-                # Before the file is read: what another changes meanwhile may not have been seen.
-                path, readings = getattr(params, "path", None), self.readings
-                version: Version = None
-                if readings is not None and tool.operation == "read" and isinstance(path, str):
-                    version = readings.version(self.caller, path)
-                self._allow(tool, params)
-                result = self._checked(tool, (yield params, self.context))
-                self._look(tool, result, version)
-                return result
-            return (yield from self._undoable(tool, params))
-        except TransactionCancelled:
-            raise
-        except ANSWERED as error:
-            status, code = classify(error)
-            kind = tool.receipt if isinstance(tool, Tool) else Receipt
-            message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._told(error)
-            reason = error.reason if isinstance(error, PolicyDenied) else None
-            return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
 
     def _told(self, error: Exception) -> str:
         """Return the message of an error, with the path that may be meant if there is nothing at the given one.
@@ -175,28 +246,6 @@ class Call:
         if isinstance(error, MergeConflict):
             return error.described(ours="now", theirs="this call", may_show=lambda path: may_show(fs, path))
         return str(error) if fs is None or absence is None else with_proposal(fs, absence)
-
-    def _undoable(self, tool: Tool, params: object) -> Steps:
-        try:
-            with self.session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True):
-                self._base = self.session.seq
-                try:
-                    self._check_stale(tool, params)
-                    self._allow(tool, params)
-                    result = self._checked(tool, (yield params, self.context))
-                finally:
-                    with suppress(TransactionCancelled):
-                        self._made = self.session.seq - self._base
-                if not result.success:
-                    raise _Undone(result)
-                self._tell_changes()
-        except BaseException as error:
-            # What was done stays in the records, and the rollback that undid it follows.
-            self._made += self._made > 0
-            if isinstance(error, _Undone):
-                return _with_inexact(error.result, error)
-            raise
-        return result
 
     def _allow(self, tool: Tool, params: object) -> None:
         """Raise if the policy refuses the call, or it has timed out."""
@@ -232,11 +281,11 @@ class Call:
             return failed(tool.receipt, result.status, result.error_code or "error", message, reason=error.reason)
         return result
 
-    def _look(self, tool: Tool, result: ToolResult[object], version: Version) -> None:
+    def _look(self, tool: Tool, result: ToolResult[object]) -> None:
         """Remember what the caller has read."""
         path = getattr(result.value, "path", None)
         if tool.operation == "read" and isinstance(path, str) and path:
-            self._seen[path] = version
+            self._seen[path] = self._version
 
     def _check_stale(self, tool: Tool, params: object) -> None:
         readings, files = self.readings, self.files
@@ -266,8 +315,22 @@ class Call:
             if self._written_down:
                 return
             self._written_down = True
-        first, last = self._numbers()
-        event = ToolCall(
+        try:
+            self.session._dispatch(self._record(result, *self._numbers()), self.call_id)
+        except TransactionCancelled:
+            raise
+        except SessionClosed:
+            # The caller gets the answer all the same.
+            return
+
+    def _write_down_with(self, result: ToolResult[object], last: int) -> tuple[object, str]:
+        """Return the record of the call, for the commit of its changes; `last` is the number of the last of these."""
+        self._is_concluded = self._written_down = True
+        numbers = (last - self._made + 1, last) if self._made else (None, None)
+        return self._record(result, *numbers), self.call_id
+
+    def _record(self, result: ToolResult[object], first: int | None, last: int | None) -> ToolCall:
+        return ToolCall(
             self.call_id,
             self.name,
             self.recorded_arguments,
@@ -281,13 +344,6 @@ class Call:
             first,
             last,
         )
-        try:
-            self.session._dispatch(event, self.call_id)
-        except TransactionCancelled:
-            raise
-        except SessionClosed:
-            # The caller gets the answer all the same.
-            return
 
     def _numbers(self) -> tuple[int | None, int | None]:
         """Find the numbers of the call's records: where it began, or after the merge with the changes of others."""

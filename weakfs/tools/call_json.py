@@ -6,7 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
-from operator import attrgetter
+from keyword import iskeyword
 from os import PathLike, fspath
 from typing import Any, cast
 
@@ -81,7 +81,9 @@ def recorded(value: object) -> str | bytes:
 def _encode(value: object) -> bytes:
     # A custom value may raise anything while it is encoded; its call is recorded all the same.
     try:
-        return orjson.dumps(value, default=plain)
+        read = _reader_of(type(value))
+        # Not by `plain`: a call back from orjson takes as long as the encoding.
+        return orjson.dumps(value if read is None else read(value), default=plain)
     except Exception:
         pass
     # The slow way knows integers of any size, keys that are not text, and halves of surrogate pairs.
@@ -99,11 +101,13 @@ def _reader_of(kind: Any) -> Callable[[object], dict[str, object]] | None:
     if not attrs.has(kind):
         return None
     names = [one.name for one in attrs.fields(kind) if one.init]
-    if len(names) < 2:
+    if any(map(iskeyword, names)):
         return lambda value: {name: getattr(value, name) for name in names}
-    # A third of the time of a comprehension.
-    read = attrgetter(*names)
-    return lambda value: dict(zip(names, read(value), strict=True))
+    # The names are those of attributes. Half of the time of `attrgetter` and `zip`, a sixth of a comprehension's.
+    return cast(
+        "Callable[[object], dict[str, object]]",
+        eval(f"lambda value: {{{', '.join(f'{name!r}: value.{name}' for name in names)}}}"),
+    )
 
 
 def plain(value: object) -> object:

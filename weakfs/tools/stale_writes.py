@@ -12,7 +12,7 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.editing.unified_hunks import hunks
 from weakfs.filesystem import Filesystem
 from weakfs.messages import clip, one_line
-from weakfs.reducers import EntryCopied, EntryMoved, ExternalTrees, FileTree, TreeRestored
+from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
@@ -23,8 +23,9 @@ from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
 from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
+from weakfs.tools.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile
-from weakfs.tools.slices import FileSeen, ToolCall, install, install_seen
+from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
 MOST_HASHED = 1 << 23
@@ -62,26 +63,12 @@ class Readings:
         self._name = str(getattr(filesystem, "filesystem_id", ""))
         self._lock = Lock()
         self._anonymous: OrderedDict[str, tuple[Version, int]] = OrderedDict()
-        self._calls = install(session)
         self._seen = install_seen(session)
-        # How many calls were looked at for one that has a caller, and whether there is one.
-        self._looked_at = 0
-        self._have_callers = False
+        self._by_callers = CallerChanges(session, self._name)
 
     def matter_to(self, caller: Who) -> bool:
-        """Return whether a call can be stale: for one without a caller, whether any call ever had one.
-
-        O(calls since this was last asked).
-        """
-        if caller is None and not self._have_callers:
-            calls = self._calls._values()
-            if len(calls) == self._looked_at + 1:
-                self._have_callers = calls.last().caller is not None
-            else:
-                new = calls.since(min(self._looked_at, len(calls)))
-                self._have_callers = any(call.caller is not None for call in new)
-            self._looked_at = len(calls)
-        return caller is not None or self._have_callers
+        """Return whether a call can be stale: one without a caller only if another call had one meanwhile."""
+        return caller is not None or self._by_callers.may_exist()
 
     def version(self, caller: Who, path: str) -> Version:
         """Return what identifies the contents of a file for a caller; `None` for no file."""
@@ -125,7 +112,7 @@ class Readings:
         inside: list[str] = []
         if above:
             known = [path for path in self._known_paths(caller) if path not in paths]
-            inside = [path for path in known if not above.isdisjoint(_with_parents(path))]
+            inside = [path for path in known if not above.isdisjoint(with_parents(path))]
         return {path: self.version(caller, path) for path in (*paths, *inside)}
 
     def check(self, caller: Who, path: str, *, may_show: bool) -> None:
@@ -137,8 +124,7 @@ class Readings:
         now = None if sight is None else self.version(caller, path)
         if sight is None or _is_same(sight[0], now):
             return
-        # What an anonymous call may change depends on the answer; for any other it is only told.
-        last = self._last_change(caller, path, sight[1], most=None if caller is None else MOST_WINDOWS)
+        last = self._by_callers.newest(path, sight[1]) if caller is None else self._last_change(caller, path, sight[1])
         # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
         if last is None and (caller is None or now is None):
             return
@@ -163,15 +149,15 @@ class Readings:
         seen = self._seen.latest()
         return [] if seen is None else seen.paths(self._name, caller)
 
-    def _last_change(self, caller: Who, path: str, seq: int, *, most: int | None) -> ToolCall | None:
-        """Return the last successful call of another caller that changed a file after record `seq`.
+    def _last_change(self, caller: str, path: str, seq: int) -> ToolCall | None:
+        """Return the last successful call of another caller that changed a file after record `seq`, for a message.
 
-        Looks at up to `most` windows of records. O(records since the change).
+        Looks at up to `MOST_WINDOWS` windows of records. O(records since the change).
         """
-        own = None if caller is None else one_line(caller)
-        above = set(_with_parents(path))
+        own = one_line(caller)
+        above = set(with_parents(path))
         calls: list[ToolCall] = []
-        for record in islice(self._backwards(seq), None if most is None else most * WINDOW):
+        for record in islice(self._backwards(seq), MOST_WINDOWS * WINDOW):
             event = record.event
             if isinstance(event, ToolCall):
                 calls = [call for call in calls if (call.first_seq or 0) < record.seq]
@@ -241,26 +227,6 @@ def version_of(fs: Filesystem, path: str) -> str | None:
         return None
 
 
-def paths_of(event: object) -> tuple[str, ...]:
-    """Return the paths that an event changes; the root if the whole tree is replaced."""
-    path = getattr(event, "path", None)
-    if isinstance(path, str):
-        return (path,)
-    if isinstance(event, EntryMoved):
-        return (event.source, event.destination)
-    if isinstance(event, EntryCopied):
-        return (event.destination,)
-    return ("/",) if isinstance(event, TreeRestored) else ()
-
-
-def _with_parents(path: str) -> Iterator[str]:
-    """Yield a path and its parent directories."""
-    while path != "/":
-        yield path
-        path = path.rpartition("/")[0] or "/"
-    yield path
-
-
 def _content(fs: Filesystem, path: str) -> bytes | None:
     """Return the contents of a file; empty if there is none, `None` if it is too large to be compared."""
     try:
@@ -272,7 +238,7 @@ def _content(fs: Filesystem, path: str) -> bytes | None:
     return content if len(content) <= MOST_COMPARED else None
 
 
-def _told(path: str, change: ToolCall | None, difference: str | None) -> str:
+def _told(path: str, change: ToolCall | CallerChange | None, difference: str | None) -> str:
     if change is None:
         said = f"cannot change {path!r}: it changed since you last read it"
     else:

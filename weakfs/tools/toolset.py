@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -16,7 +16,7 @@ from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.call import Call
 from weakfs.tools.call_json import read_json, recorded
-from weakfs.tools.context import build_tool_context, tighter
+from weakfs.tools.context import ToolContext, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
 from weakfs.tools.permissions import Capability, Policy, guarded
@@ -181,7 +181,7 @@ class Toolset:
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
         call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
         if isinstance(call.tool, Tool) and call.tool.is_async:
-            return await self._await(call)
+            return await call.await_()
         if self._takes_no_thread(call):
             try:
                 return self._perform(call)
@@ -238,21 +238,22 @@ class Toolset:
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
         tool = self._tools.get(name)
         prompt, rendered_prompt, adapter, budget_tracker = runtime
-        context = build_tool_context(
-            session=session,
-            filesystem=self.filesystem,
-            limits=self.limits,
-            deadline=deadline,
-            capability=self.capability,
-            policy=self.policy,
-            operation=None if tool is None else tool.operation,
-            cancellation=cancellation,
+        operation = None if tool is None else tool.operation
+        # As `build_tool_context` makes it, which takes 0.7 µs more.
+        context = ToolContext(
             call_id=call_id,
             caller=caller,
+            deadline=deadline,
+            cancellation=Cancellation() if cancellation is None else cancellation,
             prompt=prompt,
             rendered_prompt=rendered_prompt,
             adapter=adapter,
             budget_tracker=budget_tracker,
+            session=session,
+            filesystem=guarded(self.filesystem, self.capability, self.policy, operation),
+            limits=self.limits,
+            capability=self.capability,
+            policy=self.policy,
         )
         given, sent = _values(arguments)
         return Call(
@@ -275,33 +276,7 @@ class Toolset:
             raise TypeError(
                 f"cannot call {call.name!r} from synchronous code: its handler is a coroutine function; use acall"
             )
-        steps = call.steps()
-        try:
-            params, context = next(steps)
-            try:
-                given = cast(Tool, call.tool).handler(params, context=context)
-            except BaseException as error:
-                steps.throw(error)
-            else:
-                steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
-        raise RuntimeError("a call has one handler")
-
-    async def _await(self, call: Call) -> ToolResult[object]:
-        steps = call.steps()
-        try:
-            params, context = next(steps)
-            try:
-                handler = cast("Callable[..., Awaitable[object]]", cast(Tool, call.tool).handler)
-                given = await handler(params, context=context)
-            except BaseException as error:
-                steps.throw(error)
-            else:
-                steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
-        raise RuntimeError("a call has one handler")
+        return call.perform()
 
     def _unknown(self, name: str) -> UnknownTool:
         near = get_close_matches(name, self._tools, n=1)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import suppress
 from pathlib import Path
+from typing import Literal, cast
 
 import pytest
+from attrs import frozen
 
 from tests.session.durable.streams import MemoryStreams, failing_once
-from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs import InMemoryFilesystem, Registry, Session, Toolset
 from weakfs.reducers import FileTree
-from weakfs.session import SessionClosed, SessionConflict, SessionError, UnknownSnapshot
-from weakfs.storage import LeaseLost, StorageError
+from weakfs.session import SessionClosed, SessionConflict, SessionError, UnknownSnapshot, UnsupportedVersion
+from weakfs.session.durable.opening import event_store
+from weakfs.storage import LeaseLost, StorageDamaged, StorageError
+from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls
 
 
@@ -227,3 +233,74 @@ def test_a_checkpoint_is_all_that_opening_reads() -> None:
     again.rollback(700)
     assert again[FileTree].latest() is not None
     assert again[FileTree].latest().digest == session.at(700)[FileTree].latest().digest  # type: ignore[union-attr]
+
+
+@frozen
+class Task:
+    text: str
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "merge"])
+@pytest.mark.parametrize("reason", ["another worker", "a full disk"])
+def test_a_slice_that_a_failed_change_installed_is_stored_with_the_next(
+    reason: str, on_conflict: Literal["raise", "merge"]
+) -> None:
+    store = MemoryStreams()
+    registry = Registry.with_types(Task)
+    session = Session.open(store, "s", registry=registry, on_conflict=on_conflict)
+    InMemoryFilesystem(session).write("/a", "1")
+    session.install(Task)
+    if reason == "a full disk":
+        store.fault = failing_once("before")
+    else:
+        InMemoryFilesystem(Session.open(store, "s")).write("/b", "2")
+    with suppress(StorageError, SessionConflict):
+        session[Task].append(Task("one"))
+    session.refresh()
+    session[Task].append(Task("two"))
+    again = Session.open(store, registry=registry)
+    assert again[Task].all() == session[Task].all()
+    assert same(again, session)
+
+
+def is_synced(where: str, durability: Literal["process", "power"]) -> bool:
+    store = event_store(where, durability)
+    assert isinstance(store, FolderEventStore)
+    return store._options.is_synced
+
+
+@pytest.mark.parametrize("location", ["{}/a:b", "file://{}/a", "folder:{}/a", "{}/a?b", "{}/a"])
+def test_durability_holds_for_every_form_of_a_folder(tmp_path: Path, location: str) -> None:
+    where = location.format(tmp_path)
+    assert not is_synced(where, "process")
+    assert is_synced(where, "power")
+    assert is_synced("folder:a?durability=power", "process")
+
+
+def test_what_names_no_storage_or_session_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="pass a folder, a URL or a storage"):
+        Session.open(cast(Path, b"sessions"))
+    with pytest.raises(ValueError, match="session_id is ''"):
+        Session.open(tmp_path, "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stream_that_was_cut_before_its_checkpoint_is_not_opened(tmp_path: Path) -> None:
+    session = Session.open(tmp_path, "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", "1")
+    (journal,) = tmp_path.glob("*/*.journal")
+    size = journal.stat().st_size
+    fs.write("/b", "2")
+    session.checkpoint()
+    session.close()
+    os.truncate(journal, size)
+    with pytest.raises(StorageDamaged, match="a checkpoint after frame 2, and ends at frame 1"):
+        Session.open(tmp_path)
+
+
+def test_a_frame_of_a_later_version_is_not_ignored() -> None:
+    store = MemoryStreams()
+    store.append("s", 0, [b'{"id":"a-1","after":0,"counter":1,"later":[]}'])
+    with pytest.raises(UnsupportedVersion, match="the unknown field 'later'"):
+        Session.open(store)

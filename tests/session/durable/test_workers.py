@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 from random import Random
 from threading import Thread
+from typing import Literal
 
 import pytest
 
 from tests.sampling import sample
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import InMemoryFilesystem, MergeConflict, Session, Toolset
-from weakfs.storage import OutcomeUnknown, StorageError
+from weakfs.session import SessionConflict
+from weakfs.storage import Frame, OutcomeUnknown, StorageError
 
 
 def names(session: Session) -> list[str]:
@@ -137,3 +143,95 @@ def test_a_transaction_that_cannot_be_stored_is_undone() -> None:
         raise RuntimeError
     assert names(session) == ["kept"]
     assert Session.open(store, "s").to_bytes() == session.to_bytes()
+
+
+@pytest.mark.parametrize("next_step", ["refresh", "write", "merge"])
+def test_a_change_that_failed_and_was_stored_is_never_shown(next_step: str) -> None:
+    store = MemoryStreams()
+    session = Session.open(store, "s", on_conflict="merge" if next_step == "merge" else "raise")
+    fs = InMemoryFilesystem(session)
+    fs.write("/kept", "1")
+
+    def interrupt(moment: str) -> None:
+        if moment == "after":
+            raise KeyboardInterrupt
+
+    store.fault = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        fs.write("/lost", "2")
+    # The rollback is stored, and its acknowledgement is lost as well.
+    with pytest.raises(KeyboardInterrupt):
+        fs.write("/lost", "3")
+    assert names(session) == ["kept"]
+    store.fault = lambda moment: None
+    if next_step == "refresh":
+        session.refresh()
+        assert names(session) == ["kept"]
+    fs.write("/next", "3")
+    assert names(session) == ["kept", "next"]
+    assert Session.open(store, "s").to_bytes() == session.to_bytes()
+
+
+def test_others_may_append_while_a_failed_change_is_rolled_back() -> None:
+    store = MemoryStreams()
+    session = Session.open(store, "s", on_conflict="merge")
+    fs = InMemoryFilesystem(session)
+    store.fault = failing_once("after", StorageError("the answer was lost"))
+    with pytest.raises(StorageError):
+        fs.write("/uncertain", "1")
+    other = Session.open(store, "s")
+    appends: list[str] = []
+
+    def step_in(moment: str) -> None:
+        # Before the rollback.
+        appends.append(moment)
+        if appends == ["before", "after", "before"] or appends == ["before", "before"]:
+            store.fault = lambda moment: None
+            InMemoryFilesystem(other).write("/other", "2")
+
+    store.fault = step_in
+    fs.write("/next", "3")
+    assert names(session) == ["next", "other", "uncertain"]
+    assert Session.open(store, "s").to_bytes() == session.to_bytes()
+
+
+def test_a_read_that_fails_half_way_is_repeated() -> None:
+    store = MemoryStreams()
+    writer, reader = Session.open(store, "s"), Session.open(store, "s")
+    tools = Toolset(writer)
+    for number in range(3):
+        tools.call("write_file", {"path": f"{number}", "content": str(number)})
+    read = store.read
+
+    def broken(stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
+        yield from islice(read(stream, after=after), 2)
+        raise StorageError("told to fail")
+
+    store.read = broken  # type: ignore[method-assign]  # told to fail once
+    with pytest.raises(StorageError):
+        reader.refresh()
+    store.read = read  # type: ignore[method-assign]  # told to fail once
+    reader.refresh()
+    reader.checkpoint()
+    assert Session.open(store, "s").to_bytes() == reader.to_bytes() == writer.to_bytes()
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "merge"])
+def test_a_forked_process_is_another_worker(tmp_path: Path, on_conflict: Literal["raise", "merge"]) -> None:
+    session = Session.open(tmp_path, "s", on_conflict=on_conflict)
+    fs = InMemoryFilesystem(session)
+    fs.write("/before", "1")
+    child = os.fork()
+    if not child:
+        with suppress(BaseException):
+            fs.write("/child", "2")
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    if on_conflict == "raise":
+        with pytest.raises(SessionConflict):
+            fs.write("/parent", "3")
+        session.refresh()
+    fs.write("/parent", "3")
+    assert names(session) == ["before", "child", "parent"]
+    assert Session.open(tmp_path).to_bytes() == session.to_bytes()

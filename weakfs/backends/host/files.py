@@ -213,6 +213,11 @@ class HostFiles(BaseFilesystem):
     def _work(self, verb: str, path: str, *claimed: Segments) -> Iterator[Work]:
         """Change the disk atomically: as part of the current transaction's work, or as a separate unit of work."""
         running = self._running()
+        if running is None and self._session.is_durable:
+            # What it records is stored as one commit, and with the work or not at all.
+            with self._session.transaction(), self._work(verb, path, *claimed) as work:
+                yield work
+            return
         work = self._root.work() if running is None else running
         if running is not None:
             self._take(work, *claimed)

@@ -90,7 +90,8 @@ class HostFilesystem(HostFiles):
         if read_only:
             self._root.warn_of_unfinished()
         else:
-            self._root.recover()
+            with self.lock():
+                self._root.recover()
 
     def _open(
         self,
@@ -126,6 +127,8 @@ class HostFilesystem(HostFiles):
         self._kinds = Kinds(self._root, snapshots)
         self._external = HostExternal(self, self._root) if own is None else own
         self._external.serve(self)
+        if session.is_durable:
+            self._root.was_stored = session._was_stored
         session.attach(self._external)
         spellings = {root.path, os.path.abspath(given)} - {"/"}
         self._prefixes = tuple(f"{spelling}/" for spelling in sorted(spellings, key=len, reverse=True))
@@ -188,7 +191,7 @@ class HostFilesystem(HostFiles):
         O(entries) to scan; only what changed since the last scan is read. Raises `PermissionError` naming a file that
         cannot be read, and `OSError` (EBUSY) while another call with unfinished changes is running.
         """
-        with self.lock():
+        with self.lock(), self._session._one_commit():
             self._session._check_writable()
             if not self._read_only:
                 self._root.refuse_unfinished(self._running())

@@ -13,13 +13,15 @@ from weakfs.backends.host.path_locks import Claims
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree.node import FileTree, Segments, path_of
+from weakfs.session.durable.outcome import was_stored_anywhere
+from weakfs.session.external import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.hard_links import HardLinks
 from weakfs.snapshots.directory.restore import restore_tree
 from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal.journal import Journal, Nested
-from weakfs.snapshots.journal.recovery import Recovery, count_unfinished, recover_journals
+from weakfs.snapshots.journal.recovery import Recovery, WasStored, count_unfinished, recover_journals
 from weakfs.snapshots.scan.scan import OnFile, scan, scan_entry
 from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
@@ -72,6 +74,8 @@ class HostRoot:
         self.base: Base | None = None
         # Called with the path and size of every file that a scan reads.
         self.on_file: OnFile | None = None
+        # Tells whether the commit of work that a killed process left behind was stored.
+        self.was_stored: WasStored = was_stored_anywhere
 
     @property
     def journals(self) -> str:
@@ -243,7 +247,7 @@ class HostRoot:
 
     def _recover(self) -> Recovery:
         own = {work.journal.path for work in self.works if work.journal.path is not None}
-        return recover_journals(self.directory, self.journals, own, self.restore_manifest)
+        return recover_journals(self.directory, self.journals, own, self.restore_manifest, self.was_stored)
 
     def warn_of_unfinished(self) -> int:
         """Log a warning if a killed process left work unfinished; for read-only use, which cannot undo it."""
@@ -270,6 +274,10 @@ class Work:
     def begin(self) -> Part:
         """Begin a nested part of this work, which can be undone on its own."""
         return Part(self)
+
+    def prepare(self, place: CommitPlace) -> None:
+        """Log which commit the work belongs to."""
+        self.journal.prepare(place)
 
     def undo(self) -> None:
         """Undo everything; may be called again if it raises."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -155,12 +156,15 @@ def compact_command(
     """
     from weakfs.cli.commands.snapshots import compact
     from weakfs.cli.directories import open_directory, usage
+    from weakfs.cli.sessions import is_location
 
     if keep is not None:
         from weakfs.cli.commands.locations import compact_session
 
         compact_session(Output(finish_unread=True), directory, registry, keep, keep_calls, as_json=as_json)
         return DONE
+    if is_location(directory) and not os.path.isdir(directory):
+        raise usage("cannot compact a session in a storage: it is not said what to keep; give --keep N")
     if keep_calls is not None:
         raise usage("cannot use --keep-calls alone: it is for sessions in storage; give --keep N too")
     files = open_directory(directory, store=store, read_only=True)

@@ -55,16 +55,18 @@ def export_command(location: str, file: str, embed: bool, registry: str | None, 
 
 @click.command("fsck")
 @location_argument
+@click.option("--give-up", is_flag=True, help="In a folder, set aside damaged files first, and what follows them.")
 @registry_option
 @json_option
-def fsck_command(location: str, registry: str | None, as_json: bool) -> int:
-    """Read the whole session at LOCATION, and name what is damaged or missing.
+def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bool) -> int:
+    """Read the session at LOCATION to its end, and name what is damaged or missing.
 
-    LOCATION#ID names one of several sessions.
+    LOCATION#ID names one of several sessions. With --give-up, what precedes the damage stays; the damaged files are
+    kept under names that end in ".damaged".
     """
     from weakfs.cli.commands.locations import check_session
 
-    check_session(Output(), location, registry, as_json=as_json)
+    check_session(Output(), location, registry, give_up=give_up, as_json=as_json)
     return DONE
 
 

@@ -9,12 +9,16 @@ from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Location, load, opened
+from weakfs.session.durable.opening import stream_of
 from weakfs.storage import open_event_store
+from weakfs.storage.engines.urls import redacted
+from weakfs.storage.folder import FolderEventStore
 
 
 def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
-    """Print the sessions in storage: the id of each, and the number of its newest frame."""
-    with as_failure(f"list the sessions of {where!r}"):
+    """Print the sessions of a storage: the id of each, and the number of its newest frame."""
+    with as_failure(f"list the sessions of {redacted(where)!r}"):
+        Location(where, None).check()
         store = open_event_store(where)
         try:
             after = ""
@@ -35,15 +39,15 @@ def import_session(
 ) -> None:
     """Copy a saved session into storage."""
     session = load(file, registry, max_expansion)
-    with as_failure(f"import {file!r} into {where!r}"), progress(f"writing {where}"):
+    with as_failure(f"import {file!r} into {redacted(where)!r}"), progress(f"writing {redacted(where)}"):
         session.copy_to(where)
-    _show_copied(out, "imported", session, where, as_json=as_json)
+    _show_copied(out, "imported", session, redacted(where), as_json=as_json)
 
 
 def export_session(out: Output, where: str, file: str, registry: str | None, *, embed: bool, as_json: bool) -> None:
     """Save a session in storage to a file."""
     session = opened(Location.of(where), registry)
-    with as_failure(f"export {where!r} to {file!r}"), progress(f"writing {file}"):
+    with as_failure(f"export {redacted(where)!r} to {file!r}"), progress(f"writing {file}"):
         session.save(os.fspath(file), embed=embed)
     _show_copied(out, "exported", session, file, as_json=as_json)
 
@@ -58,10 +62,18 @@ def _show_copied(out: Output, what: str, session: Session, where: str, *, as_jso
     out.line((what, "bold"), f" {shown(session.session_id)} to {shown(where)}: {counted(records, 'record')}")
 
 
-def check_session(out: Output, where: str, registry: str | None, *, as_json: bool) -> None:
-    """Read a session in storage to its end: every record, every snapshot and every blob."""
+def check_session(out: Output, where: str, registry: str | None, *, give_up: bool, as_json: bool) -> None:
+    """Read a session of a storage to its end: every record, every snapshot and every content.
+
+    With `give_up`, set aside the damaged files of a folder first, and what follows them.
+    """
+    for name in _given_up(where) if give_up else ():
+        if as_json:
+            out.record(type="set aside", name=f"{name}.damaged")
+        else:
+            out.line(("set aside", "bold"), f" {shown(name)}.damaged")
     session = opened(Location.of(where), registry)
-    with as_failure(f"check {where!r}"), progress(f"reading {where}"):
+    with as_failure(f"check {redacted(where)!r}"), progress(f"reading {redacted(where)}"):
         records = sum(1 for _ in session.records)
         size = len(session.to_bytes())
     if as_json:
@@ -71,12 +83,30 @@ def check_session(out: Output, where: str, registry: str | None, *, as_json: boo
     out.line(("checked", "bold"), f" {shown(session.session_id)}: {found}")
 
 
+def _given_up(where: str) -> list[str]:
+    """Cut a session in a folder before whatever is damaged; return the names of the files that were set aside."""
+    location = Location.of(where)
+    names: list[str] = []
+    with as_failure(f"give up what is damaged in {redacted(where)!r}"):
+        location.check()
+        store = open_event_store(location.where)
+        try:
+            if not isinstance(store, FolderEventStore):
+                raise ValueError("only the journal of a folder can be cut; restore the storage from a backup")
+            stream = stream_of(store, location.session_id)
+            while stream is not None and (damages := store.check(stream)):
+                names += store.give_up(stream, damages[0])
+        finally:
+            store.close()
+    return names
+
+
 def compact_session(
     out: Output, where: str, registry: str | None, keep: int, keep_calls: int | None, *, as_json: bool
 ) -> None:
     """Drop old records of a session in storage."""
     session = opened(Location.of(where), registry)
-    with as_failure(f"compact {where!r}"), progress(f"compacting {where}"):
+    with as_failure(f"compact {redacted(where)!r}"), progress(f"compacting {redacted(where)}"):
         dropped = session.compact(keep=keep, keep_calls=keep_calls)
         session.close()
     if as_json:

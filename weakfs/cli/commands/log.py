@@ -11,7 +11,15 @@ from rich.cells import cell_len
 
 from weakfs.cli.calls import NumberedCall, calls_of, target_of
 from weakfs.cli.commands.diff import count_lines
-from weakfs.cli.commands.log_records import Selection, Tags, record_fields, selected, snapshot_fields, subject
+from weakfs.cli.commands.log_records import (
+    Selection,
+    Tags,
+    record_fields,
+    selected,
+    snapshot_fields,
+    subject,
+    with_snapshots,
+)
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
 from weakfs.cli.output import Output, progress
@@ -86,10 +94,10 @@ def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
     matching = None if wanted.is_everything else selected(session, wanted)
     if matching is None or (wanted.path is None and wanted.filesystem is None):
         yield from (call for call in calls if call.record is None and wanted.cause in (None, call.call.call_id))
-    waiting = deque(sorted(session.snapshots, key=lambda snapshot: snapshot.seq) if matching is None else ())
-    for record in session.records:
-        while waiting and waiting[0].seq < record.seq:
-            yield waiting.popleft()
+    for record in with_snapshots(session) if matching is None else session.records:
+        if isinstance(record, Snapshot):
+            yield record
+            continue
         call = by_record.get(record.seq)
         is_own = record.seq not in owned and not isinstance(record.event, OBSERVATIONS)
         if call is not None:
@@ -97,7 +105,6 @@ def _entries(session: Session, wanted: Selection) -> Iterable[Entry]:
                 yield call
         elif is_own and (matching is None or record.seq in matching):
             yield record
-    yield from waiting
 
 
 def _is_wanted(call: NumberedCall, record: Record, matching: set[int], wanted: Selection) -> bool:

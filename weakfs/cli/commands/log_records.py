@@ -95,7 +95,7 @@ def selected(session: Session, wanted: Selection) -> set[int]:
 
 def _selected(session: Session, wanted: Selection) -> Iterator[Entry]:
     if wanted.is_everything:
-        yield from _with_snapshots(session)
+        yield from with_snapshots(session)
         return
     touched = _Touched(wanted.path)
     for record in session.records:
@@ -107,7 +107,8 @@ def _selected(session: Session, wanted: Selection) -> Iterator[Entry]:
             yield record
 
 
-def _with_snapshots(session: Session) -> Iterator[Entry]:
+def with_snapshots(session: Session) -> Iterator[Entry]:
+    """Yield the records of a session, with the snapshots between them."""
     waiting = deque(sorted(session.snapshots, key=lambda snapshot: snapshot.seq))
     for record in session.records:
         while waiting and waiting[0].seq < record.seq:

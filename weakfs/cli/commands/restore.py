@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from weakfs.backends import HostFilesystem
-from weakfs.cli.commands.diff import LOOKS, amounts
+from weakfs.cli.commands.diff import amounts, named, show_names
 from weakfs.cli.commands.snapshots import described, take
 from weakfs.cli.directories import BEFORE_RESTORING, find, newest, scanning, short_ids, snapshot_of
 from weakfs.cli.errors import INTERRUPTED, Failure, as_failure
@@ -42,13 +40,12 @@ def restore(
     report = _go_to(files, directory, wanted, dry_run=dry_run)
     found = changes(files._root.last_tree, report)
     if as_json:
-        for change, path in _named(found):
-            out.record(type="change", change=change, path=path)
+        for one in named(found):
+            out.record(type="change", change=one.change, path=one.path)
         kind = "would_restore" if dry_run else "restored"
         out.record(type=kind, **described(wanted), before=None if before is None else before.snapshot_id)
     else:
-        for change, path in sorted(_named(found), key=lambda one: one[1]):
-            out.line(LOOKS[change], f"  {shown(path)}")
+        show_names(out, found)
         out.line(("would restore" if dry_run else "restored", "bold"), " ", (short, "yellow"), f": {amounts(found)}")
     return bool(report.written or report.removed)
 
@@ -91,9 +88,3 @@ def _show_kept(out: Output, files: HostFilesystem, before: StoredSnapshot, *, as
         return
     name = short_ids(files.store.list())[before.snapshot_id]
     out.line(("kept", "bold"), " the previous state as ", (name, "yellow"), "; restore that to undo this")
-
-
-def _named(found: TreeDiff) -> Iterator[tuple[str, str]]:
-    yield from (("added", path) for path in found.added)
-    yield from (("removed", path) for path in found.removed)
-    yield from (("changed", path) for path in found.changed)

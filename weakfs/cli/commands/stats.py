@@ -12,8 +12,9 @@ import orjson
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import moment
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import files_of
+from weakfs.cli.sessions import files_of, is_location
 from weakfs.session import Session
+from weakfs.storage.engines.urls import redacted
 from weakfs.tools import ToolCall
 
 Value = int | str | None
@@ -22,8 +23,8 @@ Groups = dict[str, dict[str, Value]]
 
 def show_statistics(out: Output, session: Session, file: str, filesystem: str | None, *, as_json: bool) -> None:
     """Print the statistics of a session and its file, in groups."""
-    with as_failure(f"read the session {file!r}"):
-        groups = measure(session, Path(file), filesystem)
+    with as_failure(f"read the session {redacted(file)!r}"):
+        groups = measure(session, None if is_location(file) else Path(file), filesystem)
     if as_json:
         out.record(**groups)
         return
@@ -31,8 +32,8 @@ def show_statistics(out: Output, session: Session, file: str, filesystem: str | 
         out.table(title.replace("_", " "), _rows(values) or [("none", "")])
 
 
-def measure(session: Session, file: Path, filesystem: str | None) -> Groups:
-    """Count what is in a session and its file. O(records), plus the digests of all files."""
+def measure(session: Session, file: Path | None, filesystem: str | None) -> Groups:
+    """Count what is in a session and its file, if it has one. O(records), plus the digests of all files."""
     records = session.records
     files = files_of(session, session, filesystem)
     totals, tree = files.statistics(), files.tree()
@@ -47,8 +48,7 @@ def measure(session: Session, file: Path, filesystem: str | None) -> Groups:
             "from": moment(records[0].at) if len(records) else None,
             "to": moment(records[-1].at) if len(records) else None,
             "snapshots": len(session.snapshots),
-            "file_bytes": file.stat().st_size,
-            "blobs": _blobs(file),
+            **({} if file is None else {"file_bytes": file.stat().st_size, "blobs": _blobs(file)}),
         },
         "files": {
             **({} if filesystem is None else {"filesystem": filesystem}),

@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 from attrs import define, field
 
+from weakfs.cli.calls import CallCounter
 from weakfs.cli.output import progress
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
@@ -49,11 +50,11 @@ class Outcome:
 
 
 class CallListener(Protocol):
-    """A listener that is called after each call."""
+    """A listener that is called after each call, with its number in the session; a call that was not run has none."""
 
-    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None: ...
-    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None: ...
-    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None: ...
+    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None: ...
+    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None: ...
+    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None: ...
 
 
 @define
@@ -64,6 +65,7 @@ class Performer:
     importer: Importer
     outcome: Outcome
     clock: RecordedClock
+    counter: CallCounter
     keeps_history: bool
 
     @classmethod
@@ -79,7 +81,7 @@ class Performer:
     ) -> Performer:
         """Return a performer that works on files of a session; drop history that nobody will see."""
         toolset, importer = Toolset(session, files, tools=tools), Importer.over(session, files, tools, clock)
-        return cls(toolset, importer, outcome, clock, keeps_history)
+        return cls(toolset, importer, outcome, clock, CallCounter.of(session), keeps_history)
 
     def prepare(self, transcript: OpenTranscript, *, with_bar: bool) -> None:
         """Read all calls, and set up the files as they were before the first one, if recorded."""
@@ -97,7 +99,7 @@ class Performer:
                     self.outcome.interrupted = True
                     return
                 except Exception as error:
-                    listener.broke(number, call, error)
+                    listener.broke(self.counter.number(), call, error)
                     self.outcome.broken += 1
                     self.outcome.statuses["broken"] += 1
                 advance()
@@ -105,7 +107,7 @@ class Performer:
     def _perform(self, number: int, call: TranscriptCall, listener: CallListener) -> None:
         if call.source is not None:
             verdict = self.importer.perform(call)
-            listener.compared(number, call, verdict)
+            listener.compared(self.counter.number(), call, verdict)
             self._count(call, verdict)
             if not self.keeps_history and number % FORGOTTEN_AFTER == 0:
                 # Each line of a long recording may contain a whole file.
@@ -113,13 +115,13 @@ class Performer:
             return
         self.clock.start(call)
         if call.recorded_error and call.tool not in {tool.name for tool in self.toolset.tools}:
-            listener.called(number, call, record_failure(self.toolset.session, call))
+            listener.called(self.counter.number(), call, record_failure(self.toolset.session, call))
             self.outcome.statuses[RECORDED_FAILURE] += 1
             self.outcome.failed += 1
             return
         # Unreadable arguments are passed as none, which the toolset refuses and records.
         result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
-        listener.called(number, call, result)
+        listener.called(self.counter.number(), call, result)
         self.outcome.commands += call.tool == "shell"
         self.outcome.failed += not result.success
         self.outcome.unexpected += not result.success

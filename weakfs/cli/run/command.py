@@ -9,14 +9,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from weakfs import Session
-from weakfs.cli.calls import CallCounter
 from weakfs.cli.commands.diff import amounts
 from weakfs.cli.directories import usage
 from weakfs.cli.errors import INTERRUPTED, USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted
 from weakfs.cli.output import Output, progress, warn
 from weakfs.cli.run.calls import Outcome, Performer
-from weakfs.cli.run.report import Numbered, Reporter, reporter
+from weakfs.cli.run.report import Reporter, reporter
 from weakfs.cli.run.workspace import Job, place_of
 from weakfs.session import SaveReport
 from weakfs.tools import DEFAULT_TOOLS, Tool
@@ -45,7 +44,7 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     clock = RecordedClock(transcript.began_at if job.root is None else None)
     session = Session(session_id=job.session_id, clock=clock)
     listener = reporter(out, len(transcript), as_json=as_json)
-    outcome, numbered = Outcome(), Numbered(listener, CallCounter.of(session))
+    outcome = Outcome()
     if not transcript.summary.known_count:
         refuse_unknown(job, transcript, listener)
     place = place_of(job, session)
@@ -60,7 +59,7 @@ def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: b
     with as_failure(f"read {named(job)}"):
         performer.prepare(transcript, with_bar=not out.is_terminal)
         place.take_baseline()
-        performer.perform_all(transcript, numbered, with_bar=not out.is_terminal)
+        performer.perform_all(transcript, listener, with_bar=not out.is_terminal)
     report_commands(job, outcome)
     try:
         found = place.end(listener, why_withheld(job, outcome))

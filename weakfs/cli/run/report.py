@@ -7,13 +7,13 @@ from typing import Protocol
 from attrs import define
 
 from weakfs.backends import HostFilesystem
-from weakfs.cli.calls import CallCounter, target_of
+from weakfs.cli.calls import target_of
 from weakfs.cli.commands.diff import amounts, named, show_names
 from weakfs.cli.commands.snapshots import show_taken
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
 from weakfs.cli.run.agreement import agreement_fields, agreement_rows, comparison_fields, file_field, show_comparison
-from weakfs.cli.run.calls import Outcome
+from weakfs.cli.run.calls import CallListener, Outcome
 from weakfs.reducers import MountReport, TreeDiff
 from weakfs.session import SaveReport
 from weakfs.snapshots import StoredSnapshot
@@ -25,19 +25,13 @@ from weakfs.transcripts.comparison import Verdict
 NAMED = 10
 
 
-class Reporter(Protocol):
-    """A listener that is called as things happen.
-
-    The number of a call is its number in the session; a call that was not run has none.
-    """
+class Reporter(CallListener, Protocol):
+    """A listener that is called as things happen."""
 
     def mounted(self, report: MountReport) -> None: ...
     def working(self, how: str, directory: str) -> None: ...
     def kept(self, files: HostFilesystem, snapshot: StoredSnapshot) -> None: ...
     def skipped(self, skipped: Skipped) -> None: ...
-    def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None: ...
-    def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None: ...
-    def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None: ...
     def changes(self, found: TreeDiff) -> None: ...
     def committed(self, directory: str, found: TreeDiff) -> None: ...
     def not_committed(self, reason: str) -> None: ...
@@ -48,23 +42,6 @@ class Reporter(Protocol):
 def reporter(out: Output, calls: int, *, as_json: bool) -> Reporter:
     """Return the reporter for people, or the one for programs."""
     return _JsonLines(out) if as_json else _Lines(out, len(str(calls)))
-
-
-@define
-class Numbered:
-    """Passes calls to a reporter, with their numbers in the session instead of those in the transcript."""
-
-    listener: Reporter
-    counter: CallCounter
-
-    def called(self, number: int, call: TranscriptCall, result: ToolResult[object]) -> None:
-        self.listener.called(self.counter.number(), call, result)
-
-    def compared(self, number: int, call: TranscriptCall, verdict: Verdict) -> None:
-        self.listener.compared(self.counter.number(), call, verdict)
-
-    def broke(self, number: int, call: TranscriptCall, error: Exception) -> None:
-        self.listener.broke(self.counter.number(), call, error)
 
 
 @define

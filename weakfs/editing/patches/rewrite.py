@@ -14,6 +14,7 @@ from weakfs.editing.patches.matching.misfit import Misfit
 from weakfs.editing.patches.matching.outline import Outline
 from weakfs.editing.patches.matching.placement import Place, Search, Span
 from weakfs.editing.patches.operations import Hunk
+from weakfs.session.interruption import check_interrupted
 
 
 class HunkMisfit(Exception):
@@ -65,6 +66,7 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
     places: list[Place] = []
     failures: list[tuple[int, Hunk, Misfit, int]] = []
     for number, hunk in enumerate(hunks):
+        check_interrupted()
         try:
             place = reindented(document, Search(document, anchors, cursor, drift, taken, takes_first).place(hunk))
         except Misfit as error:

@@ -11,6 +11,7 @@ from weakfs.editing.patches.matching.line_index import Run, spliced
 from weakfs.editing.patches.operations import Block
 from weakfs.editing.replace import Piece, replace
 from weakfs.editing.unified_hunks import changes
+from weakfs.session.interruption import check_interrupted
 
 # The most places whose lines an error lists, and the most that its message names.
 MAX_LINES = 1000
@@ -49,6 +50,7 @@ def replace_blocks(
     fits: list[str] = []
     failures: list[tuple[Block, EditError]] = []
     for block in blocks:
+        check_interrupted()
         try:
             runs, fit = _place(document, block, takes_first=takes_first)
         except EditError as error:

@@ -21,6 +21,7 @@ from weakfs.editing.patches.rewrite import HunkMisfit, rewrite
 from weakfs.editing.patches.search_replace_edits import BlockMisfit, replace_blocks
 from weakfs.editing.patches.staged_files import Entry, Places, Unusable
 from weakfs.filesystem.protocol import Filesystem
+from weakfs.session.interruption import check_interrupted
 
 EXECUTABLE = 0o111
 NEW_FILE = 0o644
@@ -81,6 +82,7 @@ class Stage:
 
     def do(self, operation: Operation) -> None:
         """Do one operation, or record why it cannot be done; what builds on a failed one is skipped."""
+        check_interrupted()
         if len(self.problems) >= MAX_PROBLEMS:
             return
         named = [operation.path]

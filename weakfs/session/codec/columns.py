@@ -7,7 +7,8 @@ slow path, which can say what is wrong (`weakfs.session.codec.decoding`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
 from types import UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
@@ -44,12 +45,90 @@ class Column:
     is_mixed: bool
     rules: tuple[Any, ...]
 
+    def write(self, values: Sequence[Any], blobs: Blobs) -> Sequence[Json]:
+        """Return the values of many events as JSON."""
+        if self.is_blob:
+            return [{"blob": number} for number in blobs.number_all(values)]
+        if self.is_mixed:
+            numbers = iter(blobs.number_all([value for value in values if type(value) in CONTENTS]))
+            return [{"blob": next(numbers)} if type(value) in CONTENTS else value for value in values]
+        return values
+
+    def contents(self, values: Sequence[Any]) -> Iterable[Any]:
+        """Return the values, if blobs may be among them."""
+        return values if self.is_blob or self.is_mixed else ()
+
+    def check(self, values: Sequence[Any]) -> None:
+        """Raise `ValueError` or `TypeError` unless all values match the field's types and rules."""
+        kinds = set(map(type, values))
+        if not self.types.issuperset(kinds):
+            raise ValueError(self.name)
+        if self.is_blob:
+            return
+        if str in kinds:
+            "".join(value for value in values if type(value) is str).encode()
+        if int in kinds and not all(SMALLEST <= value <= LARGEST for value in values if type(value) is int):
+            raise ValueError(self.name)
+        for rule in self.rules:
+            if hasattr(rule, "check_all"):
+                rule.check_all(values)
+            else:
+                for value in values:
+                    rule(value)
+
+    def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
+        """Return the values that JSON stands for. Raise some error if one of them is malformed."""
+        if self.is_blob:
+            return _contents(values, blobs, self.types, expansion)
+        if self.is_mixed:
+            found = [value for value in values if type(value) is dict]
+            contents = iter(_contents(found, blobs, self.types, expansion) if found else ())
+            values = [next(contents) if type(value) is dict else value for value in values]
+        self.check(values)
+        return values
+
+
+@frozen(eq=False)
+class ListColumn:
+    """A field that holds any number of tuples of atoms, such as the pieces of a splice: a column for each place."""
+
+    name: str
+    default: object
+    parts: tuple[Column, ...]
+
+    def write(self, values: Sequence[Any], blobs: Blobs) -> Sequence[Json]:
+        written = [part.write(items, blobs) for part, items in self._places(values)]
+        items = zip(*written, strict=True)
+        return [list(islice(items, len(value))) for value in values]
+
+    def contents(self, values: Sequence[Any]) -> Iterable[Any]:
+        return chain.from_iterable(part.contents(items) for part, items in self._places(values))
+
+    def check(self, values: Sequence[Any]) -> None:
+        if not {tuple}.issuperset({*map(type, values), *map(type, chain.from_iterable(values))}):
+            raise ValueError(self.name)
+        for part, items in self._places(values):
+            part.check(items)
+
+    def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
+        if not {list}.issuperset({*map(type, values), *map(type, chain.from_iterable(values))}):
+            raise ValueError(self.name)
+        items = zip(*(part.read(items, blobs, expansion) for part, items in self._places(values)), strict=True)
+        return [tuple(islice(items, len(value))) for value in values]
+
+    def _places(self, values: Sequence[Any]) -> Iterator[tuple[Column, Sequence[Any]]]:
+        """Go through the places of the tuples in all values, each with what is there."""
+        items = list(chain.from_iterable(values))
+        if any(len(item) != len(self.parts) for item in items):
+            raise ValueError(self.name)
+        return zip(self.parts, zip(*items, strict=True) if items else repeat(()), strict=bool(items))
+
 
 @frozen(eq=False)
 class Columns:
     """The fields of one event type."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column | ListColumn, ...]
 
     @classmethod
     def of(cls, shape: Shape) -> Columns | None:
@@ -58,7 +137,7 @@ class Columns:
             hints = get_type_hints(shape.cls, include_extras=True)
         except NameError:
             return None
-        columns: list[Column] = []
+        columns: list[Column | ListColumn] = []
         if not attrs.has(shape.cls):
             return None
         for field in attrs.fields(shape.cls):
@@ -73,15 +152,8 @@ class Columns:
 
         Fields that are `None` and default to `None` are left out, unless `whole` is true.
         """
-        columns: list[Sequence[Json]] = []
-        for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
-            if column.is_blob:
-                columns.append([{"blob": number} for number in blobs.number_all(values)])
-            elif column.is_mixed:
-                numbers = iter(blobs.number_all([value for value in values if type(value) in CONTENTS]))
-                columns.append([{"blob": next(numbers)} if type(value) in CONTENTS else value for value in values])
-            else:
-                columns.append(values)
+        every = zip(self.columns, zip(*rows, strict=True), strict=True)
+        columns = [column.write(values, blobs) for column, values in every]
         names = [column.name for column in self.columns]
         written = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
         if whole:
@@ -96,18 +168,15 @@ class Columns:
 
     def largest(self, rows: Sequence[tuple[Any, ...]]) -> int:
         """Return the size of the largest blob among many events; 0 if they hold none."""
-        places = [place for place, column in enumerate(self.columns) if column.is_blob or column.is_mixed]
-        contents = (row[place] for row in rows for place in places)
+        every = zip(self.columns, zip(*rows, strict=True), strict=True)
+        contents = chain.from_iterable(column.contents(values) for column, values in every)
         return max((len(content) for content in contents if type(content) in CONTENTS), default=0)
 
     def fit(self, rows: Sequence[tuple[Any, ...]]) -> bool:
         """Return whether the values of many events match their field types and have a form in JSON."""
         try:
             for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
-                if not column.is_blob:
-                    _check(column, values)
-                elif not column.types.issuperset(map(type, values)):
-                    return False
+                column.check(values)
         except (ValueError, TypeError):
             return False
         return True
@@ -129,44 +198,17 @@ class Columns:
                     fields -= len(rows) - left_out
                     if left_out:
                         values = [column.default if value is REQUIRED else value for value in values]
-                read.append(self._checked(column, values, blobs, expansion))
+                read.append(column.read(values, blobs, expansion))
             return None if fields else list(zip(*read, strict=True))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             return None
 
-    def _checked(
-        self, column: Column, values: list[Any], blobs: Sequence[Content], expansion: Expansion
-    ) -> Sequence[Any]:
-        if column.is_blob:
-            return _contents(values, blobs, column.types, expansion)
-        if column.is_mixed:
-            found = [value for value in values if type(value) is dict]
-            contents = iter(_contents(found, blobs, column.types, expansion) if found else ())
-            values = [next(contents) if type(value) is dict else value for value in values]
-        _check(column, values)
-        return values
-
-
-def _check(column: Column, values: Sequence[Any]) -> None:
-    """Raise `ValueError` unless all values of a column match its type and rule."""
-    kinds = set(map(type, values))
-    if not column.types.issuperset(kinds):
-        raise ValueError(column.name)
-    if str in kinds:
-        "".join(value for value in values if type(value) is str).encode()
-    if int in kinds and not all(SMALLEST <= value <= LARGEST for value in values if type(value) is int):
-        raise ValueError(column.name)
-    for rule in column.rules:
-        if hasattr(rule, "check_all"):
-            rule.check_all(values)
-        else:
-            for value in values:
-                rule(value)
-
 
 def _contents(
-    values: list[Any], blobs: Sequence[Content], types: frozenset[type], expansion: Expansion
+    values: Sequence[Any], blobs: Sequence[Content], types: frozenset[type], expansion: Expansion
 ) -> list[bytes | Stored]:
+    if not values:
+        return []
     numbers = [value["blob"] for value in values]
     if sum(map(len, values)) != len(values) or set(map(type, numbers)) - {int} or min(numbers) < 0:
         raise ValueError("blob")
@@ -178,7 +220,21 @@ def _contents(
     return cast("list[bytes | Stored]", read)
 
 
-def _column(field: attrs.Attribute[Any], hint: Any) -> Column | None:
+def _column(field: attrs.Attribute[Any], hint: Any) -> Column | ListColumn | None:
+    default = REQUIRED if field.default is attrs.NOTHING else field.default
+    if default is not REQUIRED and default is not None and type(default) not in (str, int, bool):
+        return None
+    name = stored_name(field)
+    item, *more = get_args(hint) if get_origin(hint) is tuple else (None,)
+    if more == [...] and get_origin(item) is tuple and ... not in get_args(item) and get_args(item):
+        parts = [_atoms(name, REQUIRED, part) for part in get_args(item)]
+        known = tuple(part for part in parts if part is not None)
+        return ListColumn(name, default, known) if len(known) == len(parts) else None
+    return _atoms(name, default, hint)
+
+
+def _atoms(name: str, default: object, hint: Any) -> Column | None:
+    """Return the column of a type, or `None` if it is none of atoms and blobs."""
     rules: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
         hint, *more = get_args(hint)
@@ -188,7 +244,4 @@ def _column(field: attrs.Attribute[Any], hint: Any) -> Column | None:
         return None
     holds_contents = not CONTENTS.isdisjoint(members)
     is_blob = CONTENTS.issuperset(members)
-    default = REQUIRED if field.default is attrs.NOTHING else field.default
-    if default is not REQUIRED and default is not None and type(default) not in (str, int, bool):
-        return None
-    return Column(stored_name(field), frozenset(members), default, is_blob, holds_contents and not is_blob, rules)
+    return Column(name, frozenset(members), default, is_blob, holds_contents and not is_blob, rules)

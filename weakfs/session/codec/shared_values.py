@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from weakfs.session.blobs.blob import ContentSource, Held, Stored, content_found
 from weakfs.session.blobs.rope import Content, Rope, joined, parted
-from weakfs.session.errors import MissingBlob, SessionFileError
+from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
 from weakfs.session.files.expansion import Expansion
 
 Json = Any
@@ -19,6 +19,8 @@ NO_CONTENT = "there is no blob"
 
 # Appended blobs of at least this size are written as a parent and a tail.
 MIN_PARENT = 64
+# A blob that is stored elsewhere and larger is not embedded: whoever saves or loads the file holds all of it in memory.
+MOST_EMBEDDED = 1 << 28
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -90,6 +92,11 @@ class Blobs:
         number = self._by_content.get(content)
         if number is None:
             row: dict[str, Json] = {"stored": content.digest.hex(), "size": content.size}
+            if self._embed and content.size > MOST_EMBEDDED:
+                raise SessionError(
+                    f"cannot put the contents {content.digest.hex()} into a session file: they have {content.size} "
+                    f"bytes and {MOST_EMBEDDED} are allowed; save without embed, which stores them beside the file"
+                )
             held = content_found(content.digest, (content,), self._others) if self._embed else None
             if held is not None:
                 row["blob"] = self.number(held)

@@ -6,7 +6,7 @@ needed. LOG values that are events, such as the calls of tools, are named by the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -15,9 +15,12 @@ from attrs import define, field, frozen
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
 from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.durable.copies import copied_digest
+from weakfs.session.durable.event_runs import EventRun
 from weakfs.session.durable.frame_decoder import FrameDecoder
 from weakfs.session.durable.frame_writer import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
+from weakfs.session.durable.log_heads import LogHead
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.expansion import unlimited
@@ -26,7 +29,6 @@ from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import STRETCH, Log
-from weakfs.session.history.packing import are_same
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -48,6 +50,7 @@ class CheckpointBlobs(Blobs):
         # The digests of large contents by identity, and the contents by digest.
         self.digests: dict[int, tuple[Content, str]] = {}
         self.by_digest: dict[str, Content] = {}
+        self._rows_by_digest: dict[str, Json] = {}
         self._known = known
         self._small: dict[bytes, int] = {}
 
@@ -67,9 +70,17 @@ class CheckpointBlobs(Blobs):
         digest = self._digest(content)
         number = self._by_content.get(digest)
         if number is None:
-            number = self._by_content[digest] = self._add({"content": digest, "size": len(content)}, content)
+            row = self._rows_by_digest[digest] = {"content": digest, "size": len(content)}
+            number = self._by_content[digest] = self._add(row, content)
             self.by_digest[digest] = content
         return self._same(number, content)
+
+    def name_copies(self, keys: Mapping[str, str]) -> None:
+        """Name contents by the keys of the copies that only checkpoints use."""
+        for digest, key in keys.items():
+            row = self._rows_by_digest[digest]
+            del row["content"]
+            row["copy"] = key
 
     def _digest(self, content: Content) -> str:
         known = self._known.get(id(content))
@@ -117,7 +128,11 @@ class StateDocument(Document):
         states: Json = [[line.seq, self.table(line.state)]]
         return self.text({"states": states, "logs": logs, "dropped": 0, "records": []}), lengths
 
-    def written(self, line: Timeline, runs: Mapping[str, EventRun]) -> dict[str, Json]:
+    def logs_text(self, logs: Table) -> bytes:
+        """Return the document of LOG slices alone."""
+        return self.text({"states": [], "logs": self.table(logs), "dropped": 0, "records": []})
+
+    def written(self, line: Timeline, runs: Mapping[str, EventRun], heads: Mapping[str, LogHead]) -> dict[str, Json]:
         """Return the fields of a timeline."""
         base: Json = None
         if line.dropped:
@@ -135,107 +150,51 @@ class StateDocument(Document):
             "records": [],
             "base": base,
             "state": self.table(line.state),
-            "logs": self._logs(line.logs, runs),
+            "logs": self._logs(line.logs, runs, heads),
+            "heads": {tag: [[count, digest] for count, digest in head.chunks] for tag, head in sorted(heads.items())},
             "events": {tag: [run.head, run.first, run.count] for tag, run in sorted(runs.items())},
             "snapshots": [self._snapshot(entry) for entry in ordered_snapshots(line)],
             "externals": [[seq, self._writing.any(kept)] for seq, kept in sorted(line.externals.items())],
         }
 
-    def _logs(self, logs: Mapping[str, Log[Any]], runs: Mapping[str, EventRun]) -> Json:
+    def _logs(
+        self,
+        logs: Mapping[str, Log[Any]],
+        runs: Mapping[str, EventRun],
+        heads: Mapping[str, LogHead] | None = None,
+    ) -> Json:
         table = EMPTY_TABLE
         for tag, values in logs.items():
-            table = table.set(tag, values.prefix(runs[tag].head) if tag in runs else values)
+            own = values.prefix(runs[tag].head) if tag in runs else values
+            if heads and tag in heads:
+                own = own.without_first(len(heads[tag]))
+            table = table.set(tag, own)
         return self.table(table)
-
-
-@frozen(eq=False)
-class EventRun:
-    """How the values of a LOG slice are named: `head` values, then `count` events, which `first` others precede."""
-
-    head: int
-    first: int
-    count: int
-    values: Log[Any]
-
-
-def event_runs(
-    rules: Rules,
-    line: Timeline,
-    counts: Mapping[str, int],
-    kept_from: Mapping[str, int],
-    before: Mapping[str, EventRun],
-    rows: Iterable[Row],
-) -> dict[str, EventRun]:
-    """Return the runs of events in LOG slices. `rows` are the records since `before` was computed.
-
-    `counts` are the numbers of events so far, `kept_from` those before the first frame that stays. A slice that holds
-    anything but its own events starts a new run.
-    """
-    tags = {spec.tag for spec in rules.specs.values() if spec.kind == "log" and rules.registry.by_tag.get(spec.tag)}
-    fields: dict[str, list[tuple[Any, ...]]] = {tag: [] for tag in tags}
-    for row in rows:
-        if row[2] in fields:
-            fields[row[2]].append(row[3])
-    runs: dict[str, EventRun] = {}
-    for tag in tags:
-        values = line.logs.get(tag)
-        if values is None:
-            continue
-        total = counts.get(tag, 0)
-        shape = rules.registry.by_tag[tag]
-        new = fields[tag]
-        old = before.get(tag) or EventRun(max(len(values) - len(new), 0), total - len(new), 0, Log())
-        length = old.head + old.count
-        is_run = (
-            len(values) == length + len(new)
-            and total == old.first + old.count + len(new)
-            and continues(values, old.values)
-            and all(
-                type(value) is shape.cls and are_same(shape.pack(value), own)
-                for value, own in zip(values.since(length), new, strict=True)
-            )
-        )
-        run = EventRun(old.head, old.first, old.count + len(new), values)
-        if not is_run:
-            run = EventRun(len(values), total, 0, values)
-        # The frames of dropped records go: their events are written out.
-        lost = min(max(kept_from.get(tag, 0) - run.first, 0), run.count)
-        runs[tag] = EventRun(run.head + lost, run.first + lost, run.count - lost, values)
-    return runs
-
-
-def continues(values: Log[Any], before: Log[Any]) -> bool:
-    """Return whether a log begins with the items of another, judging by the stretches that they share. O(log n)."""
-    length = len(before)
-    if not length:
-        return True
-    if length > len(values):
-        return False
-    mine, theirs = values._stretch.at(length - 1), before._stretch
-    if mine is theirs:
-        return True
-    if mine.start != theirs.start or mine.base is not theirs.base:
-        return False
-    count = length - mine.start
-    return all(one is other for one, other in zip(mine.read()[:count], theirs.read()[:count], strict=True))
 
 
 class LoadedCheckpoint(LoadedDocument):
     """A checkpoint that was read."""
 
-    def __init__(self, decoder: FrameDecoder, fields: Fields, history: StreamHistory) -> None:
-        self._decoder, self._history = decoder, history
+    def __init__(
+        self, decoder: FrameDecoder, fields: Fields, history: StreamHistory, logs_of: Callable[[str], Table]
+    ) -> None:
+        self._decoder, self._history, self._logs_of = decoder, history, logs_of
+        self.heads: dict[str, LogHead] = {}
         self.runs: dict[str, EventRun] = {}
+        # The keys of the copies that only checkpoints use, by digest.
+        self.copies: dict[str, str] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
+        self.copies = {copied_digest(row["copy"]): row["copy"] for row in rows if type(row) is dict and "copy" in row}
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:
         seq, dropped = fields.take("seq", int), self._dropped
         if not 0 <= dropped <= seq:
             raise SessionFileError(f"records {dropped} to {seq} cannot be dropped", where="$.dropped")
-        logs = self._with_events(self._table(fields.take("logs", list), "log", "$.logs"), fields.take("events", dict))
+        logs = self._table(fields.take("logs", list), "log", "$.logs")
+        logs = self._with_events(logs, fields.take("events", dict), fields.take("heads", dict))
         base = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
         written = fields.take("base", dict, type(None))
         if written is not None:
@@ -267,15 +226,19 @@ class LoadedCheckpoint(LoadedDocument):
             line.externals = line.externals.set(at, self._externals(kept, "$.externals"))
         return line
 
-    def _with_events(self, logs: Table, runs: dict[str, Json]) -> Table:
-        """Add the values that are events in the history."""
+    def _with_events(self, logs: Table, runs: dict[str, Json], heads: dict[str, Json]) -> Table:
+        """Add the values of heads, and those that are events in the history."""
         for tag, (head, first, count) in runs.items():
             shape = self._shape(tag, "$.events")
             values = logs.get(shape.tag, Log[Any]())
             events = [
                 StoredEvents(self._history, shape.tag, start, size) for start, size in stretches(first, count, STRETCH)
             ]
-            whole: Log[Any] = Log._of_stretches([*stretch_items(values), *events])
+            chunks = tuple((count, digest) for count, digest in heads.get(shape.tag, ()))
+            stored = LogHead(chunks, Log()).stretches(self._logs_of, shape.tag)
+            whole: Log[Any] = Log._of_stretches([*stored, *stretch_items(values), *events])
+            if chunks:
+                self.heads[shape.tag] = LogHead(chunks, whole.prefix(sum(count for count, _ in chunks)))
             logs = logs.set(tag, whole)
             self.runs[tag] = EventRun(head, first, count, whole)
         return logs
@@ -329,6 +292,10 @@ class StoredStates:
             if entry.first <= seq <= entry.last:
                 return self.document(entry.digest).states[seq]
         raise SessionFileError(f"the state in record {seq} is missing from storage", where=f"record {seq}")
+
+    def logs_of(self, digest: str) -> Table:
+        """Return the LOG slices in a document."""
+        return self.document(digest).logs
 
     def document(self, digest: str) -> LoadedStates:
         """Return a document of states; the ones that were read last are kept."""

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 from attrs import define, field, frozen
 
@@ -14,7 +15,6 @@ from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.durable.checkpoint import (
     FORMAT,
     VERSION,
-    EventRun,
     LoadedCheckpoint,
     MarkEntry,
     StateDocument,
@@ -22,11 +22,13 @@ from weakfs.session.durable.checkpoint import (
     StoredMark,
     StoredStates,
     document_of,
-    event_runs,
 )
 from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.copies import copies_of, copies_to_make
+from weakfs.session.durable.event_runs import EventRun, event_runs
 from weakfs.session.durable.frame_decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
+from weakfs.session.durable.log_heads import LogHead, StoredHead, log_heads
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
 from weakfs.session.history.checkpoints import GAP, Mark, PackedMark
@@ -84,6 +86,9 @@ class Written:
     # The slices of the newest mark, if it was just written.
     mark: Mark | None = None
     digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
+    # The keys of the copies that it refers to, by digest.
+    copies: Mapping[str, str] = field(factory=dict[str, str])
+    heads: Mapping[str, LogHead] = field(factory=dict[str, LogHead])
 
 
 @define(eq=False)
@@ -97,6 +102,8 @@ class Checkpointing:
     last: Written = field(factory=Written)
     # The bytes of frames since the newest checkpoint.
     pending: int = 0
+    # Identifies this writer in the keys of copies.
+    writer: str = field(factory=lambda: uuid4().hex[:12])
     _thread: Thread | None = None
 
     @classmethod
@@ -153,6 +160,10 @@ class Checkpointing:
         finally:
             self._thread = None
 
+    def forget_thread(self) -> None:
+        """Forget the thread of the process that this one was forked from."""
+        self._thread = None
+
     def wait(self) -> None:
         """Wait for a checkpoint that is being written; never called under the session's lock."""
         thread = self._thread
@@ -160,26 +171,47 @@ class Checkpointing:
             thread.join()
 
     def write(self, moment: Moment) -> Written:
-        """Write a checkpoint and what it refers to."""
+        """Write a checkpoint and what it refers to, and delete the copies that only the one before referred to."""
         text, written, contents = self.document(moment)
         self.put(contents)
-        self.store.put_checkpoint(self.stream, Checkpoint(moment.number, text))
+        self._put_checkpoint(Checkpoint(moment.number, text), set(written.copies.values()))
         return written
 
-    def document(self, moment: Moment) -> tuple[bytes, Written, dict[str, Content]]:
-        """Return a checkpoint's document, what is known about it, and the contents that it refers to."""
+    def _put_checkpoint(self, checkpoint: Checkpoint, copies: set[str]) -> None:
+        before = self.store.get_checkpoint(self.stream)
+        old = copies_of(document_of(before.data, "checkpoint").get("blobs", ())) if before is not None else set[str]()
+        if before is not None and before.number > checkpoint.number:
+            # Another writer was faster.
+            unused = copies - old
+        else:
+            self.store.put_checkpoint(self.stream, checkpoint)
+            unused = old - copies
+        if unused:
+            self.store.trim(self.stream, 0, contents=sorted(unused))
+
+    def document(self, moment: Moment, *, is_reset: bool = False) -> tuple[bytes, Written, dict[str, Content]]:
+        """Return a checkpoint's document, what is known about it, and the contents that it refers to.
+
+        That of a reset lasts as long as its frame, and so do the contents: it uses no copies.
+        """
         line, last = moment.line, self.last
         whole = moment.whole
         rows = list(whole.rows.since(max(last.seq - whole.dropped, 0)))
         first = whole.seq - len(rows) + 1
         document = StateDocument(moment.rules, last.digests)
         runs = event_runs(moment.rules, line, moment.counts, moment.kept_from, last.runs, rows)
-        body = document.written(line, runs)
-        contents = dict(document.blobs.by_digest)
+        heads, chunks = log_heads(line.logs, runs, last.heads, StateDocument(moment.rules, {}).logs_text)
+        body = document.written(line, runs, heads)
+        states_of = document.blobs.by_digest
+        copies: dict[str, str] = {}
+        if not is_reset:
+            copies = copies_to_make(self.history.decoder.contents, states_of, last.copies, moment.number, self.writer)
+        contents: dict[str, Content] = dict(chunks)
         marks = last.marks if moment.whole is moment.line else ()
         since_mark = last.since_mark + moment.size
         mark: Mark | None = None
-        if since_mark > MARK_FACTOR * last.size and line.seq - line.dropped > GAP and moment.whole is moment.line:
+        cost = last.size + sum(len(states_of[digest]) for digest in copies)
+        if since_mark > MARK_FACTOR * cost and line.seq - line.dropped > GAP and moment.whole is moment.line:
             past = StateDocument(moment.rules, document.blobs.digests)
             text, lengths = past.mark(line, {tag: run for tag, run in runs.items() if run.count})
             digest = digest_of(text).hex()
@@ -196,6 +228,11 @@ class Checkpointing:
             states = (*states, StatesEntry(first, line.seq, digest))
             contents |= of_records.blobs.by_digest
             contents[digest] = text
+        # What these documents refer to lasts.
+        copies = {digest: key for digest, key in copies.items() if digest not in contents}
+        document.blobs.name_copies(copies)
+        for digest, content in states_of.items():
+            contents[copies.get(digest, digest)] = content
         text = document.text(
             {
                 "format": FORMAT,
@@ -211,7 +248,9 @@ class Checkpointing:
         )
         for stored in (document.stored, of_records.stored):
             contents |= self.history.decoder.contents.missing_of(stored)
-        written = Written(line.seq, len(text), runs, states, marks, since_mark, mark, document.blobs.digests)
+        written = Written(
+            line.seq, len(text), runs, states, marks, since_mark, mark, document.blobs.digests, copies, heads
+        )
         return text, written, contents
 
     def put(self, contents: Mapping[str, Content]) -> None:
@@ -260,14 +299,31 @@ class Checkpointing:
         from weakfs.session.durable.trimming import trim
 
         self.pending = 0
+        before = self.last
         self.last = written
         self.states.entries = list(written.states)
         self.history.until = written.seq
-        self.store.put_checkpoint(self.stream, Checkpoint(moment.number, text))
+        self._put_checkpoint(Checkpoint(moment.number, text), set())
         if moment.line.dropped:
-            hold_events(session._trunk, written.runs)
-            hold_events(moment.line, written.runs)
-            trim(self.store, self.stream, self.history, moment.line.dropped, text, written.states)
+            for line in (session._trunk, moment.line):
+                self._hold_events(line, written)
+            gone = [entry.digest for entry in (*before.states, *before.marks)]
+            gone += [digest for head in before.heads.values() for _, digest in head.chunks]
+            trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
+
+    def _hold_events(self, line: Timeline, written: Written) -> None:
+        """Read the LOG values whose frames or documents are about to be deleted into memory."""
+        for tag, run in written.runs.items():
+            head = written.heads.get(tag)
+            kept = {digest for _, digest in head.chunks} if head is not None else set[str]()
+            for stretch, _ in line.logs.get(tag, Log())._stretches():
+                items = stretch.items
+                if isinstance(items, StoredEvents):
+                    is_lost = stretch.start < run.head
+                else:
+                    is_lost = isinstance(items, StoredHead) and items.digest not in kept
+                if is_lost:
+                    stretch.items = stretch.read()
 
     def _stored_marks(self, entries: Iterable[MarkEntry], logs: Table) -> list[StoredMark]:
         return [StoredMark(entry, self.states, logs) for entry in entries]
@@ -294,22 +350,21 @@ class Checkpointing:
         self.history.take_over(fields.take("index", dict))
         self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
         marks = tuple(MarkEntry(*entry) for entry in fields.take("marks", list))
-        loaded = LoadedCheckpoint(self.history.decoder, fields, self.history)
+        loaded = LoadedCheckpoint(self.history.decoder, fields, self.history, self.states.logs_of)
         fields.done()
         line = loaded.line
         self.history.decoder.rules = loaded.rules
         self.history.until = line.seq
-        self.last = Written(line.seq, len(text), loaded.runs, tuple(self.states.entries), marks)
+        self.last = Written(
+            line.seq,
+            len(text),
+            loaded.runs,
+            tuple(self.states.entries),
+            marks,
+            copies=loaded.copies,
+            heads=loaded.heads,
+        )
         past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
         # They are read as packed ones are.
         line.forget_checkpoints(cast("Log[PackedMark]", Log(past)))
         return line, header, loaded.rules
-
-
-def hold_events(line: Timeline, runs: Mapping[str, EventRun]) -> None:
-    """Read into memory the LOG values whose frames are about to be trimmed."""
-    for tag, run in runs.items():
-        for stretch, _ in line.logs.get(tag, Log())._stretches():
-            items = stretch.items
-            if isinstance(items, StoredEvents) and stretch.start < run.head:
-                stretch.items = items.load()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -17,14 +18,16 @@ from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frame_reader import FrameReader
 from weakfs.session.durable.frame_writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
+from weakfs.session.external import CommitPlace, Journal, prepare_all
 from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
-from weakfs.storage.errors import OutcomeUnknown, StreamConflict
+from weakfs.storage.errors import OutcomeUnknown, StorageError, StreamConflict
 from weakfs.storage.event_store import EventStore
 from weakfs.storage.event_store import Frame as StoredFrame
 
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
 ATTEMPTS = 3
 # How many records a frame of imported history holds.
 PART = 256
+# The number of a frame and the frame.
+Note = tuple[int, Frame]
+
+NO_JOURNALS: Mapping[str, Journal] = {}
 
 
 @define(eq=False)
@@ -61,8 +68,11 @@ class CommitLog:
     # The session's own fields in the document that was read last.
     header: dict[str, Any] = field(factory=dict[str, Any])
     # Identifies this writer in the names of its frames.
-    writer: str = field(factory=lambda: uuid4().hex[:12])
+    writer: str = field(factory=lambda: writer_id())
+    # The commit that work outside the session was prepared for, until the session has taken it over.
+    prepared: CommitPlace | None = None
     _count: int = 0
+    _process: int = field(factory=os.getpid)
     _frames: FrameWriter = field(factory=FrameWriter)
     # Frames of failed changes that may have been stored nevertheless.
     _uncertain: set[str] = field(factory=set[str])
@@ -74,13 +84,13 @@ class CommitLog:
         """The source of the blobs of the stream."""
         return StreamContents(self.store, self.stream)
 
-    def commit(self, session: SessionCore, after: Timeline) -> bool:
+    def commit(self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS) -> bool:
         """Store the change to `after`; see `SessionCore._stored`."""
         before = session._trunk
         if after.base is not before.base or (after.seq > before.seq + PART and not before.seq):
-            return self._start_anew(session, after)
+            return self._start_anew(session, after, journals)
         rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
-        return self._commit(session, before, after, rows)
+        return self._commit(session, before, after, rows, journals)
 
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
         """Store one row that is about to be added to the trunk, with the slices that it leads to."""
@@ -91,22 +101,30 @@ class CommitLog:
         after.state, after.logs = state, logs
         return self._commit(session, before, after, (row,))
 
-    def _commit(self, session: SessionCore, before: Timeline, after: Timeline, rows: tuple[Row, ...]) -> bool:
+    def _commit(
+        self,
+        session: SessionCore,
+        before: Timeline,
+        after: Timeline,
+        rows: tuple[Row, ...],
+        journals: Mapping[str, Journal] = NO_JOURNALS,
+    ) -> bool:
         checkpoints = self.checkpoints
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
         rules = session._rules
-        installed = () if rules is self._rules else self._follow_rules(rules)
-        self._count += 1
-        name = f"{self.writer}-{self._count}"
-        change = Change(before, after, rows, self.externals, installed, self._undeclared)
+        installed, undeclared = ((), self._undeclared) if rules is self._rules else self._news_of(rules)
+        name = self._next_name(session)
+        change = Change(before, after, rows, self.externals, installed, undeclared)
         data, blobs = self._frames.frame(rules, change, name, session._counter)
         contents = blobs.by_digest
         if blobs.stored:
             contents.update(self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
-        if not self._append(session, name, [data], contents):
+        if not self._append(session, name, [data], contents, journals):
             return False
-        if installed:
+        if rules is not self._rules:
+            # Only now: a frame that was not stored told readers nothing of these slices.
+            self._rules, self._undeclared = rules, undeclared
             self.known_slices |= {spec.tag for spec in installed}
         self.externals = after.externals
         if rows:
@@ -114,14 +132,31 @@ class CommitLog:
         checkpoints.pending += len(data)
         return True
 
-    def _next_name(self) -> str:
+    def _next_name(self, session: SessionCore) -> str:
+        if self._process != os.getpid():
+            # Frames of a process and of its parent need different names: equal ones are one frame sent twice.
+            self._process, self.writer = os.getpid(), writer_id()
+            self.checkpoints.forget_thread()
+            if self.merges:
+                session._id_suffix = id_suffix(self.writer)
         self._count += 1
         return f"{self.writer}-{self._count}"
 
-    def _append(self, session: SessionCore, name: str, frames: list[bytes], contents: Mapping[str, bytes]) -> bool:
+    def _append(
+        self,
+        session: SessionCore,
+        name: str,
+        frames: list[bytes],
+        contents: Mapping[str, bytes],
+        journals: Mapping[str, Journal],
+    ) -> bool:
         """Append frames, the first of which has this name. Return false if what others stored was read instead."""
+        if journals:
+            place = CommitPlace(lasting_url(self.store.url), self.stream, self.head + 1, name, session._trunk.seq)
+            prepare_all(journals, place)
+            self.prepared = place
         try:
-            self.head = self._append_once(frames, contents)
+            self.head = self._append_once(self.head, frames, contents)
         except StreamConflict as conflict:
             base = session._trunk.point(), session._trunk.copy()
             others = list(self.store.read(self.stream, after=self.head))
@@ -130,6 +165,7 @@ class CommitLog:
                 # It was stored by an attempt whose outcome was unknown.
                 self.head += len(frames)
                 return True
+            self.prepared = None
             if first in self._uncertain:
                 self._undo(session, others)
             elif self.merges:
@@ -143,46 +179,82 @@ class CommitLog:
             raise
         return True
 
-    def _append_once(self, frames: list[bytes], contents: Mapping[str, bytes]) -> int:
+    def was_stored(self, session: SessionCore, place: CommitPlace) -> bool:
+        """Return whether a commit of this stream is in it, and read what the session has not read.
+
+        Raises `StorageError` if that cannot be found out.
+        """
+        found = was_stored(self.store, place, fencing=None if self.lease is None else self.lease.lease.fencing)
+        if session._trunk.seq == place.after and self.head >= place.number:
+            # It was interrupted between storing the commit and taking it over.
+            self.head = place.number - 1
+        if self.head < place.number:
+            self.refresh(session)
+        return found
+
+    def _append_once(self, head: int, frames: list[bytes], contents: Mapping[str, bytes]) -> int:
         fencing = None if self.lease is None else self.lease.fencing()
         attempt = 1
         while True:
             try:
-                return self.store.append(self.stream, self.head, frames, contents=contents or None, fencing=fencing)
+                return self.store.append(self.stream, head, frames, contents=contents or None, fencing=fencing)
             except OutcomeUnknown:
                 # Frames that are there already are recognized.
                 if attempt == ATTEMPTS:
                     raise
                 attempt += 1
+            except StorageError:
+                if attempt == 1:
+                    # Nothing was stored.
+                    self.prepared = None
+                raise
 
     def _undo(self, session: SessionCore, others: list[StoredFrame]) -> None:
         """Read a change of this session that failed and was stored nevertheless, and roll it back.
 
-        What it did outside the session was undone when it failed.
+        What it did outside the session was undone when it failed. If the rollback cannot be stored, the session stays
+        as it was, without the change; likewise if somebody else appends meanwhile, for the caller tries again. A change
+        that others have built on stays.
         """
-        seq, state = session._trunk.seq, session._trunk.state
-        self._take(session, others)
-        if session._trunk.seq > seq and len(others) == 1:
-            session._apply(session._trunk, RolledBack(seq, None, state), None)
+        before = session._trunk
+        reader, notes = self._read(session, others)
+        line, number = reader.line, others[-1].number
+        if len(others) > 1 or line.seq == before.seq:
+            self._adopt(session, reader, notes, number)
+            return
+        after = line.copy()
+        session._rules, rules = reader.rules, session._rules
+        try:
+            session._apply(after, RolledBack(before.seq, None, before.state), None)
+            rows = tuple(after.rows.since(len(line.rows)))
+            name = self._next_name(session)
+            change = Change(line, after, rows, line.externals, (), undeclared_slices(reader.rules))
+            data, blobs = self._frames.frame(reader.rules, change, name, max(session._counter, reader.counter))
+            self._uncertain.add(name)
+            head = self._append_once(number, [data], blobs.by_digest)
+        except StreamConflict:
+            return
+        finally:
+            session._rules = rules
+        reader.line = after
+        self._adopt(session, reader, notes, head)
+        self.checkpoints.history.add(head, line.seq, rows)
 
-    def _follow_rules(self, rules: Rules) -> tuple[SliceSpec, ...]:
-        """Return the slices that readers do not know yet, and note those whose reducers they cannot know."""
-        if rules is not self._rules:
-            self._rules, self._undeclared = rules, undeclared_slices(rules)
-        if rules.specs.keys() <= self.known_slices:
-            return ()
-        return tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
+    def _news_of(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
+        """Return the slices that readers do not know yet, and those whose reducers they cannot know."""
+        installed = tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
+        return installed, undeclared_slices(rules)
 
     def start(self, session: SessionCore, line: Timeline) -> None:
         """Store the timeline of another session in a stream that is empty. Raise `SessionConflict` if it is not."""
         if not self._start_anew(session, line):
             raise SessionConflict(session.session_id, 0, self.head)
 
-    def _start_anew(self, session: SessionCore, after: Timeline) -> bool:
+    def _start_anew(self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS) -> bool:
         """Store a timeline that does not continue the stored one: a compacted or imported history."""
         history = self.checkpoints.history
         before = session._trunk
-        name = self._next_name()
+        name = self._next_name(session)
         frames: list[bytes] = []
         contents: dict[str, bytes] = {}
         if not before.seq:
@@ -201,14 +273,14 @@ class CommitLog:
                 seq += len(part)
         whole = before if before.seq else None
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
-        text, written, needed = self.checkpoints.document(moment)
+        text, written, needed = self.checkpoints.document(moment, is_reset=True)
         digest = digest_of(text).hex()
         self.checkpoints.put(needed | {digest: text})
         reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
         frames.append(orjson.dumps(reset))
         is_stored = False
         try:
-            is_stored = self._append(session, name if len(frames) == 1 else f"{name}.0", frames, contents)
+            is_stored = self._append(session, name if len(frames) == 1 else f"{name}.0", frames, contents, journals)
         finally:
             if not is_stored and len(frames) > 1:
                 history.forget()
@@ -228,16 +300,38 @@ class CommitLog:
     def refresh(self, session: SessionCore) -> int:
         """Apply what others stored, and return the number of new records."""
         before = session._trunk.seq
+        while self._uncertain:
+            found = list(self.store.read(self.stream, after=self.head))
+            if not found or _name(found[0]) not in self._uncertain:
+                break
+            self._undo(session, found)
         self._take(session, self.store.read(self.stream, after=self.head))
         return session._trunk.seq - before
 
     def _take(self, session: SessionCore, frames: Iterable[StoredFrame]) -> None:
-        line = session._trunk
-        reader = self.reader(session._rules, line.copy(), session._counter)
-        last = reader.apply(frames)
-        if not last:
-            return
-        before, after = line.seq, reader.line
+        last = 0
+
+        def numbered() -> Iterator[StoredFrame]:
+            nonlocal last
+            for frame in frames:
+                last = frame.number
+                yield frame
+
+        reader, notes = self._read(session, numbered())
+        if last:
+            self._adopt(session, reader, notes, last)
+
+    def _read(self, session: SessionCore, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note]]:
+        """Apply frames to a copy of the trunk; return also what the index of the history is to note about them."""
+        notes: list[Note] = []
+        reader = self.reader(session._rules, session._trunk.copy(), session._counter)
+        reader.note = lambda number, frame: notes.append((number, frame))
+        reader.apply(frames)
+        return reader, notes
+
+    def _adopt(self, session: SessionCore, reader: FrameReader, notes: list[Note], last: int) -> None:
+        line, after = session._trunk, reader.line
+        before = line.seq
         rules = session._rules
         session._rules, session._counter = reader.rules, max(session._counter, reader.counter)
         self.known_slices |= reader.rules.specs.keys() - rules.specs.keys()
@@ -245,6 +339,9 @@ class CommitLog:
         line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
         self.head = last
         self.externals = line.externals
+        start = max((place for place, (_, frame) in enumerate(notes) if "reset" in frame), default=-1) + 1
+        for number, frame in notes[start:]:
+            self.checkpoints.history.note(number, frame)
         session._post_since(line, before)
 
     def reader(self, rules: Rules, line: Timeline, counter: int, *, is_new: bool = False) -> FrameReader:
@@ -255,10 +352,11 @@ class CommitLog:
             counter,
             is_new,
             self.checkpoints.history.note,
-            self._reset,
+            self.load_reset,
         )
 
-    def _reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
+    def load_reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
+        """Return the timeline and the rules that a frame resets the session to."""
         text = self.contents.read(bytes.fromhex(frame["reset"]))
         line, self.header, rules = self.checkpoints.load(text, f"frame {number}")
         return line, rules
@@ -286,6 +384,16 @@ class CommitLog:
             self.lease.release()
         if self.owns_store:
             self.store.close()
+
+
+def writer_id() -> str:
+    """Return a name for a writer that no other has."""
+    return uuid4().hex[:12]
+
+
+def id_suffix(writer: str) -> str:
+    """Return the end of the ids that a session gives while others change it too."""
+    return f"-{writer[:8]}"
 
 
 def undeclared_slices(rules: Rules) -> frozenset[str]:

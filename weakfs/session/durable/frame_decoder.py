@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -15,6 +16,7 @@ from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import DIGEST, Json, read_blobs
 from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.copies import COPY, Copies, copied_digest
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.reduction import Row
@@ -75,6 +77,12 @@ class FrameDecoder:
                 if type(digest) is not str or DIGEST.fullmatch(digest) is None or type(size) is not int:
                     raise SessionFileError("expected a digest and a size", where=f"$.blobs[{len(blobs)}]")
                 blobs.append(Rope.unread(Stored(bytes.fromhex(digest), size, self.contents)))
+            elif type(row) is dict and row.keys() == {"copy", "size"}:
+                key, size = row["copy"], row["size"]
+                if type(key) is not str or COPY.fullmatch(key) is None or type(size) is not int:
+                    raise SessionFileError("expected a key and a size", where=f"$.blobs[{len(blobs)}]")
+                source = Copies(self.contents, key, self.rules.registry)
+                blobs.append(Rope.unread(Stored(bytes.fromhex(copied_digest(key)), size, source)))
             else:
                 blobs += read_blobs([row], self.contents)
         return blobs
@@ -172,5 +180,8 @@ def _renumber(records: Iterable[Frame], shift: int) -> None:
     """Make the blobs of plain records those of a list that begins with `shift` others."""
     for record in records:
         for value in record["event"].values():
-            if type(value) is dict and "blob" in value:
-                value["blob"] += shift
+            # A blob, or tuples with blobs, such as the pieces of a splice.
+            values = chain.from_iterable(value) if type(value) is list else (value,)
+            for one in values:
+                if type(one) is dict and "blob" in one:
+                    one["blob"] += shift

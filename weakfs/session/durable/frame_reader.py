@@ -15,7 +15,7 @@ from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, head, parsed
 from weakfs.session.durable.state_difference import pools_that_compare, read_values
-from weakfs.session.errors import SessionFileError, UnknownTag
+from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.checkpoints import Mark
@@ -28,6 +28,8 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.
 PLAIN = frozenset({"id", "after", "counter", "records", "blobs"})
+# All fields: what a later version adds changes the state in ways that are not known here.
+FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
 # How many plain frames are reduced in one run.
 BATCH = 4096
 
@@ -113,6 +115,11 @@ class FrameReader:
     def _apply_one(self, number: int, frame: Frame) -> None:
         line = self.line
         where = f"frame {number}"
+        if not FIELDS.issuperset(frame):
+            unknown = ", ".join(map(repr, sorted(frame.keys() - FIELDS)))
+            raise UnsupportedVersion(
+                f"it has the unknown field {unknown:.60}; use a newer release of weakfs", where=where
+            )
         _check_place(number, frame, line.seq)
         if "reset" in frame and self.reset is not None:
             self.line, self.decoder.rules = self.reset(number, frame)

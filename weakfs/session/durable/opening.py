@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
 from weakfs.session.durable.checkpointing import Checkpointing
-from weakfs.session.durable.commit_log import CommitLog
+from weakfs.session.durable.commit_log import CommitLog, id_suffix
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.errors import SessionError
 from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.storage.errors import StorageDamaged
 from weakfs.storage.event_store import EventStore
-from weakfs.storage.locations import open_event_store
+from weakfs.storage.locations import open_event_store, url_of
 from weakfs.storage.storage import Storage
 
 if TYPE_CHECKING:
@@ -42,16 +43,18 @@ def event_store(where: Where, durability: Durability) -> EventStore:
     if durability not in ("process", "power", "manual"):
         raise ValueError(f"durability is {durability!r}; pass 'process', 'power' or 'manual'")
     if not isinstance(where, str | os.PathLike):
+        if not isinstance(where, Storage):
+            raise TypeError(f"cannot open {where!r:.60}: it is no storage; pass a folder, a URL or a storage")
         return open_event_store(where)
-    if isinstance(where, str) and where.startswith(("folder:", "sqlite:")):
-        return open_event_store(where if "?" in where else f"{where}?durability={durability}")
-    if isinstance(where, str) and ":" in where:
-        return open_event_store(where)
-    return open_event_store(f"folder:{os.path.abspath(where)}?durability={durability}")
+    url = url_of(where)
+    takes_durability = url.startswith(("folder:", "sqlite:")) and "?durability=" not in url
+    return open_event_store(f"{url}?durability={durability}" if takes_durability else url)
 
 
 def stream_of(store: EventStore, session_id: str | None) -> str | None:
     """Return the stream of a session: the only one, if none is named. `None` if there is none."""
+    if session_id == "":
+        raise ValueError("session_id is ''; pass text, or None for the only session")
     if session_id is not None:
         return session_id
     found = store.streams(limit=6)
@@ -84,7 +87,7 @@ def open_session(
     log.owns_store = store is not where
     if on_conflict == "merge":
         log.merges = True
-        session._id_suffix = f"-{log.writer[:8]}"
+        session._id_suffix = id_suffix(log.writer)
     return session
 
 
@@ -103,6 +106,11 @@ def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLo
         log = CommitLog(store, name, checkpoints, head, frozenset(), lease=lease, header=header)
         reader = log.reader(rules, line, header["counter"], is_new=True)
         read = reader.apply(store.read(name, after=head))
+    if checkpoint is not None and not read and store.head(name) < head:
+        raise StorageDamaged(
+            f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {head}, and ends at frame "
+            f"{store.head(name)}: its end was cut off; restore the storage from a backup"
+        )
     line = reader.line
     if read and line.seq:
         line.loaded = True

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.checkpoint import StatesEntry, document_of
+from weakfs.session.durable.checkpoint import document_of
 from weakfs.session.durable.frame_decoder import parsed
-from weakfs.session.durable.history import StreamHistory
 from weakfs.storage.event_store import EventStore
 
 
-def trim(
-    store: EventStore, stream: str, history: StreamHistory, dropped: int, document: bytes, states: Sequence[StatesEntry]
-) -> None:
-    """Delete the frames that hold only records up to `dropped`, and the contents that only they refer to.
+def trim(store: EventStore, stream: str, first: int, checkpoint: bytes, documents: Iterable[str]) -> None:
+    """Delete the frames before `first`, and the contents that only they and `documents` refer to.
 
-    `document` is the newest checkpoint, `states` what it names. O(records).
+    `documents` are the digests of those that an older checkpoint named. O(records).
     """
-    first = history.first_frame(dropped)
-    gone: set[str] = set()
-    kept = digests_of(document_of(document, "checkpoint")["blobs"])
-    for entry in states:
-        kept.add(entry.digest)
-        text = store.get_contents(stream, [entry.digest])[entry.digest]
-        kept |= digests_of(document_of(text, f"content {entry.digest}")["blobs"])
+    kept = _references(store, stream, document_of(checkpoint, "checkpoint"))
+    gone = _documents(store, stream, documents)
     for number, data in store.read(stream):
         frame = parsed(number, data)
         target = gone if number < first else kept
         target |= digests_of(frame.get("blobs", ()))
         if "reset" in frame:
-            target.add(frame["reset"])
+            target |= _documents(store, stream, [frame["reset"]])
     store.trim(stream, first, contents=sorted(gone - kept))
+
+
+def _documents(store: EventStore, stream: str, digests: Iterable[str]) -> set[str]:
+    """Return the digests of documents and of everything that they refer to."""
+    found = set[str]()
+    for digest, text in store.get_contents(stream, digests).items():
+        found.add(digest)
+        found |= _references(store, stream, document_of(text, f"content {digest}"))
+    return found
+
+
+def _references(store: EventStore, stream: str, document: Json) -> set[str]:
+    """Return the digests of everything that a document refers to: blobs, and other documents with theirs."""
+    named = [digest for _, _, digest in document["states"]] if "format" in document else []
+    named += [digest for _, digest, _ in document.get("marks", ())]
+    named += [digest for chunks in document.get("heads", {}).values() for _, digest in chunks]
+    return digests_of(document["blobs"]) | _documents(store, stream, named)
 
 
 def digests_of(rows: Iterable[Json]) -> set[str]:

@@ -20,6 +20,9 @@ IN_MEMORY = 1 << 24
 SMALL = 1 << 16
 # How many items of a list are serialized at once.
 BATCH = 4096
+# Longer text is serialized in pieces of so many characters. For one text orjson reserves eight times its size, and
+# where the system has no such block of memory the process ends with a segmentation fault.
+LONG = 1 << 16
 
 # Text in memory, or its offset and size in the file.
 Piece = bytes | tuple[int, int]
@@ -102,14 +105,21 @@ class JsonObject:
 
 
 def pieces_of(value: Any) -> Iterator[bytes]:
-    """Yield the JSON text of a value piece by piece: a part, a list that may hold parts, or anything plain."""
+    """Yield the JSON text of a value piece by piece: a part, a list that may hold parts, long text, or plain values."""
     if isinstance(value, JsonArray | JsonObject):
         yield from value.pieces()
-    elif type(value) is list and (len(value) > BATCH or any(isinstance(item, JsonObject) for item in value)):
+    elif type(value) is str and len(value) > LONG:
+        yield b'"'
+        for start in range(0, len(value), LONG):
+            yield orjson.dumps(value[start : start + LONG], option=AS_IT_IS)[1:-1]
+        yield b'"'
+    elif type(value) is dict and _is_written_in_parts(value):
+        yield from JsonObject(value).pieces()
+    elif type(value) is list and (len(value) > BATCH or any(map(_is_written_in_parts, value))):
         before = b"["
         for start in range(0, len(value), BATCH):
             batch = value[start : start + BATCH]
-            if any(isinstance(item, JsonObject) for item in batch):
+            if any(map(_is_written_in_parts, batch)):
                 for item in batch:
                     yield before
                     yield from pieces_of(item)
@@ -120,3 +130,12 @@ def pieces_of(value: Any) -> Iterator[bytes]:
         yield b"]"
     else:
         yield orjson.dumps(value, option=AS_IT_IS)
+
+
+def _is_written_in_parts(item: Any) -> bool:
+    """Return whether an item of a list is a part, or a blob with long text."""
+    if type(item) is str:
+        return len(item) > LONG
+    if type(item) is dict:
+        return any(type(value) in (str, dict) and _is_written_in_parts(value) for value in item.values())
+    return isinstance(item, JsonObject)

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, compress, pairwise, starmap
+from itertools import accumulate, chain, compress, pairwise, starmap
 from operator import is_, not_
 from sys import getrefcount
 from typing import Any, TypeVar
@@ -294,7 +294,9 @@ def _packed_values(
     shape = Shape.of(kind, tag)
     rows = list(map(shape.pack, values))
     for fields, block in known:
-        if len(fields) == len(rows) and all(map(are_same, rows, fields)):
+        # Mostly each value is the event of its record: then one pass in C tells.
+        is_same = len(fields) == len(rows) and all(map(is_, chain.from_iterable(rows), chain.from_iterable(fields)))
+        if is_same or (len(fields) == len(rows) and all(map(are_same, rows, fields))):
             return PackedValues(block, shape.build, recent)
     return PackedValues(pack_rows(rows), shape.build, recent)
 

@@ -94,19 +94,19 @@ class Timeline:
     def point(self) -> Point:
         """Return the current position of this timeline. O(1)."""
         touched = 0 if self.touched is None else len(self.touched)
-        return Point(self.state, self.rows, self.seq, self.snapshots, touched, self.numbering)
+        rows = self.rows
+        return Point(self.state, rows, self.base.seq + rows._length, self.snapshots, touched, self.numbering)
 
     def branch(self, *, is_fork: bool) -> Timeline:
         """Return a timeline that starts here and will be merged later: of a fork, or of a transaction. O(1)."""
-        branch = self.copy()
-        branch.cause = None
-        branch.numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
-        if self.touched is None:
-            branch.touched = NO_IDS
-        return branch
+        numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
+        return self._with(None, NO_IDS if self.touched is None else self.touched, numbering)
 
     def copy(self) -> Timeline:
         """Return an independent copy of this timeline, which can replace it in one step. O(1)."""
+        return self._with(self.cause, self.touched, self.numbering)
+
+    def _with(self, cause: str | None, touched: Log[str] | None, numbering: Numbering) -> Timeline:
         return Timeline(
             self.state,
             self.logs,
@@ -121,9 +121,9 @@ class Timeline:
             self.externals,
             self.loaded,
             self.eras,
-            self.cause,
-            self.touched,
-            self.numbering,
+            cause,
+            touched,
+            numbering,
             self.packing,
         )
 

@@ -16,6 +16,7 @@ from typing import NoReturn, cast
 
 from weakfs.platforms import fcntl
 from weakfs.session.blobs.sparse import PIECE
+from weakfs.session.files.atomic_write import sync_folder
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.git.command import failure, start, writing
 from weakfs.snapshots.store import atomic_files as disk
@@ -125,7 +126,7 @@ class FastImport:
         for name in sorted(os.listdir(made), key=lambda name: name.endswith(".idx")):
             _sync(os.path.join(made, name))
             os.rename(os.path.join(made, name), os.path.join(folder, name))
-        disk.sync_folder(folder)
+        sync_folder(folder)
 
     def abandon(self) -> None:
         """End the stream, and remove what is still in the quarantine."""

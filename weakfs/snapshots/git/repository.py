@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from weakfs.filesystem.errors import fault
 from weakfs.session.blobs.blob import Stored
+from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.git.cat_file import GitReader
 from weakfs.snapshots.git.command import initialise, run, writing
 from weakfs.snapshots.git.fast_import import FastImport, remove_leftovers
@@ -85,13 +86,13 @@ class GitRepository:
         try:
             initialise(made)
             disk.write_over(os.path.join(made, "config"), CONFIGURATION)
-            disk.sync_folder(made)
+            sync_folder(made)
             try:
                 os.rename(made, self.path)
             except OSError:
                 if not self.is_there:
                     raise
-            disk.sync_folder(os.path.dirname(self.path))
+            sync_folder(os.path.dirname(self.path))
         finally:
             shutil.rmtree(made, ignore_errors=True)
             disk.remove(temporary)

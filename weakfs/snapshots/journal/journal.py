@@ -4,6 +4,9 @@ What a path held is kept as the original file or directory, linked or moved into
 that is on another device); of a file that is changed in place, a copy is kept. The log has one line of JSON per step;
 an undo reverts the last step and truncates its line. A process that is killed leaves its journal behind, and the next
 process that opens the disk undoes it. Removing the log commits the work.
+
+Work whose session is in a storage is committed there: its journal then names the commit that it belongs to, and whoever
+finds it left behind looks whether that was stored.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import ENOENT, EXDEV
+from itertools import takewhile
 
 import orjson
+from attrs import asdict, fields
 
 from weakfs.filesystem.results import Note
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments, path_of
+from weakfs.session.external import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY, temporary_name
@@ -35,6 +41,9 @@ from weakfs.snapshots.journal.undo import COPIED, Frame, RestoreManifest, UndoSt
 logger = logging.getLogger("weakfs.snapshots")
 
 LOG = b"log"
+
+PREPARED = "prepared"
+PLACE = tuple(attribute.name for attribute in fields(CommitPlace))
 
 
 class Journal:
@@ -154,6 +163,17 @@ class Journal:
 
     # Ends
 
+    def prepare(self, place: CommitPlace) -> None:
+        """Log that the work counts if a commit is stored at its place; does nothing if there are no steps."""
+        if self._frames:
+            self._write({"op": PREPARED, "path": (), **asdict(place)})
+
+    @property
+    def commits(self) -> tuple[CommitPlace, ...]:
+        """The commits with which the work counts; none if it was never prepared, or is being undone."""
+        kept = takewhile(lambda frame: frame["op"] == PREPARED, (frame for _, frame in reversed(self._frames)))
+        return tuple(CommitPlace(**{name: frame[name] for name in PLACE}) for frame in kept)
+
     def undo(self, mark: int = 0) -> tuple[Note, ...]:
         """Undo all steps after `mark`, the last first, and return what could not be restored exactly.
 
@@ -185,8 +205,12 @@ class Journal:
                 raise
             _clear(self._path)
         finally:
-            self._path, self._frames, self._end = None, [], 0
-            self._let_go()
+            self.release()
+
+    def release(self) -> None:
+        """Leave the journal as it is, to whoever finds it."""
+        self._path, self._frames, self._end = None, [], 0
+        self._let_go()
 
     def _let_go(self) -> None:
         for descriptor in (self._log, self._directory):

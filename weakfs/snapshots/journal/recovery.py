@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from attrs import define, field
 
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
+from weakfs.session.durable.outcome import was_stored_anywhere
+from weakfs.session.external import CommitPlace
 from weakfs.snapshots.directory.directory import HostDirectory
-from weakfs.snapshots.journal.journal import LOG, Journal, read_frames
+from weakfs.snapshots.journal.journal import LOG, PREPARED, Journal, read_frames
 from weakfs.snapshots.journal.undo import RestoreManifest
+
+# Tells whether a commit was stored.
+WasStored = Callable[[CommitPlace], bool]
 
 
 @define
@@ -24,27 +29,44 @@ class Recovery:
 
 
 def recover_journals(
-    disk: HostDirectory, start: str, own: Collection[str], restore_manifest: RestoreManifest
+    disk: HostDirectory,
+    start: str,
+    own: Collection[str],
+    restore_manifest: RestoreManifest,
+    was_stored: WasStored = was_stored_anywhere,
 ) -> Recovery:
     """Undo the unfinished work of processes that have ended, and list what running processes have changed.
 
-    `start` is the path prefix of this directory's journals; `own` are journals to skip.
+    `start` is the path prefix of this directory's journals; `own` are journals to skip. Work whose commit was stored is
+    finished. Raises what `was_stored` raises, with nothing changed.
     """
     found = Recovery()
-    for path in _journals(start):
-        if path in own:
-            continue
-        try:
-            journal = Journal.taken_over(disk, path, restore_manifest)
-        except BlockingIOError:
-            found.in_progress.append(_changed(path))
-        except FileNotFoundError:
-            # It was committed, or another process recovered it first.
-            continue
-        else:
-            if journal is not None:
+    left: list[Journal] = []
+    try:
+        for path in _journals(start):
+            if path in own:
+                continue
+            try:
+                journal = Journal.taken_over(disk, path, restore_manifest)
+            except BlockingIOError:
+                found.in_progress.append(_changed(path))
+            except FileNotFoundError:
+                # It was committed, or another process recovered it first.
+                continue
+            else:
+                if journal is not None:
+                    left.append(journal)
+        # All outcomes are known before anything is undone.
+        stored = [any(map(was_stored, journal.commits)) for journal in left]
+        for journal, is_stored in zip(left, stored, strict=True):
+            if is_stored:
+                journal.close()
+            else:
                 found.undone += journal.mark > 0
                 journal.undo()
+    finally:
+        for journal in left:
+            journal.release()
     return found
 
 
@@ -67,6 +89,8 @@ def _changed(path: str) -> list[Segments]:
     changed: list[Segments] = []
     with suppress(FileNotFoundError), open(os.path.join(path, LOG.decode()), "rb") as stream:
         for _, frame in read_frames(stream):
+            if frame["op"] == PREPARED:
+                continue
             changed.append(tuple(frame["path"]))
             if "to" in frame:
                 changed.append(tuple(frame["to"]))

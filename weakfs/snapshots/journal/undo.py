@@ -72,6 +72,9 @@ class UndoStep:
                 self._set_times(frame, segments, destination)
             case "status":
                 self._set_back(segments, frame["mode"], frame["at"])
+            case "prepared":
+                # The commit was not stored, so the steps before it are undone.
+                pass
             case "tree":
                 self.notes.extend(self.restore_manifest(frame["ref"]) or ())
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 
 from weakfs.platforms import fcntl
+from weakfs.session.files.atomic_write import sync_folder
 
 TEMPORARY = ".writing-"
 
@@ -37,19 +38,6 @@ def make_folder(path: str) -> None:
         with suppress(FileExistsError):
             os.mkdir(folder, 0o700)
         sync_folder(os.path.dirname(folder))
-
-
-def sync_folder(path: str) -> None:
-    """Make the entries of a directory survive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some network filesystems cannot sync a directory; the rename is all they guarantee.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def remove(path: str) -> None:

@@ -17,7 +17,8 @@ from attrs import asdict, field, fields, frozen
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.results import as_datetime
 from weakfs.session import UnknownSnapshot
-from weakfs.snapshots.store.atomic_files import TEMPORARY, new_file, sync_folder
+from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.store.atomic_files import TEMPORARY, new_file
 from weakfs.snapshots.store.errors import StoreDamaged
 
 FORMAT = "weakfs-snapshot"

@@ -10,6 +10,7 @@ from hashlib import sha256
 from attrs import define, field, frozen
 
 from weakfs.session import MissingBlob
+from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.catalogue import StoredSnapshot
@@ -144,7 +145,7 @@ class Compaction:
             if pack.path != made:
                 disk.remove(pack.path)
         if rewritten:
-            disk.sync_folder(self.index.folder)
+            sync_folder(self.index.folder)
         self.index.refresh()
         after = [os.stat(pack.path).st_size for pack in self.index.packs()]
         return CompactReport(sum(before.values()), sum(after), len(before), len(after))

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from weakfs.session.blobs.sparse import PIECE, SparseWriter
-from weakfs.snapshots.store.atomic_files import open_temporary, remove, sync_folder
+from weakfs.session.files.atomic_write import sync_folder
+from weakfs.snapshots.store.atomic_files import open_temporary, remove
 from weakfs.snapshots.store.errors import StoreDamaged
 
 HEADER = b"weakfs pack v1\n\0"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
+from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.scan.sinks import StatToken, digest_of_pieces
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store import atomic_files as disk
@@ -89,7 +90,7 @@ class StoreWriter:
             self._index.refresh()
         else:
             # We may rely on contents whose writer has not reached this step yet.
-            self._writing(lambda: disk.sync_folder(self._index.folder))
+            self._writing(lambda: sync_folder(self._index.folder))
         self._places = self._index.places
         self.token.is_finished = True
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from errno import EBADF
+
 from weakfs.storage.errors import StorageDamaged, StorageError
 
 
@@ -17,7 +19,7 @@ class JournalDamaged(StorageDamaged):
         whole = "the frames are not concerned" if number is None else f"everything up to frame {number} is whole"
         super().__init__(
             f"cannot read {path!r} from byte {offset} on: {cause}; {whole}: restore the file from a backup, or give up "
-            f"what is damaged with `weakfs fsck`"
+            f"what is damaged with `weakfs fsck --give-up`"
         )
 
     def __reduce__(self) -> tuple[type[JournalDamaged], tuple[str, int, int | None, str]]:
@@ -26,6 +28,8 @@ class JournalDamaged(StorageDamaged):
 
 def failure(action: str, error: OSError) -> StorageError:
     """Return the error for a call to the system that failed; `action` is what could not be done, with the path."""
-    failed = StorageError(f"cannot {action}: {error.strerror or error}; fix the cause and try again")
+    # What may only be read was opened for that.
+    cause = "Permission denied" if error.errno == EBADF else error.strerror or error
+    failed = StorageError(f"cannot {action}: {cause}; fix the cause and try again")
     failed.errno = error.errno
     return failed

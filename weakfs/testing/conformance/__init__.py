@@ -56,6 +56,7 @@ from .page_cases import PageCases
 from .path_cases import PathCases
 from .quota_cases import QuotaCases
 from .read_only_cases import ReadOnlyCases
+from .relocation_cases import RelocationCases
 from .snapshot_cases import SnapshotCases
 from .splice_cases import SpliceCases
 from .stat_cases import StatCases
@@ -78,6 +79,7 @@ class FilesystemConformance(
     StreamCases,
     DirectoryCases,
     DeleteCases,
+    RelocationCases,
     MoveCases,
     CopyCases,
     LinkCases,

@@ -187,10 +187,6 @@ class GlobCases(FilesystemCases):
         assert list(fs.glob("**/a/" * 25 + "y")) == []
         assert len(fs.glob("**/a/" * 25 + "x")) == 1
 
-    def test_a_missing_start_is_refused(self, fs: Filesystem) -> None:
-        with refused(fs, FileNotFoundError):
-            fs.glob("*", path="/missing")
-
     def test_a_file_is_no_start(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "")
         with refused(fs, NotADirectoryError):

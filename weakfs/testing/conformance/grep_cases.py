@@ -88,10 +88,6 @@ class GrepCases(FilesystemCases):
         fs.write("/b.txt", "needle")
         assert found(fs, "needle", path="/b.txt") == [("/b.txt", 1)]
 
-    def test_a_missing_path_is_refused(self, fs: Filesystem) -> None:
-        with refused(fs, FileNotFoundError):
-            fs.grep("x", path="/missing")
-
     def test_a_glob_chooses_the_files(self, fs: Filesystem) -> None:
         for path in ("/a.py", "/d/b.py", "/d/c.txt", "/e/f/g.ts"):
             fs.write(path, "needle")

@@ -44,42 +44,26 @@ class PageCases(FilesystemCases):
         result = fs.read("/a.txt", offset=offset, limit=limit)
         assert (result.content, result.total_lines, result.truncated) == ("", 0, False)
 
-    def test_no_limit_means_the_preset(self) -> None:
-        fs = self.make_fs(limits=Limits(default_read_limit=3))
+    @pytest.mark.parametrize(
+        ("preset", "offset", "limit", "first", "end"),
+        [
+            (3, 0, None, 0, 3),
+            (3, 1, None, 1, 4),
+            (3, 2, None, 2, 5),
+            (5, 0, None, 0, 5),
+            (3, 0, -1, 0, 5),
+            (2, 1, -1, 1, 5),
+            (3, 0, 4, 0, 4),
+        ],
+    )
+    def test_the_preset_holds_from_the_offset_unless_a_limit_is_given(
+        self, preset: int, offset: int, limit: int | None, first: int, end: int
+    ) -> None:
+        fs = self.make_fs(limits=Limits(default_read_limit=preset))
         fs.write("/a.txt", "".join(WITH_FINAL_NEWLINE))
-        result = fs.read("/a.txt")
-        assert (result.content, result.truncated, result.total_lines) == ("one\ntwo\nthree\n", True, 5)
-
-    def test_the_preset_counts_from_the_offset(self) -> None:
-        fs = self.make_fs(limits=Limits(default_read_limit=3))
-        fs.write("/a.txt", "".join(WITH_FINAL_NEWLINE))
-        result = fs.read("/a.txt", offset=1)
-        assert (result.content, result.truncated) == ("two\nthree\nfour\n", True)
-        result = fs.read("/a.txt", offset=2)
-        assert (result.content, result.truncated) == ("three\nfour\nfive\n", False)
-
-    def test_a_file_of_exactly_the_preset_is_whole(self) -> None:
-        fs = self.make_fs(limits=Limits(default_read_limit=5))
-        fs.write("/a.txt", "".join(WITH_FINAL_NEWLINE))
-        assert not fs.read("/a.txt").truncated
-
-    def test_minus_one_reads_past_the_preset(self) -> None:
-        fs = self.make_fs(limits=Limits(default_read_limit=3))
-        fs.write("/a.txt", "".join(WITH_FINAL_NEWLINE))
-        result = fs.read("/a.txt", limit=-1)
-        assert (result.content, result.truncated) == ("".join(WITH_FINAL_NEWLINE), False)
-
-    def test_minus_one_reads_all_from_the_offset(self) -> None:
-        fs = self.make_fs(limits=Limits(default_read_limit=2))
-        fs.write("/a.txt", "".join(WITHOUT_FINAL_NEWLINE))
-        result = fs.read("/a.txt", offset=1, limit=-1)
-        assert (result.content, result.truncated) == ("two\nthree\nfour\nfive", False)
-
-    def test_a_limit_of_ones_own_may_pass_the_preset(self) -> None:
-        fs = self.make_fs(limits=Limits(default_read_limit=3))
-        fs.write("/a.txt", "".join(WITH_FINAL_NEWLINE))
-        result = fs.read("/a.txt", limit=4)
-        assert (result.content, result.truncated) == ("one\ntwo\nthree\nfour\n", True)
+        result = fs.read("/a.txt", offset=offset, limit=limit)
+        assert result.content == "".join(WITH_FINAL_NEWLINE[first:end])
+        assert (result.truncated, result.total_lines) == (end < 5, 5)
 
     def test_the_preset_is_for_lines_and_not_for_bytes(self) -> None:
         fs = self.make_fs(limits=Limits(default_read_limit=3))

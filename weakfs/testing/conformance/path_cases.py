@@ -122,22 +122,17 @@ class PathCases(FilesystemCases):
             EVERY[operation](fs, cast(Any, path))
 
     @pytest.mark.parametrize("operation", EVERY)
-    def test_no_operation_climbs_above_the_root(self, fs: Filesystem, operation: str) -> None:
+    @pytest.mark.parametrize(
+        ("path", "error"),
+        [("/a/../../here.txt", PermissionError), ("/here\0.txt", ValueError), ("/here\ud800.txt", ValueError)],
+        ids=["climbing", "nul", "lone_surrogate"],
+    )
+    def test_no_operation_takes_an_invalid_path(
+        self, fs: Filesystem, operation: str, path: str, error: type[Exception]
+    ) -> None:
         fs.write("/here.txt", "text")
-        with refused(fs, PermissionError):
-            EVERY[operation](fs, "/a/../../here.txt")
-
-    @pytest.mark.parametrize("operation", EVERY)
-    def test_no_operation_takes_a_nul_in_a_path(self, fs: Filesystem, operation: str) -> None:
-        fs.write("/here.txt", "text")
-        with refused(fs, ValueError):
-            EVERY[operation](fs, "/here\0.txt")
-
-    @pytest.mark.parametrize("operation", EVERY)
-    def test_no_operation_takes_a_lone_surrogate_in_a_path(self, fs: Filesystem, operation: str) -> None:
-        fs.write("/here.txt", "text")
-        with refused(fs, ValueError):
-            EVERY[operation](fs, "/here\ud800.txt")
+        with refused(fs, error):
+            EVERY[operation](fs, path)
 
     def test_a_path_is_compared_by_letters_and_case(self, fs: Filesystem) -> None:
         fs.write("/Readme", "upper")

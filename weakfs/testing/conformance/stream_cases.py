@@ -103,18 +103,12 @@ class StreamCases(FilesystemCases):
         stream.close()
         assert fs.read("/d/a.txt").content == "new"
 
-    @pytest.mark.parametrize("mode", ["w", "a"])
-    def test_an_error_in_the_block_changes_nothing(self, fs: Filesystem, mode: TextMode) -> None:
+    @pytest.mark.parametrize("mode", ["w", "a", "wb", "ab"])
+    def test_an_error_in_the_block_changes_nothing(self, fs: Filesystem, mode: str) -> None:
         fs.write("/a.txt", "old")
-        with refused(fs, InterruptionError), fs.open("/a.txt", mode) as stream:
-            stream.write("half of what was meant")
-            raise InterruptionError
-
-    @pytest.mark.parametrize("mode", ["wb", "ab"])
-    def test_an_error_in_the_block_changes_no_bytes(self, fs: Filesystem, mode: ByteMode) -> None:
-        fs.write("/a.bin", "old")
-        with refused(fs, InterruptionError), fs.open("/a.bin", mode) as stream:
-            stream.write(b"half of what was meant")
+        half = b"half of what was meant" if "b" in mode else "half of what was meant"
+        with refused(fs, InterruptionError), fs.open("/a.txt", cast(TextMode, mode)) as stream:
+            stream.write(cast(str, half))
             raise InterruptionError
 
     @pytest.mark.parametrize("mode", ["w", "x", "a"])

@@ -13,6 +13,7 @@ from weakfs.editing import EditError, EmptyOldString, Replacement, replace
 from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.messages import clip, plural
+from weakfs.session.interruption import check_interrupted
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.permissions import may_show
@@ -143,6 +144,7 @@ def _made(fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context
     """Make edits one after another, without writing any; raises `_Refused` for one that cannot be made."""
     count = 0
     for number, edit in enumerate(edits, 1):
+        check_interrupted()
         try:
             if not edit.old_string:
                 raise EmptyOldString("the text to replace is empty; give the exact text that is to change")

@@ -51,11 +51,11 @@ def guarded(
 
     Raises `TypeError` for a filesystem that cannot be guarded, which is one that does not extend `BaseFilesystem`.
     """
+    if capability is None and policy is None:
+        return filesystem
     for name, given, kind in (("capability", capability, Capability), ("policy", policy, Policy)):
         if given is not None and not isinstance(given, kind):
             raise TypeError(f"{name} is a {type(given).__name__}; give a {kind.__name__}, or leave it out")
-    if capability is None and policy is None:
-        return filesystem
     if not isinstance(filesystem, BaseFilesystem):
         raise TypeError(
             f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "

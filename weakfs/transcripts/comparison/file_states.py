@@ -9,8 +9,8 @@ from attrs import define, field
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.transcripts.comparison.steps import Texts
-from weakfs.transcripts.reconstruction.assembled_text import Part, Parts
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
+from weakfs.transcripts.reconstruction.partial_text import Part, Partial
 
 # The cause of the records that set up the files. Those before the first call are the baseline.
 IMPORT_CAUSE = "import"
@@ -27,7 +27,8 @@ class FileStates:
     session: Session
     files: Filesystem
     refusal: str = ""
-    _parts: Parts = field(factory=Parts)
+    # The parts that are known of files whose contents are not known in full.
+    _parts: dict[str, Partial] = field(factory=dict[str, Partial])
     _lost: set[str] = field(factory=set[str])
     _absent: set[str] = field(factory=set[str])
     # How many programs have run, and how many had run when the recording last showed a file; -1 for doubtful text.
@@ -100,9 +101,12 @@ class FileStates:
 
     def learn(self, path: str, part: Part) -> None:
         """Add a part of a file whose contents are unknown; once all parts are known, write the file."""
-        text = self._parts.learn(path, part)
-        if text is not None:
-            self.put(path, text)
+        # A part that contradicts earlier ones shows that the file has changed in the meantime.
+        known = self._parts.pop(path, Partial()).joined(part) or Partial().joined(part) or Partial()
+        if known.is_complete:
+            self.put(path, known.text)
+        else:
+            self._parts[path] = known
 
     def settle(self, texts: Texts) -> None:
         """Set files to their recorded contents after a call, where they differ."""
@@ -118,11 +122,11 @@ class FileStates:
         """Discard what is known of these files, because it turned out to be wrong."""
         for path in paths:
             self._lost.add(path)
-            self._parts.forget(path)
+            self._parts.pop(path, None)
 
     def _know(self, path: str, text: Text) -> None:
         self._lost.discard(path)
-        self._parts.forget(path)
+        self._parts.pop(path, None)
         (self._absent.add if text is None else self._absent.discard)(path)
 
     def held(self, path: str) -> Text:

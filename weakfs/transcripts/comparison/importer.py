@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
-from attrs import define, field, frozen
+from attrs import define, field
 
 from weakfs.filesystem import Filesystem, normalize
 from weakfs.session import Session
@@ -18,27 +18,17 @@ from weakfs.transcripts.comparison.recorded_failures import failure_text, record
 from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded
 from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
 from weakfs.transcripts.comparison.verdicts import Agreement, Checked, Comparison, Verdict
-from weakfs.transcripts.programs import claude_code as _claude_code
-from weakfs.transcripts.programs import codex as _codex
-from weakfs.transcripts.programs import copilot as _copilot
+from weakfs.transcripts.programs import claude_code, codex, copilot
 from weakfs.transcripts.programs.dialects import DIALECT_TOOLS
+from weakfs.transcripts.programs.program import Program
 from weakfs.transcripts.programs.shell_commands import redirect_targets
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text, is_same
 from weakfs.transcripts.reconstruction.reconstruction import Reconstruction
 
-
-@frozen
-class _Program:
-    """The functions that interpret the session files of one program."""
-
-    step_of: Callable[[Recorded], Step]
-    succeeded: Callable[[Recorded], bool | None]
-
-
-_PROGRAMS: Mapping[str, _Program] = {
-    "claude-code": _Program(_claude_code.step_of, _claude_code.succeeded),
-    "codex": _Program(_codex.step_of, _codex.succeeded),
-    "copilot": _Program(_copilot.step_of, _copilot.succeeded),
+_PROGRAMS: Mapping[str, Program] = {
+    "claude-code": claude_code.PROGRAM,
+    "codex": codex.PROGRAM,
+    "copilot": copilot.PROGRAM,
 }
 
 

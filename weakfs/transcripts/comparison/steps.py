@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from attrs import field, frozen
 
 from weakfs.transcripts.programs.claude_edits import Edit
-from weakfs.transcripts.reconstruction.assembled_text import Part
 from weakfs.transcripts.reconstruction.changed_lines import Skeleton
 from weakfs.transcripts.reconstruction.file_text import Text
+from weakfs.transcripts.reconstruction.partial_text import Part
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 Texts = Mapping[str, Text]

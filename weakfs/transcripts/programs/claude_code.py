@@ -6,13 +6,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from weakfs.transcripts.comparison.recorded_fields import Recorded, fields_of, items_of, whole
-from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.transcripts.comparison.steps import NotPerformed, Step, Texts
 from weakfs.transcripts.programs.claude_edits import Edit, recorded_outcome
-from weakfs.transcripts.programs.shell_commands import is_reading
-from weakfs.transcripts.reconstruction.assembled_text import Part
+from weakfs.transcripts.programs.program import (
+    Program,
+    read_arguments,
+    said_in,
+    search_step,
+    shell_step,
+    text_before_failure,
+)
 from weakfs.transcripts.reconstruction.changed_lines import skeleton_of
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import read_numbered
+from weakfs.transcripts.reconstruction.partial_text import Part
 from weakfs.transcripts.reconstruction.recorded_hunks import read_structured
 
 # Refusals that say nothing about a file's text: the call was never carried out.
@@ -58,17 +65,6 @@ _WITHOUT_FILES = frozenset(
         "ReadMcpResourceTool",
     }
 )
-_ABOUT = 1000
-_OTHER_FILES = "the other files in the directory are not recorded"
-
-
-def step_of(recorded: Recorded) -> Step:
-    """Return our equivalent of a recorded call; raise `NotPerformed` with the reason if there is none."""
-    make = _TOOLS.get(recorded.call.tool)
-    if make is None:
-        tool = recorded.call.tool
-        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
-    return make(recorded)
 
 
 def succeeded(recorded: Recorded) -> bool | None:
@@ -81,18 +77,9 @@ def succeeded(recorded: Recorded) -> bool | None:
     return not (isinstance(call.result, str) and call.result.startswith("Error"))
 
 
-def _failure(recorded: Recorded) -> str:
-    """Return the program's message for a failed call; raise `NotPerformed` if it was refused before it ran."""
-    texts = (text for text in (recorded.call.recorded, recorded.call.result) if isinstance(text, str))
-    said = " ".join(text[:_ABOUT] for text in texts).lower()
-    if any(refusal in said for refusal in _REFUSALS):
-        raise NotPerformed("it was refused before it was carried out")
-    return said
-
-
 def _before_failure(recorded: Recorded) -> Text:
-    said = _failure(recorded)
-    return None if any(missing in said for missing in _MISSING) else UNKNOWN
+    said = said_in(recorded.call.recorded, recorded.call.result)
+    return text_before_failure(said, refusals=_REFUSALS, missing=_MISSING)
 
 
 def _path(recorded: Recorded, name: str = "file_path") -> str:
@@ -107,10 +94,7 @@ def _path(recorded: Recorded, name: str = "file_path") -> str:
 
 def _read(recorded: Recorded) -> Step:
     path = _path(recorded)
-    arguments: dict[str, object] = {"path": path}
-    for name in ("offset", "limit"):
-        if (value := whole(recorded.arguments.get(name))) is not None:
-            arguments[name] = value
+    arguments = read_arguments(recorded, path)
     if not succeeded(recorded):
         before = UNKNOWN if succeeded(recorded) is None else _before_failure(recorded)
         return Step("read_file", arguments, succeeded(recorded), {path: before})
@@ -248,29 +232,21 @@ def _notebook(recorded: Recorded) -> Step:
 
 
 def _search(tool: str, renamed: Mapping[str, str], recorded: Recorded) -> Step:
-    """Map a search call; its answer depends on files that the recording does not show."""
-    arguments: dict[str, object] = {}
-    for theirs, ours in renamed.items():
-        value = recorded.arguments.get(theirs)
-        if value is not None:
-            arguments[ours] = value
-    where = recorded.optional_text("path")
-    path = recorded.path("." if where is None else where)
+    return search_step(recorded, tool, succeeded(recorded), renamed)
+
+
+def _grep(recorded: Recorded) -> Step:
+    step = _search("grep", {"pattern": "pattern", "glob": "glob", "-i": "case_insensitive"}, recorded)
     limit = whole(recorded.arguments.get("head_limit"))
-    if tool == "grep" and limit is not None and recorded.arguments.get("output_mode") == "content":
-        arguments["max_results"] = limit
-    arguments["path"] = path
-    return Step(tool, arguments, succeeded(recorded), unchecked=_OTHER_FILES, needs=path)
+    if limit is not None and recorded.arguments.get("output_mode") == "content":
+        step.arguments["max_results"] = limit
+    return step
 
 
 def _bash(recorded: Recorded) -> Step:
-    command = recorded.text("command")
-    arguments: dict[str, object] = {"command": command, "workdir": recorded.path(".")}
     timeout = whole(recorded.arguments.get("timeout"))
-    if timeout is not None:
-        arguments["timeout"] = timeout / 1000
-    unchecked = "the other contents of the machine are not recorded"
-    return Step("shell", arguments, succeeded(recorded), unchecked=unchecked, runs_program=not is_reading(command))
+    seconds = None if timeout is None else timeout / 1000
+    return shell_step(recorded.text("command"), recorded.path("."), succeeded(recorded), timeout=seconds)
 
 
 _TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
@@ -280,7 +256,9 @@ _TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
     "MultiEdit": _multi_edit,
     "NotebookEdit": _notebook,
     "Glob": partial(_search, "glob", {"pattern": "pattern"}),
-    "Grep": partial(_search, "grep", {"pattern": "pattern", "glob": "glob", "-i": "case_insensitive"}),
+    "Grep": _grep,
     "LS": partial(_search, "ls", {}),
     "Bash": _bash,
 }
+
+PROGRAM = Program(_TOOLS, succeeded, _WITHOUT_FILES)

@@ -13,19 +13,19 @@ from weakfs.editing import PatchError
 from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import UpdateFile
 from weakfs.transcripts.comparison.recorded_fields import OutsideRoot, Recorded, fields_of, whole
-from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.transcripts.comparison.steps import NotPerformed, Step, Texts
+from weakfs.transcripts.programs.program import Program, read_arguments, said_in, search_step, shell_step
 from weakfs.transcripts.programs.shell_commands import (
     PatchCommand,
     ShowCommand,
     in_directory,
-    is_reading,
     read_command,
     script_of,
 )
-from weakfs.transcripts.reconstruction.assembled_text import Part
 from weakfs.transcripts.reconstruction.changed_lines import Skeleton, skeleton_of
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.numbered_text import read_numbered
+from weakfs.transcripts.reconstruction.partial_text import Part
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks, read_unified
 
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
@@ -46,17 +46,6 @@ _WITHOUT_FILES = frozenset(
         "read_mcp_resource",
     }
 )
-_ABOUT = 1000
-_ELSEWHERE = "the other contents of the machine are not recorded"
-
-
-def step_of(recorded: Recorded) -> Step:
-    """Return our equivalent of a recorded call; raise `NotPerformed` with the reason if there is none."""
-    make = _TOOLS.get(recorded.call.tool)
-    if make is None:
-        tool = recorded.call.tool
-        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
-    return make(recorded)
 
 
 def succeeded(recorded: Recorded) -> bool | None:
@@ -97,10 +86,8 @@ def _command(recorded: Recorded) -> Step:
             return step
     script = command if isinstance(command, str) else shlex.join(command)
     where = recorded.path(workdir or ".")
-    ours: dict[str, object] = {"command": script, "workdir": where}
-    if (timeout := whole(arguments.get("timeout_ms"))) is not None:
-        ours["timeout"] = timeout / 1000
-    return Step("shell", ours, succeeded(recorded), unchecked=_ELSEWHERE, runs_program=not is_reading(script))
+    timeout = whole(arguments.get("timeout_ms"))
+    return shell_step(script, where, succeeded(recorded), timeout=None if timeout is None else timeout / 1000)
 
 
 def _show(recorded: Recorded, command: ShowCommand, workdir: str | None) -> Step | None:
@@ -188,8 +175,7 @@ def _before(changes: list[_Change]) -> dict[str, Text]:
 
 
 def _failed_patch(recorded: Recorded, patch: str, named: list[_Change]) -> Step:
-    texts = (recorded.call.recorded, recorded.result.get("stderr"))
-    said = " ".join(text[:_ABOUT] for text in texts if isinstance(text, str)).lower()
+    said = said_in(recorded.call.recorded, recorded.result.get("stderr"))
     unknown = _before(named)
     if "verification failed" not in said and any(refusal in said for refusal in _REFUSALS):
         raise NotPerformed("it was refused, or ended before it was done", unknown)
@@ -307,24 +293,17 @@ def _not_recorded(_: Text) -> Text:
 
 def _read_file(recorded: Recorded) -> Step:
     path = recorded.path(recorded.text("file_path"))
-    arguments: dict[str, object] = {"path": path}
-    for name in ("offset", "limit"):
-        if (value := whole(recorded.arguments.get(name))) is not None:
-            arguments[name] = value
+    arguments = read_arguments(recorded, path)
     unchecked = "its result is not recorded as it was in the file"
     return Step("read_file", arguments, succeeded(recorded), {path: UNKNOWN}, unchecked=unchecked, needs=path)
 
 
-def _search(tool: str, place: str, renamed: Mapping[str, str], recorded: Recorded) -> Step:
-    arguments: dict[str, object] = {}
-    for theirs, ours in renamed.items():
-        if recorded.arguments.get(theirs) is not None:
-            arguments[ours] = recorded.arguments[theirs]
-    path = recorded.path(recorded.optional_text(place) or ".")
-    arguments["path"] = path
-    return Step(
-        tool, arguments, succeeded(recorded), unchecked="the other files in the directory are not recorded", needs=path
-    )
+def _list_dir(recorded: Recorded) -> Step:
+    return search_step(recorded, "ls", succeeded(recorded), {}, place="dir_path")
+
+
+def _grep_files(recorded: Recorded) -> Step:
+    return search_step(recorded, "grep", succeeded(recorded), {"pattern": "pattern", "include": "glob"})
 
 
 _TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
@@ -335,6 +314,8 @@ _TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
     "exec_command": _command,
     "local_shell": _command,
     "read_file": _read_file,
-    "list_dir": partial(_search, "ls", "dir_path", {}),
-    "grep_files": partial(_search, "grep", "path", {"pattern": "pattern", "include": "glob"}),
+    "list_dir": _list_dir,
+    "grep_files": _grep_files,
 }
+
+PROGRAM = Program(_TOOLS, succeeded, _WITHOUT_FILES)

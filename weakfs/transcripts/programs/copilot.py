@@ -9,16 +9,16 @@ import re
 from collections.abc import Callable, Mapping
 
 from weakfs.transcripts.comparison.recorded_fields import Recorded, items_of, whole
-from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Step, Texts
+from weakfs.transcripts.comparison.steps import Step, Texts
 from weakfs.transcripts.programs.claude_edits import Edit
-from weakfs.transcripts.programs.shell_commands import is_reading
-from weakfs.transcripts.reconstruction.assembled_text import Part
+from weakfs.transcripts.programs.program import Program, said_in, shell_step, text_before_failure
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
+from weakfs.transcripts.reconstruction.numbered_text import numbered_lines
+from weakfs.transcripts.reconstruction.partial_text import Part
 
 _LINE = re.compile(r"(\d{1,9})\. ?(.*)", re.DOTALL)
 _REFUSALS = ("denied", "rejected", "permission", "aborted", "cancelled", "canceled", "blocked", "interrupted")
 _MISSING = ("does not exist", "no such file or directory")
-_ABOUT = 1000
 # Tools that change no file and start nothing that does; of any other tool this is unknown.
 _WITHOUT_FILES = frozenset(
     {
@@ -40,16 +40,12 @@ _WITHOUT_FILES = frozenset(
 )
 
 
-def step_of(recorded: Recorded) -> Step:
-    """Return our equivalent of a recorded call; raise `NotPerformed` with the reason if there is none."""
+def _name_of(recorded: Recorded) -> str:
     tool = recorded.call.tool
-    if tool == "str_replace_editor":
-        # A single tool in earlier versions, whose commands became separate tools.
-        tool = {"str_replace": "edit", "insert": tool}.get(command := recorded.text("command"), command)
-    make = _TOOLS.get(tool)
-    if make is None:
-        raise NoCounterpart(f"{tool!r} has no counterpart", runs_program=tool not in _WITHOUT_FILES)
-    return make(recorded)
+    if tool != "str_replace_editor":
+        return tool
+    # A single tool in earlier versions, whose commands became separate tools.
+    return {"str_replace": "edit", "insert": tool}.get(command := recorded.text("command"), command)
 
 
 def succeeded(recorded: Recorded) -> bool | None:
@@ -59,10 +55,7 @@ def succeeded(recorded: Recorded) -> bool | None:
 
 
 def _before_failure(recorded: Recorded) -> Text:
-    said = (recorded.call.recorded or "")[:_ABOUT].lower()
-    if any(refusal in said for refusal in _REFUSALS):
-        raise NotPerformed("it was refused before it was carried out")
-    return None if any(missing in said for missing in _MISSING) else UNKNOWN
+    return text_before_failure(said_in(recorded.call.recorded), refusals=_REFUSALS, missing=_MISSING)
 
 
 def _view(recorded: Recorded) -> Step:
@@ -71,8 +64,8 @@ def _view(recorded: Recorded) -> Step:
     if not succeeded(recorded):
         before = UNKNOWN if succeeded(recorded) is None else _before_failure(recorded)
         return Step("read_file", arguments, succeeded(recorded), {path: before})
-    shown = _read_numbered(recorded.call.recorded or "")
-    if shown is None:
+    shown = numbered_lines(recorded.call.recorded or "", _LINE)
+    if shown is None or shown[0] < 1:
         unchecked = "its result is not recorded as the text of a file"
         return Step("read_file", arguments, True, {path: UNKNOWN}, unchecked=unchecked, needs=path)
     first, lines = shown
@@ -81,18 +74,6 @@ def _view(recorded: Recorded) -> Step:
     if items_of(recorded.arguments.get("view_range")) or first != 1:
         return Step("read_file", arguments, True, {path: UNKNOWN}, shown=text, part=Part(first, lines))
     return Step("read_file", arguments, True, {path: text}, shown=text, is_before_exact=False)
-
-
-def _read_numbered(shown: str) -> tuple[int, tuple[str, ...]] | None:
-    """Return the first line's number and all lines of a text shown with line numbers; None for any other text."""
-    found = [_LINE.fullmatch(line) for line in shown.split("\n")]
-    lines = [(int(one[1]), one[2]) for one in found if one is not None]
-    if len(lines) != len(found) or lines[0][0] < 1:
-        return None
-    first = lines[0][0]
-    if any(number != place for place, (number, _) in enumerate(lines, first)):
-        return None
-    return first, tuple(text for _, text in lines)
 
 
 def _create(recorded: Recorded) -> Step:
@@ -130,13 +111,10 @@ def _arguments(path: str, old: str, new: str) -> dict[str, object]:
 
 
 def _shell(recorded: Recorded) -> Step:
-    command = recorded.text("command")
-    arguments: dict[str, object] = {"command": command, "workdir": recorded.path(".")}
-    if (timeout := whole(recorded.arguments.get("timeout"))) is not None:
-        arguments["timeout"] = timeout
-    unchecked = "the other contents of the machine are not recorded"
-    runs_program = not is_reading(command) or recorded.call.tool != "bash"
-    return Step("shell", arguments, succeeded(recorded), unchecked=unchecked, runs_program=runs_program)
+    timeout = whole(recorded.arguments.get("timeout"))
+    is_reader = None if recorded.call.tool == "bash" else False
+    command, where = recorded.text("command"), recorded.path(".")
+    return shell_step(command, where, succeeded(recorded), timeout=timeout, is_reader=is_reader)
 
 
 _TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
@@ -146,3 +124,5 @@ _TOOLS: Mapping[str, Callable[[Recorded], Step]] = {
     "bash": _shell,
     "powershell": _shell,
 }
+
+PROGRAM = Program(_TOOLS, succeeded, _WITHOUT_FILES, _name_of)

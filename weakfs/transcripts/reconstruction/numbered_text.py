@@ -11,19 +11,21 @@ _REMINDER = "<system-reminder>"
 _LONGEST = 2000
 
 
+def numbered_lines(shown: str, line: re.Pattern[str]) -> tuple[int, tuple[str, ...]] | None:
+    """Return the number of the first line, and all lines of a text whose lines match `line`: a number and the rest.
+
+    None for any other text, and if the numbers are not consecutive.
+    """
+    found = [line.fullmatch(one) for one in shown.split("\n")]
+    lines = [(int(one[1]), one[2]) for one in found if one is not None]
+    if len(lines) != len(found) or any(number != at for at, (number, _) in enumerate(lines, lines[0][0])):
+        return None
+    return lines[0][0], tuple(text for _, text in lines)
+
+
 def read_numbered(shown: str) -> tuple[int, str] | None:
     """Return the number of the first line, and the text of all lines; None if some are not shown in full."""
-    shown = shown.partition("\n" + _REMINDER)[0].rstrip("\n")
-    first: int | None = None
-    texts: list[str] = []
-    for line in shown.split("\n"):
-        found = _LINE.fullmatch(line)
-        if found is None or len(found[2]) >= _LONGEST:
-            return None
-        number = int(found[1])
-        if first is None:
-            first = number
-        elif number != first + len(texts):
-            return None
-        texts.append(found[2])
-    return None if first is None else (first, "\n".join(texts))
+    found = numbered_lines(shown.partition("\n" + _REMINDER)[0].rstrip("\n"), _LINE)
+    if found is None or any(len(line) >= _LONGEST for line in found[1]):
+        return None
+    return found[0], "\n".join(found[1])

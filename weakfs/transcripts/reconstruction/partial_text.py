@@ -7,8 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import field, frozen
 
 from weakfs.transcripts.programs.claude_edits import Edit, apply_edits
-from weakfs.transcripts.reconstruction.assembled_text import Part
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
+
+
+@frozen
+class Part:
+    """Lines of a file, starting at line `first`; text after the last line break counts as a line, even if empty.
+
+    `total` is the number of lines in the file, None if it is not known yet.
+    """
+
+    first: int
+    lines: tuple[str, ...] = field(repr=False)
+    total: int | None = None
 
 
 @frozen

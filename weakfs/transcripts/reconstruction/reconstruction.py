@@ -13,9 +13,8 @@ from attrs import define, field, frozen
 
 from weakfs.transcripts.comparison.steps import Step, Texts
 from weakfs.transcripts.programs.claude_edits import Edit
-from weakfs.transcripts.reconstruction.assembled_text import Part
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
-from weakfs.transcripts.reconstruction.partial_text import Partial, trusted_hunks
+from weakfs.transcripts.reconstruction.partial_text import Part, Partial, trusted_hunks
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 

@@ -72,6 +72,8 @@ class Anchors:
                 found = self._lines_inside(anchor, max(first, reached), self.outline.end(first))
                 inner.update(dict.fromkeys(found))
                 reached = max(reached, *found, -1)
+                if len(inner) >= MAX_ANCHORS:
+                    break
             lines = [*islice(inner, MAX_ANCHORS)]
         return lines
 

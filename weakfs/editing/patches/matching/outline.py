@@ -12,10 +12,14 @@ import re
 from collections.abc import Callable, Sequence
 
 from weakfs.editing.line_context import TRIPLE_QUOTES
+from weakfs.editing.patches.matching.misfit import Misfit
 
 TAB = 8
 # To find out whether a line is in a block, this many lines are read before the end of the block is computed.
 NEAR = 100
+# So many lines are read for the ends of all blocks together, about a second's work: an anchor may name a thousand
+# lines, each with a block that is as long as the file.
+MOST_READ = 1_500_000
 
 # Lines at the depth of a block's first line that belong to it, and lines whose depth is not significant.
 _BRACKETS = ("{", "}", ")", "]")
@@ -33,6 +37,9 @@ class Outline:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self._ends: dict[int, int] = {}
+        self._read = 0
+        # The nearest line of code from each line on; the number of lines where there is none.
+        self._code: list[int] = []
 
     def contains(self, first: int, at: int) -> bool:
         """Return whether a line is in the block that begins at another. O(lines between them)."""
@@ -44,14 +51,23 @@ class Outline:
         return not any(is_behind(number) for number in range(first + 1, min(at + 1, len(self.lines))))
 
     def end(self, first: int) -> int:
-        """Return the line (from 0) after the block that begins at a line. O(block)."""
+        """Return the line (from 0) after the block that begins at a line. O(block).
+
+        Raise `Misfit` when the blocks that were asked for are too many and too long.
+        """
         if first not in self._ends:
+            if self._read > MOST_READ:
+                raise Misfit(
+                    "its anchors name too many long blocks to look through; give an anchor whose line is in the file "
+                    "once, or more lines of context without an anchor",
+                    is_all=True,
+                )
             self._ends[first] = self._end(first)
         return self._ends[first]
 
     def _end(self, first: int) -> int:
         is_behind = self._rule(first)
-        last = first
+        last = number = first
         for number in range(first + 1, len(self.lines)):
             if is_behind(number):
                 break
@@ -59,6 +75,7 @@ class Outline:
                 last = number
         else:
             last = len(self.lines) - 1
+        self._read += number - first
         return last + 1
 
     def _rule(self, first: int) -> Callable[[int], bool]:
@@ -174,8 +191,16 @@ class Outline:
         if not _COMMENT.match(self._text(at)):
             return True
         # A comment is as deep as the line below it.
-        below = next((line for line in range(at + 1, len(self.lines)) if self._is_code(line)), None)
-        return below is None or self._is_out(below, depth)
+        below = self._next_code(at + 1)
+        return below == len(self.lines) or self._is_out(below, depth)
+
+    def _next_code(self, at: int) -> int:
+        if not self._code:
+            # All at once: comments that follow one another would each look for the line below all of them.
+            self._code = [len(self.lines)] * (len(self.lines) + 1)
+            for line in range(len(self.lines) - 1, -1, -1):
+                self._code[line] = line if self._is_code(line) else self._code[line + 1]
+        return self._code[at]
 
     def _is_code(self, at: int) -> bool:
         return self._says_depth(at) and not _COMMENT.match(self._text(at))

@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS {schema}.items (
 CREATE TABLE IF NOT EXISTS {schema}.streams (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE,
     number bigint NOT NULL DEFAULT 0, fencing bigint NOT NULL DEFAULT 0, owner text NOT NULL DEFAULT '',
-    expires timestamptz NOT NULL DEFAULT 'epoch');
+    expires timestamptz NOT NULL DEFAULT 'epoch', watched timestamptz NOT NULL DEFAULT 'epoch');
 CREATE TABLE IF NOT EXISTS {schema}.frames (
     stream bigint NOT NULL, number bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, number));
 CREATE TABLE IF NOT EXISTS {schema}.contents (

@@ -2,6 +2,9 @@
 
 The row of a stream holds the number of its newest frame. An append is one statement that moves this number on if it is
 the expected one, which locks the row, and adds the frames and contents.
+
+It notifies those who wait only if there are any, which the row says: of the transactions that notify, the server lets
+one commit at a time. With 16 connections that is 150 to 400 commits a second instead of 3,400.
 """
 
 from __future__ import annotations
@@ -16,6 +19,10 @@ from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
 
 PAGE = 256
+# For how many seconds a stream counts as watched after somebody began to wait, and when that is renewed.
+WATCHED, RENEWED = 60, 30
+# How often a stream that does not exist yet is looked at, in seconds.
+PAUSE = 0.25
 
 _ADD = "INSERT INTO {schema}.streams (name) VALUES (%s) ON CONFLICT DO NOTHING"
 _APPEND = """
@@ -23,7 +30,7 @@ WITH moved AS (
     UPDATE {schema}.streams SET number = number + cardinality(%b::bytea[])
     WHERE name = %s AND number = %s
         AND CASE WHEN %s::bigint IS NULL THEN expires <= clock_timestamp() ELSE fencing = %s END
-    RETURNING id, name, number
+    RETURNING id, name, number, watched > clock_timestamp() AS is_watched
 ), stored AS (
     INSERT INTO {schema}.contents SELECT moved.id, new.digest, new.data
     FROM moved, unnest(%s::text[], %b::bytea[]) AS new (digest, data) ON CONFLICT DO NOTHING
@@ -31,7 +38,11 @@ WITH moved AS (
     INSERT INTO {schema}.frames SELECT moved.id, %s + new.at, new.data
     FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS new (data, at)
 )
-SELECT number, pg_notify(%s, name) FROM moved
+SELECT number, CASE WHEN is_watched THEN pg_notify(%s, name) END FROM moved
+"""
+_WATCH = f"""
+UPDATE {{schema}}.streams SET watched = clock_timestamp() + interval '{WATCHED} s'
+WHERE name = %s AND watched < clock_timestamp() + interval '{RENEWED} s'
 """
 _STATE = "SELECT id, number, fencing, owner, extract(epoch FROM expires - clock_timestamp())::float8 AS left FROM "
 _STATE += "{schema}.streams WHERE name = %s"
@@ -137,11 +148,13 @@ class AsyncPostgresEventStore:
         end = time.monotonic() + timeout
         while True:
             seen = self._database.seen[stream]
+            # Before the look at the head: what is appended later finds it, and notifies.
+            await self._database.rows((_WATCH, [stream]), is_change=False)
             number = await self.head(stream)
             left = end - time.monotonic()
             if number > after or left <= 0:
                 return number
-            await self._database.notified(stream, seen, left)
+            await self._database.notified(stream, seen, left if number else min(left, PAUSE))
 
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
         digests = sorted(map(check_digest, contents))

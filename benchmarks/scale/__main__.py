@@ -1,0 +1,135 @@
+"""Measure many sessions on one storage, and prove that nothing acknowledged is lost: `python -m benchmarks.scale`.
+
+Workers are processes. They open sessions, make calls through a toolset, and hand the sessions on; now and then one is
+killed with SIGKILL and replaced. A worker tells of each call that was acknowledged before it makes the next. In the
+end, every session is opened and compared with what was acknowledged and with a model: see `model.py`, and `shared.py`
+for `--shared`, where all workers change one session.
+
+Servers are started for the run, unless `--url` names one. The exit code is 1 if anything was lost or half there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from random import Random
+from time import monotonic
+
+from attrs import asdict
+
+from benchmarks.scale import sessions, shared
+from benchmarks.scale.engines import ENGINES, Engine, opened
+from benchmarks.scale.ledger import Ledger
+from benchmarks.scale.model import Model
+from benchmarks.scale.report import CALLS, OPENS, Report, show
+from benchmarks.scale.schedule import Schedule, run_once
+from weakfs import Session, Toolset
+from weakfs.storage import MemoryStorage, open_event_store
+
+# The session by which the cost of a call is found.
+ALONE = "alone"
+# After so many calls each kind was made.
+WARM = 50
+
+
+def main() -> int:
+    asked = arguments()
+    with opened(asked.engine, asked.url) as engine:
+        report = measure(engine, asked)
+    if asked.json:
+        print(json.dumps(asdict(report)))
+    else:
+        show(report)
+    return 1 if report.found else 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description="Measure sessions on a storage.")
+    parser.add_argument("--engine", choices=list(ENGINES), default="postgresql")
+    parser.add_argument("--url", help="a location of storage, instead of a new one; its usage is not measured")
+    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
+    parser.add_argument(
+        "--calls", type=int, default=0, help="end after so many calls, if that is sooner; costs are not measured"
+    )
+    parser.add_argument("--calls-per-kill", type=int, default=100, help="on average; 0 to kill nobody")
+    parser.add_argument("--shared", action="store_true", help="all workers change one session, and merge")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    return parser.parse_args()
+
+
+def measure(engine: Engine, asked: argparse.Namespace) -> Report:
+    """Let workers work, then check everything that they did."""
+    warm_up()
+    costs = {} if asked.url or asked.calls else costs_of_one(engine)
+    ledger = Ledger()
+    prefix = "worker" if asked.shared else "session"
+    names = [f"{prefix}-{number}" for number in range(asked.workers if asked.shared else asked.sessions)]
+    kind = shared if asked.shared else sessions
+    if asked.shared:
+        run_once(shared.preparer(engine.location), [" ".join(names)], ledger)
+    before = engine.usage()
+    begin = monotonic()
+
+    def is_over() -> bool:
+        return monotonic() - begin > asked.seconds or 0 < asked.calls <= len(ledger.calls)
+
+    schedule = Schedule(ledger, list(names), Random(asked.seed), is_over)
+    pool = schedule.run(kind.worker(engine.location), asked.workers, calls_per_kill=asked.calls_per_kill)
+    took = monotonic() - begin
+    usage = engine.usage()
+    usage.subtract(before)
+    calls, opens = ledger.calls, ledger.opens
+    ledger.calls, ledger.opens = [], []
+    begin = monotonic()
+    run_once(kind.checker(engine.location), names, ledger, workers=1 if asked.shared else 2)
+    return Report.of(asked, ledger, calls, opens, took, usage, costs, pool.kills, monotonic() - begin)
+
+
+def warm_up() -> None:
+    """Import what opening and calling needs, which a process does once, so that no time of a call holds it."""
+    store = open_event_store(MemoryStorage())
+    model = Model("warm")
+    with Session.open(store, "warm") as session:
+        for _ in range(WARM):
+            tool, given = model.next_call()
+            Toolset(session).call(tool, given)
+            model.apply(tool, given)
+    Session.open(store, "warm").close()
+
+
+def costs_of_one(engine: Engine) -> dict[str, Counter[str]]:
+    """Find what a call and an open cost in requests and bytes, by one session that nobody else works on.
+
+    Each step is a process of its own: two that differ only in how often they do a thing differ by what that costs.
+    """
+    ledger = Ledger()
+    steps: dict[str, list[object]] = {
+        "first": [1],
+        "call": [1],
+        "calls": [CALLS + 1],
+        "open": ["open"],
+        "opens": ["open"] * (OPENS + 1),
+        "checkpoint": ["checkpoint"],
+        "reopen": ["open"],
+        "reopens": ["open"] * (OPENS + 1),
+    }
+    usage: dict[str, Counter[str]] = {}
+    for name, turns in steps.items():
+        before = engine.usage()
+        run_once(sessions.worker(engine.location), [f"{ALONE} {calls}" for calls in turns], ledger)
+        usage[name] = engine.usage() - before
+    return {
+        "call": usage["calls"] - usage["call"],
+        "open": usage["opens"] - usage["open"],
+        "checkpoint": usage["checkpoint"] - usage["open"],
+        "reopen": usage["reopens"] - usage["reopen"],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Records written and read a field at a time: lists of tuples with blobs, such as the pieces of splices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weakfs import InMemoryFilesystem, Session
+from weakfs.session.codec.columns import Columns
+from weakfs.session.codec.shared_values import Blobs
+from weakfs.session.files.expansion import unlimited
+from weakfs.session.slices.registry import Shape
+
+
+@frozen
+class Spliced:
+    name: str
+    pieces: tuple[tuple[int, str | None, bytes], ...]
+
+
+COLUMNS = Columns.of(Shape.of(Spliced, "spliced"))
+
+Row = tuple[str, tuple[tuple[int, str | None, bytes], ...]]
+PIECES = st.tuples(st.integers(-5, 5), st.none() | st.text("ab", max_size=2), st.binary(max_size=2))
+ROWS = st.lists(st.tuples(st.text("ab", max_size=2), st.lists(PIECES, max_size=3).map(tuple)), min_size=1, max_size=6)
+
+
+def read(written: Any, contents: list[bytes]) -> list[tuple[Any, ...]] | None:
+    assert COLUMNS is not None
+    return COLUMNS.read(json.loads(json.dumps(written)), contents, unlimited())
+
+
+@given(ROWS)
+def test_rows_come_back_as_they_were(rows: list[Row]) -> None:
+    assert COLUMNS is not None
+    contents = [content for _, pieces in rows for _, _, content in pieces]
+    blobs = Blobs()
+    assert COLUMNS.fit(rows)
+    assert COLUMNS.largest(rows) == max(map(len, contents), default=0)
+    written = COLUMNS.write(rows, blobs)
+    assert read(written, [content for content in blobs.contents if isinstance(content, bytes)]) == rows
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(1, "a", b"")],
+        ([1, "a", b""],),
+        ((1, "a"),),
+        ((1, "a", b"", b""),),
+        ((True, "a", b""),),
+        ((1, 2, b""),),
+        ((1, "a", "b"),),
+        ((2**64, "a", b""),),
+        ((1, "\ud800", b""),),
+        (1,),
+        None,
+    ],
+)
+def test_values_of_other_types_do_not_fit(pieces: Any) -> None:
+    assert COLUMNS is not None
+    assert not COLUMNS.fit([("a", ((1, "a", b""),)), ("b", pieces)])
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        {},
+        [1],
+        ["abc"],
+        [[1, "a"]],
+        [[1, "a", {"blob": 0}, 1]],
+        [[1.0, "a", {"blob": 0}]],
+        [[1, 2, {"blob": 0}]],
+        [[1, "a", {"blob": 1}]],
+        [[1, "a", {"blob": -1}]],
+        [[1, "a", {"blob": True}]],
+        [[1, "a", {"blob": 0, "more": 1}]],
+        [[1, "a", "text"]],
+        None,
+    ],
+)
+def test_malformed_rows_are_left_to_the_slow_way(pieces: Any) -> None:
+    good = {"name": "a", "pieces": [[1, None, {"blob": 0}]]}
+    assert read([good], [b"x"]) == [("a", ((1, None, b"x"),))]
+    assert read([good, {"name": "b", "pieces": pieces}], [b"x"]) is None
+
+
+def test_pieces_of_splices_come_back_from_storage(tmp_path: Path) -> None:
+    session = Session.open(str(tmp_path / "stored"), "s")
+    files = InMemoryFilesystem(session)
+    files.write("/a.txt", "hello world\n")
+    for number in range(40):
+        files.splice("/a.txt", [(0, 5, f"h{number:04}".encode()), (6, 11, f"w{number % 3:04}".encode())])
+        files.write(f"/{number}.txt", f"{number}\n")
+    events = [record.event for record in session.records]
+    session.close()
+
+    again = Session.open(str(tmp_path / "stored"), "s")
+    assert [record.event for record in again.records] == events
+    assert InMemoryFilesystem(again).read("/a.txt").content == "h0039 w0000\n"
+    again.close()

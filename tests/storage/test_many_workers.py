@@ -1,0 +1,82 @@
+"""Worker processes that are killed at random: nothing acknowledged is lost, on any engine, and no update when merging.
+
+The work, the killing and the proof are those of `python -m benchmarks.scale`, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.sampling import is_exhaustive
+from tests.storage.servers import need_package
+
+ROOT = Path(__file__).parents[2]
+PLACES = itertools.count()
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture
+def location(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> str:
+    """An empty place on an engine."""
+    if engine == "folder":
+        return f"folder:{tmp_path}/store"
+    if engine == "sqlite":
+        return f"sqlite:{tmp_path}/sessions.db"
+    name = f"workers_{next(PLACES)}"
+    if engine == "postgresql":
+        return f"{request.getfixturevalue('postgresql_server').url}&schema={name}"
+    if engine == "redis":
+        return f"{request.getfixturevalue('redis_server').url}?namespace={name}"
+    need_package("obstore")
+    url = request.getfixturevalue("s3_server").url
+    bucket = name.replace("_", "-")
+    with urlopen(Request(f"{url}/{bucket}", method="PUT")):
+        pass
+    return f"s3://{bucket}/sessions?endpoint={url}&access_key_id=id&secret_access_key=key&region=us-east-1"
+
+
+def results(engine: str, location: str, *options: str) -> dict[str, object]:
+    """Run the benchmark, and return what it found."""
+    command = [sys.executable, "-m", "benchmarks.scale", "--json", "--seconds", "3600", "--engine", engine]
+    done = subprocess.run(
+        [*command, "--url", location, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    assert found["found"] == [], done.stderr
+    return found
+
+
+@pytest.mark.parametrize("engine", ["folder", "sqlite", "postgresql", "redis", "s3"])
+def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> None:
+    calls, calls_per_kill = (6_000, 3) if is_exhaustive() else (60, 6)
+    found = results(
+        engine,
+        location,
+        *("--sessions", "8", "--workers", "3"),
+        *("--calls", str(calls), "--calls-per-kill", str(calls_per_kill)),
+    )
+    assert int(str(found["calls"])) >= calls
+    assert int(str(found["kills"])) > calls // calls_per_kill // 8
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_eight_workers_that_merge_lose_no_update(engine: str, location: str) -> None:
+    calls = 1_000 if is_exhaustive() else 48
+    found = results(
+        engine, location, "--shared", "--workers", "8", "--calls", str(calls), "--calls-per-kill", str(calls // 4)
+    )
+    assert int(str(found["calls"])) >= calls

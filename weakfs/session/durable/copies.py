@@ -1,0 +1,110 @@
+"""Copies of contents that only checkpoints use: the wholes of files that frames describe by their edits.
+
+Each has a key of its own, which no frame names, so that a checkpoint can delete the copies of the one that it replaces
+while other writers append. A session that still refers to a deleted copy gets the content from the frames again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from weakfs.session.blobs.blob import checked
+from weakfs.session.blobs.rope import joined
+from weakfs.session.codec.shared_values import Json
+from weakfs.session.durable.contents import StreamContents
+from weakfs.session.errors import MissingBlob, SessionFileError
+
+if TYPE_CHECKING:
+    from weakfs.session.slices.registry import Registry
+    from weakfs.storage.event_store import Frame
+
+# The digest, the number of a frame after which the content was there, and the name of the writer.
+COPY = re.compile("[0-9a-f]{64}[0-9a-f]{16}[0-9a-f]{12}")
+
+
+def copy_key(digest: str, number: int, writer: str) -> str:
+    """Return the key of a copy that the checkpoint after a frame makes."""
+    return f"{digest}{number:016x}{writer}"
+
+
+def copied_digest(key: str) -> str:
+    """Return the digest of the content that a key names."""
+    return key[:64]
+
+
+def copies_of(rows: Iterable[Json]) -> set[str]:
+    """Return the keys of the copies that the blobs of a checkpoint refer to."""
+    return {row["copy"] for row in rows if type(row) is dict and "copy" in row}
+
+
+@frozen
+class Copies:
+    """The source of one content that a checkpoint copied."""
+
+    contents: StreamContents
+    key: str
+    registry: Registry
+
+    def read(self, digest: bytes) -> bytes:
+        """Return the content. Raise `MissingBlob` if neither a copy nor the frames have it any more."""
+        store, stream = self.contents.store, self.contents.stream
+        name = digest.hex()
+        found = store.get_contents(stream, [self.key, name])
+        data = found.get(self.key, found.get(name))
+        if data is None:
+            data = self._from_frames(name)
+        where = f"stream {stream!r} of {store.url}"
+        if data is None:
+            raise MissingBlob(
+                f"the content {name} is missing from the storage: another process compacted the session; open it again",
+                where=where,
+                digest=digest,
+            )
+        return checked(digest, data, where)
+
+    def _from_frames(self, digest: str) -> bytes | None:
+        """Return the content from the state that the frames lead to. O(frames)."""
+        from weakfs.session.durable.checkpoint import StateDocument
+        from weakfs.session.durable.checkpointing import Checkpointing
+        from weakfs.session.durable.commit_log import CommitLog
+        from weakfs.session.durable.frame_decoder import parsed
+        from weakfs.session.history.log import Log
+        from weakfs.session.history.timeline import Timeline
+        from weakfs.session.slices.schema import Rules
+
+        store, stream = self.contents.store, self.contents.stream
+        number, rules = int(self.key[64:80], 16), Rules.of(self.registry)
+        log = CommitLog(store, stream, Checkpointing.of(store, stream, rules), 0, frozenset())
+        line: Timeline = Timeline(touched=Log())
+        frames: list[Frame] = []
+        for frame in takewhile(lambda frame: frame.number <= number, store.read(stream)):
+            read = parsed(*frame)
+            if "reset" in read:
+                line, rules = log.load_reset(frame.number, read)
+                frames.clear()
+            else:
+                frames.append(frame)
+        reader = log.reader(rules, line, 0, is_new=True)
+        try:
+            reader.apply(frames)
+        except SessionFileError:
+            # Some frames were trimmed.
+            return None
+        document = StateDocument(reader.rules, {})
+        document.written(reader.line, {}, {})
+        content = document.blobs.by_digest.get(digest)
+        return None if content is None else joined(content)
+
+
+def copies_to_make(
+    contents: StreamContents, digests: Iterable[str], known: Mapping[str, str], number: int, writer: str
+) -> dict[str, str]:
+    """Return the keys of the copies that a checkpoint needs, by digest: the contents that no frame has stored."""
+    wanted = list(digests)
+    there = contents.store.has_contents(contents.stream, wanted)
+    return {digest: known.get(digest) or copy_key(digest, number, writer) for digest in wanted if digest not in there}
