@@ -92,7 +92,7 @@ def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> N
     run("import", saved, where)
     outcome = run("import", saved, where)
     assert outcome.status == 1
-    assert "has a session of that id" in outcome.err
+    assert "there is a session with that id already" in outcome.err
 
 
 def test_what_is_damaged_is_given_up(run: Run, tmp_path: Path) -> None:
