@@ -236,7 +236,7 @@ def test_a_file_that_holds_more_than_the_diff_says_is_not_deleted() -> None:
         ("diff --git a b c d\nold mode 100644\nnew mode 100755\n", 1, "cannot be told apart"),
         ("diff --cc x\nindex 1,2..3\n", 1, "a combined diff"),
         ('--- "a/x\n+++ "b/x\n@@ -1 +1 @@\n-a\n+b\n', 1, "names no file"),
-        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "both names stand for no file"),
+        ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "neither name is a file"),
         ("--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", 3, "has old lines"),
     ],
 )

@@ -89,7 +89,7 @@ class MergedPath:
 class MergeReport:
     """What a merge would do: the paths that it changes, and the conflicts that would remain.
 
-    What remains in conflict counts as our side's.
+    Entries that remain in conflict count as ours.
     """
 
     changes: tuple[MergedPath, ...] = ()

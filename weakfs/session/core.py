@@ -263,9 +263,9 @@ class SessionCore:
     def _stored(self, line: Timeline, after: Timeline, journals: Mapping[str, Journal] | None = None) -> bool:
         """Store the change from `line` to `after`, if that is to become the trunk.
 
-        `journals` are those of the work outside the session that belongs to it. Return false if `line` was brought up
-        to date with what others stored first: then the change is to be prepared again. Raises `SessionConflict` if it
-        may not be, and `StorageError` if nothing could be stored.
+        `journals` are those of the work outside the session that belongs to it. Return false if `line` was first
+        brought up to date with what others stored; the change must then be prepared again. Raises `SessionConflict` if
+        that is not allowed, and `StorageError` if nothing could be stored.
         """
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})
 

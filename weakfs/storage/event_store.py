@@ -2,7 +2,7 @@
 
 A stream holds one session. Its frames are numbered 1, 2, 3 without gaps; each is what one commit of the session wrote.
 Contents belong to a stream too, so that deleting a session deletes what it holds, and sessions can be spread over any
-number of machines: nothing orders the frames of different streams. A stream exists from the first change of it on.
+number of machines: nothing orders the frames of different streams. A stream exists from its first change on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One call: checked, run in a transaction, undone if it fails, and written down once."""
+"""One call: checked, run in a transaction, undone if it fails, and recorded once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Undone(Exception):
 
 
 def _check(tool: Tool, result: ToolResult[object]) -> None:
-    """Raise `TypeError` for a result that could not be written down, while its work can still be undone."""
+    """Raise `TypeError` for a result that cannot be recorded, while its work can still be undone."""
     fits = (
         isinstance(result.message, str)
         and isinstance(result.status, str)
@@ -62,7 +62,7 @@ def _check(tool: Tool, result: ToolResult[object]) -> None:
 
 
 def _with_inexact(result: ToolResult[object], error: BaseException) -> ToolResult[object]:
-    """Give the answer of a call that was undone, with what undoing could not put back as it was."""
+    """Return the answer of a call that was undone, with notes on what could not be restored exactly."""
     notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(INEXACT)]
     if not notes:
         return result
@@ -77,7 +77,7 @@ def _cancelling() -> tuple[type[BaseException], ...]:
 
 @define(eq=False)
 class Call:
-    """One call. `tool` is what answers to `name`, or the error that says why nothing does."""
+    """One call. `tool` is the tool called `name`, or the error that says why there is none."""
 
     session: Session
     tool: Tool | ValueError
@@ -118,7 +118,7 @@ class Call:
         return self.context.cancellation
 
     def perform(self) -> ToolResult[object]:
-        """Make the call; only what is a fault of a program is raised, after it was undone and written down."""
+        """Make the call; only bugs are raised, after the call was undone and recorded."""
         try:
             with interruptible(self.context.check_deadline):
                 try:
@@ -254,7 +254,7 @@ class Call:
         self.context.check_deadline()
 
     def _checked(self, tool: Tool, result: object) -> ToolResult[object]:
-        """Return what the handler gave if it can be written down, its time is not over and the policy allows it."""
+        """Return the handler's result if it can be recorded, the call has not timed out and the policy allows it."""
         if not isinstance(result, ToolResult):
             raise TypeError(f"the handler of {tool.name!r} returned a {type(result).__name__}; return a ToolResult")
         done = cast("ToolResult[object]", result)
@@ -270,7 +270,7 @@ class Call:
         return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
 
     def _shown_to_policy(self, result: ToolResult[object]) -> ToolResult[object]:
-        """Show the policy a call that failed; it stays failed whatever that says."""
+        """Show the policy a call that failed; it stays failed whatever the policy says."""
         policy, tool = self.context.policy, self.tool
         if policy is None or self._is_judged or not isinstance(tool, Tool):
             return result
@@ -305,12 +305,12 @@ class Call:
                 readings.check(self.caller, path, may_show=may_show(self.context.filesystem, path))
 
     def _tell_changes(self) -> None:
-        """Remember what the call leaves in the files that it changed, without what others did meanwhile."""
+        """Remember what the call left in the files that it changed, without the changes of others."""
         if self.readings is not None and self._made:
             self._seen = self.readings.changed(self.caller, self.session._rows_since(self._base))
 
     def write_down(self, result: ToolResult[object]) -> None:
-        """Record the call and its answer, unless that was done; a session that is closed takes no record."""
+        """Record the call and its answer, unless that was done; a closed session takes no record."""
         with self.session.lock:
             if self._written_down:
                 return
@@ -346,7 +346,7 @@ class Call:
         )
 
     def _numbers(self) -> tuple[int | None, int | None]:
-        """Find the numbers of the call's records: where it left off, or behind the merge with what others did."""
+        """Find the numbers of the call's records: where it began, or after the merge with the changes of others."""
         if not self._made:
             return None, None
         first = self._base + 1

@@ -111,7 +111,7 @@ def _reader_of(kind: Any) -> Callable[[object], dict[str, object]] | None:
 
 
 def plain(value: object) -> object:
-    """Return a value that JSON has in the place of one that it lacks."""
+    """Return a JSON value in place of one that JSON cannot hold."""
     kind = cast(Any, type(value))
     read = _reader_of(kind)
     if read is not None:

@@ -23,10 +23,10 @@ ABOUT_MODE = param("auto returns a large result as a blob reference, require_inl
 def kept_as_blob(
     content: str | bytes, mode: OutputMode, context: ToolContext, *operations: Operation, paths: Iterable[str] = ()
 ) -> BlobReference | None:
-    """Return the reference that stands for a blob in an answer, or `None` if it goes inline.
+    """Return the reference that replaces a blob in an answer, or `None` if it goes inline.
 
     `paths` are those of the files that it comes from by these operations: the policy or the capability may keep it out
-    of answers. Raises `InlineTooLarge` where inline is required and not possible.
+    of answers. Raises `InlineTooLarge` if inline is required but not possible.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     most = INLINE if context.capability is None else context.capability.max_inline_bytes

@@ -90,7 +90,7 @@ class ToolResult(Generic[V_co]):
 
 
 def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
-    """Return the result that a receipt stands for; the model reads `message`, else the summary.
+    """Return the result with a receipt; the model reads `message`, else the summary.
 
     Control characters in the message are escaped (see `printable`).
     """
@@ -98,7 +98,7 @@ def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
 
 
 def answer_verbatim(receipt: R, message: str) -> ToolResult[R]:
-    """Return the result that a receipt stands for, with a message in which nothing is escaped."""
+    """Return the result with a receipt, and with a message in which nothing is escaped."""
     return ToolResult(
         message,
         receipt,

@@ -100,7 +100,7 @@ class FilesSeen:
     sights: dict[str, Sights] = field(factory=dict[str, Sights])
 
     def sight(self, filesystem: str, caller: str, path: str) -> Sight | None:
-        """Give what a caller last saw of a file, or `None` if it never saw it."""
+        """Return what a caller last saw of a file, or `None` if it never saw it."""
         return self.sights.get(_key(filesystem, caller), NO_SIGHTS)[_place(path)].get(path)
 
     def paths(self, filesystem: str, caller: str) -> list[str]:
@@ -109,7 +109,7 @@ class FilesSeen:
 
     @reducer(on=FileSeen)
     def on_file_seen(self, event: FileSeen) -> FilesSeen:
-        """Keep the newest sight of a file. O(callers + files / 32)."""
+        """Record what was last seen of a file. O(callers + files / 32)."""
         key, place = _key(event.filesystem, event.caller), _place(event.path)
         parts = [*self.sights.get(key, NO_SIGHTS)]
         parts[place] = {**parts[place], event.path: (event.version, event.seq)}

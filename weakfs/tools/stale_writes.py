@@ -97,7 +97,7 @@ class Readings:
             self._session._dispatch(FileSeen(caller, path, version, seq, self._name), call_id)
 
     def changed(self, caller: Who, rows: Iterable[Row]) -> dict[str, Version]:
-        """Return what a caller's call leaves in each file that it changed, or that lies in what it changed."""
+        """Return what a caller's call left in each file that it changed, or that is in a directory that it changed."""
         paths: dict[str, None] = {}
         above: set[str] = set()
         for row in rows:
@@ -116,7 +116,7 @@ class Readings:
         return {path: self.version(caller, path) for path in (*paths, *inside)}
 
     def check(self, caller: Who, path: str, *, may_show: bool) -> None:
-        """Raise `StaleRead` if a file is another than this caller last saw.
+        """Raise `StaleRead` if a file is not as this caller last saw it.
 
         The message quotes what changed if it `may_show` it and the old contents are still there.
         """
@@ -170,7 +170,7 @@ class Readings:
         return None
 
     def _backwards(self, seq: int) -> Iterator[Record]:
-        """Go through the records after number `seq`, the newest first."""
+        """Yield the records after number `seq`, newest first."""
         with self._session.lock:
             records, end = self._session.records, self._session.seq
         oldest = max(seq, end - len(records))
@@ -183,7 +183,7 @@ class Readings:
         return paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
 
     def _difference(self, path: str, sight: tuple[Version, int]) -> str | None:
-        """Return what changed since a file was seen, `None` if the old contents are gone or no short text."""
+        """Return what changed since a file was seen, `None` if the old contents are gone or not a short text."""
         before = b"" if sight[0] is None else self._content_at(path, sight)
         now = _content(self._files, path)
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:

@@ -1,4 +1,4 @@
-"""A toolset: calls in, answers out; what fails is undone, and every call is written down."""
+"""A toolset: calls in, answers out; what fails is undone, and every call is recorded."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class Toolset:
             raise
 
     def _takes_no_thread(self, call: Call) -> bool:
-        """Return whether a call is soon over: nothing in it waits, for a disk, a person or another thread's work."""
+        """Return whether a call is quick: nothing in it waits for a disk, a person or another thread."""
         policy = self.policy
         return (
             (not isinstance(call.tool, Tool) or call.tool.is_quick)
@@ -210,7 +210,7 @@ class Toolset:
         )
 
     def _earlier(self, deadline: int | None, timeout: float | None) -> int | None:
-        """Return the deadline that a call has by both."""
+        """Return the earlier of the two deadlines of a call."""
         if timeout is None:
             return deadline
         if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -310,7 +310,7 @@ def _check_text(what: str, text: object) -> None:
 
 
 def _values(arguments: object) -> tuple[object, object]:
-    """Return arguments as plain values, or why they are none, and what is recorded of them."""
+    """Return arguments as plain values, or the error for malformed ones, and what is recorded of them."""
     if not isinstance(arguments, str | bytes | bytearray):
         return arguments, arguments
     try:
@@ -321,7 +321,7 @@ def _values(arguments: object) -> tuple[object, object]:
 
 
 def _heard(work: Future[ToolResult[object]]) -> None:
-    """Retrieve an error that nobody waits for any more, so that asyncio does not report it as never retrieved."""
+    """Retrieve an error that nothing awaits any more, so that asyncio does not report it as never retrieved."""
     if not work.cancelled():
         work.exception()
 
@@ -332,7 +332,7 @@ def _cancel(call: Call) -> None:
 
 
 async def _in_own_thread(work: Callable[[], object]) -> None:
-    """Run something in a thread of its own to its end, even if this is cancelled again."""
+    """Run a function to completion in its own thread, even if this is cancelled again."""
     import asyncio
 
     loop = asyncio.get_running_loop()

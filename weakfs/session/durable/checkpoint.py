@@ -280,7 +280,7 @@ class StatesEntry:
 
 @define(eq=False)
 class StoredStates:
-    """The states in old records, read when somebody asks for them."""
+    """The states in old records, read on demand."""
 
     decoder: FrameDecoder
     entries: list[StatesEntry] = field(factory=list[StatesEntry])
@@ -323,7 +323,7 @@ class MarkEntry:
 
 @frozen(eq=False)
 class StoredMark:
-    """A checkpoint of the past that is read when somebody asks for the history behind it."""
+    """A checkpoint of the past that is read when the history around it is needed."""
 
     entry: MarkEntry
     states: StoredStates

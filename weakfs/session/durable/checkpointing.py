@@ -108,7 +108,7 @@ class Checkpointing:
 
     @classmethod
     def of(cls, store: EventStore, stream: str, rules: Rules) -> Checkpointing:
-        """Return the checkpoints of a stream, of which nothing is read yet."""
+        """Return the checkpoints of a stream, without reading any."""
         decoder = FrameDecoder(rules, StreamContents(store, stream))
         states = StoredStates(decoder)
         return cls(store, stream, StreamHistory(store, stream, decoder, states), states)
@@ -270,7 +270,7 @@ class Checkpointing:
             self.store.put_contents(self.stream, batch)
 
     def settle(self, session: SessionCore, written: Written) -> None:
-        """Take a checkpoint that was written for the newest one, and drop the history that it names from memory."""
+        """Make a checkpoint that was written the newest one, and drop from memory the history that it names."""
         self.last = written
         self.states.entries = list(written.states)
         self.history.until = written.seq
@@ -295,7 +295,7 @@ class Checkpointing:
                     stretch.items = StoredEvents(self.history, tag, run.first + stretch.start - run.head, size)
 
     def replace(self, session: SessionCore, moment: Moment, text: bytes, written: Written) -> None:
-        """Take the document of a frame for the newest checkpoint, and trim the history that nothing needs any more."""
+        """Make the document of a frame the newest checkpoint, and trim the history that nothing needs any more."""
         from weakfs.session.durable.trimming import trim
 
         self.pending = 0

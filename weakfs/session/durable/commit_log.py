@@ -381,7 +381,7 @@ class CommitLog:
         self.store.flush()
 
     def close(self) -> None:
-        """Make everything durable, and give back the lease and the storage."""
+        """Make everything durable, and release the lease and the storage."""
         if self.is_closed:
             return
         self.is_closed = True

@@ -137,7 +137,7 @@ class Change:
     """What a frame holds: the change from one timeline to the one that continues it, and its rows.
 
     `externals` are those of `Timeline.externals` that were stored, `installed` the slices that readers do not know. The
-    values of `undeclared` slices are part of the frame. One that is a part of a history has no states.
+    values of `undeclared` slices are part of the frame. A frame that is part of a history has no states.
     """
 
     before: Timeline

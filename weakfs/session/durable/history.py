@@ -1,4 +1,4 @@
-"""The history of a durable session: records and LOG values that are read from frames when somebody asks for them.
+"""The history of a durable session: records and LOG values that are read from frames on demand.
 
 An index of one entry for some hundreds of records tells which frame to start with. States in records, such as those of
 rollbacks, are relative to the state before the frame, which old frames do not have: they are in documents of their own,
@@ -167,7 +167,7 @@ class StreamHistory:
 
 @frozen(eq=False)
 class StoredRecords:
-    """A stretch of records that is read from the storage."""
+    """A stretch of records that is read from storage."""
 
     history: StreamHistory
     first: int

@@ -31,5 +31,5 @@ class HeldLease:
         return self.lease.fencing
 
     def release(self) -> None:
-        """Give the lease back."""
+        """Release the lease."""
         self.store.release(self.lease)

@@ -1,4 +1,4 @@
-"""Watching a session: its records as they are made, also by other processes."""
+"""Watching a session: its records as they are made, including by other processes."""
 
 from __future__ import annotations
 

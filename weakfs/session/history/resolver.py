@@ -101,7 +101,7 @@ class Resolver:
         return tuple(sorted(self.conflicts, key=attrgetter("path", "kind")))
 
     def remains(self, entry: ConflictEntry) -> None:
-        """Add a conflict that the answer to another one has left."""
+        """Add a conflict that remains after another one was resolved."""
         if (entry.slice, entry.path, entry.kind) not in self._asked:
             self._asked[entry.slice, entry.path, entry.kind] = "raise"
             self.conflicts.append(entry)

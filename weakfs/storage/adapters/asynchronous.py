@@ -1,7 +1,7 @@
-"""From without `async` to `async`: `ThreadedStorage` and `ThreadedEventStore` call an engine in threads.
+"""Synchronous engines with `async` methods: `ThreadedStorage` and `ThreadedEventStore` call an engine in threads.
 
-A call that was cancelled before a thread took it up never happens. One that had begun is waited for, so that nothing
-takes effect behind the back of the task that cancelled it.
+A call that was cancelled before a thread took it up never happens. A call that had begun is waited for, so that nothing
+takes effect after the task has been cancelled.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Threads:
             raise
 
     async def close(self, close: Callable[[], None]) -> None:
-        """Call a function in a thread as the last one; closing again does nothing."""
+        """Call a last function in a thread, and close the pool; closing again does nothing."""
         if not self._is_closed:
             self._is_closed = True
             await self(close)

@@ -1,4 +1,4 @@
-"""From `async` to without: `SyncStorage` and `SyncEventStore` run the coroutines of an engine to their end."""
+"""Asynchronous engines without `async`: `SyncStorage` and `SyncEventStore` run an engine's coroutines to completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Runs a coroutine to its end, and returns its result."""
+    """Runs a coroutine to completion, and returns its result."""
 
     def __call__(self, call: Coroutine[object, None, T], /) -> T: ...
 

@@ -13,10 +13,10 @@ from weakfs.storage.storage import AsyncStorage, Storage
 
 
 class Engine(NamedTuple):
-    """How locations of one kind are opened, each function called with the URL.
+    """How locations of one kind are opened; each function is called with the URL.
 
-    Without `event_store`, event streams are kept in the storage. Without the `async` ones, the others are called in
-    threads.
+    Without `event_store`, event streams are kept in the keys of `storage`. Without the `async` ones, the others
+    are called in threads.
     """
 
     storage: Callable[[str], Storage]

@@ -247,7 +247,7 @@ class AsyncObjectStorage(DerivedStorage):
 
     @contextmanager
     def _errors(self, *, is_change: bool) -> Iterator[None]:
-        """Raise the errors of storage for those of the client; no message holds a password."""
+        """Raise the client's errors as errors of storage; no message holds a password."""
         try:
             yield
         except BaseError as error:
@@ -264,7 +264,7 @@ def _version(tag: str | None, number: str | None) -> str:
 
 
 def _before(prefix: str) -> str:
-    """Return a text that is before all that starts with `prefix`, and behind nearly all that is before them."""
+    """Return a text that sorts before everything that starts with `prefix`, and after nearly everything before that."""
     if not prefix:
         return ""
     last = ord(prefix[-1]) - 1

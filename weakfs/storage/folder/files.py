@@ -24,7 +24,7 @@ _counter = itertools.count()
 
 
 class Descriptor:
-    """An open file or directory, closed when nobody holds it any longer."""
+    """An open file or directory, closed when nothing refers to it any more."""
 
     __slots__ = ("number",)
 

@@ -1,8 +1,8 @@
 """Indexes of segments: where frames and contents are, in a small file beside each sealed segment.
 
 An index only repeats what its segment says, so one that is missing, damaged or of another segment is rebuilt. It stays
-on the disk but for a bit filter of 16 bits a content, which answers most questions for a content that is not there,
-and the place of each 64th frame.
+on the disk, except for a filter of 16 bits per blob, which answers most questions for blobs that are not there, and the
+place of every 64th frame.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Filter(NamedTuple):
     mask: int
 
     def may_have(self, key: int) -> bool:
-        """Return false if there is no content with a key; otherwise there probably is one."""
+        """Return false if there is no blob with a key; otherwise there probably is one."""
         bits, mask = self
         return all(bits[(key >> shift & mask) >> 3] >> (key >> shift & 7) & 1 for shift in SHIFTS)
 

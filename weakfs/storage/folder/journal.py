@@ -134,7 +134,7 @@ class Journal:
         self._known.pop(sequence, None)
 
     def _follow(self) -> None:
-        """Go on with the segment that follows the active one."""
+        """Continue with the segment that follows the active one."""
         active, following = self.active, self.active.following
         assert following is not None
         try:
@@ -164,7 +164,7 @@ class Journal:
         return JournalDamaged(path, bad.offset, max(number, 0), bad.cause)
 
     def check_files(self, names: Iterable[str]) -> None:
-        """Compare the files with the list of segments: remove what a killed process left, and raise for what lacks."""
+        """Compare the files with the list of segments: remove leftovers, and raise if one is missing."""
         found = {int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name))}
         listed = {entry.sequence for entry in self.sealed}
         for entry in self.sealed:
@@ -211,7 +211,7 @@ class Journal:
         return segment
 
     def locate(self, digest: bytes, *, before: int | None = None) -> tuple[int, int] | None:
-        """Return the segment and the offset of a content, `None` if the stream has it not, or no longer.
+        """Return the segment and the offset of a blob, `None` if the stream does not have it, or no longer.
 
         With `before`, as of the end of the segment before that one.
         """
@@ -246,7 +246,7 @@ class Journal:
         return self._filters
 
     def content(self, digest: bytes) -> bytes | None:
-        """Return a content. Raises `JournalDamaged`."""
+        """Return a blob. Raises `JournalDamaged`."""
         place = self.locate(digest)
         if place is None:
             return None
@@ -310,14 +310,14 @@ class Journal:
         self._take_state()
 
     def delete(self) -> None:
-        """Tell whoever has the stream open that it is deleted."""
+        """Tell all that have the stream open that it is deleted."""
         batch = self.batch()
         batch.seal(DELETED)
         self.write(batch)
         self.active.following = DELETED
 
     def roll_over(self) -> None:
-        """Seal the active segment, and go on in a new one."""
+        """Seal the active segment, and continue in a new one."""
         active, place = self.active, self.place
         following = active.sequence + 1
         batch = self.batch()

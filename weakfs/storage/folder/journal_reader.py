@@ -1,4 +1,4 @@
-"""Reading the records of a segment file, and judging what is not whole: a torn tail, or damage."""
+"""Reading the records of a segment file, and telling a torn write at its end from damage."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def seed_at(file: Descriptor, offset: int) -> int:
 def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = True) -> Iterator[Record]:
     """Yield the records between two offsets. Raises `BadRecord` where there is no whole one.
 
-    Without `verify_contents`, contents are not read but for their digests.
+    Without `verify_contents`, only the digests of contents are read.
     """
     seed = seed_at(file, start)
     window, base, offset, stop = memoryview(b""), start, start, 0
@@ -117,7 +117,7 @@ def record_at(file: Descriptor, offset: int, end: int) -> Record:
 
 
 def head_at(file: Descriptor, offset: int, end: int) -> Record:
-    """Return the record at an offset, unverified and without the data of a content. Raises `BadRecord`."""
+    """Return the record at an offset, unverified and without the data of a blob. Raises `BadRecord`."""
     data = memoryview(read_at(file, offset, PREFIX.size + 1 + LONGEST_DIGEST))
     if len(data) < PREFIX.size:
         raise BadRecord(offset, "the record is cut off")
@@ -131,8 +131,8 @@ def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
     """Return where a whole commit follows a bad record that was on the disk by then, `None` if there is none.
 
     If there is one, the bad record is damaged. If not, it was never finished: the process or the power failed. A commit
-    is also found where bytes were put in or taken out before it. One that lies in a content, as part of a copy of this
-    file, is from before the bad record.
+    is also found if bytes were inserted or removed before it. A commit inside a blob, as part of a copy of this file,
+    is from before the bad record.
     """
     pattern, end = commit_pattern(marker), size_of(file)
     size = PREFIX.size + COMMIT_BODY.size

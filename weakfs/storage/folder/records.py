@@ -79,7 +79,7 @@ class State(NamedTuple):
 
 
 class HeaderProblem(Exception):
-    """The first bytes of a file are no header; the message says why."""
+    """The first bytes of a file are not a header; the message says why."""
 
 
 def encode_header(header: Header) -> bytes:

@@ -21,7 +21,7 @@ _SEQUENCE = re.compile(r"([0-9]{16})\.(?:journal|next)")
 
 
 def check(stream: Stream) -> list[JournalDamaged]:
-    """Read everything that a stream has, and return what is damaged: at most one place a file."""
+    """Read everything that a stream has, and return what is damaged: at most one place per file."""
     found: list[JournalDamaged] = []
     with stream.opened_folder() as folder:
         if folder is None:

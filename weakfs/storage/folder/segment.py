@@ -175,12 +175,12 @@ class Segment:
             self._marked = offset
 
     def add_content(self, digest: bytes, offset: int, size: int) -> None:
-        """Note where a content is."""
+        """Note where a blob is."""
         self._offsets[digest] = offset
         self.contents += size
 
     def add_tombstone(self, digest: bytes, offset: int) -> None:
-        """Note that a content was deleted; `contents` is left to the caller."""
+        """Note that a blob was deleted; `contents` is left to the caller."""
         self._offsets[digest] = offset | TOMBSTONE
 
     def find(self, digest: bytes) -> int | None:
@@ -225,7 +225,7 @@ class Segment:
 
 
 def open_segment(name: str, sequence: int, folder: Descriptor) -> Segment:
-    """Open a segment for reading and writing, or only for reading where that is all that is allowed."""
+    """Open a segment for reading and writing, or only for reading if nothing else is allowed."""
     try:
         file = open_file(name, folder, os.O_RDWR)
     except OSError as error:

@@ -62,7 +62,7 @@ class FolderEventStore:
         self._begin()
 
     def _begin(self) -> None:
-        """Forget everything that is open: at the start, and in a process that was forked."""
+        """Forget everything that is open: at the start, and in a forked process."""
         self._process = os.getpid()
         self._root = Root(self.path, is_synced=self._options.is_synced)
         self._mutex = Lock()
@@ -264,7 +264,7 @@ class FolderEventStore:
         self.close()
 
     def _fail(self, action: str, stream: str, error: OSError) -> NoReturn:
-        """Raise an error of the engine as it is, and any other as `StorageError`."""
+        """Raise an error of the engine unchanged, and any other as `StorageError`."""
         if isinstance(error, StorageError):
             raise error
         raise failure(f"{action} stream {stream!r} in {self.path!r}", error) from error

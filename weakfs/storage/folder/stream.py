@@ -110,7 +110,7 @@ class Stream:
 
     @property
     def journal(self) -> Journal | None:
-        """Return the journal, `None` if the stream does not exist. Only for who holds the lock."""
+        """Return the journal, `None` if the stream does not exist. The caller holds the lock."""
         return self._opened
 
     def __enter__(self) -> Stream:
@@ -221,7 +221,7 @@ class Stream:
             return False
 
     def create(self) -> Journal:
-        """Return the journal, and create the stream if it does not exist. Only for who holds the lock."""
+        """Return the journal, and create the stream if it does not exist. The caller holds the lock."""
         while self._opened is None:
             folder = self._root.made()
             for part in self._parts[:-1]:
@@ -247,7 +247,7 @@ class Stream:
         return self._opened
 
     def delete(self) -> bool:
-        """Delete the stream; return whether there was one. Only for who holds the lock."""
+        """Delete the stream; return whether there was one. The caller holds the lock."""
         journal = self._opened
         if journal is None:
             return False
@@ -256,7 +256,7 @@ class Stream:
         return True
 
     def _finish_deletion(self, journal: Journal) -> None:
-        """Remove the files of a stream that says that it is deleted, if nobody has."""
+        """Remove the files of a stream that is marked as deleted, unless that was done."""
         self._opened = None
         parent = self._root.made()
         for part in self._parts[:-1]:
@@ -395,7 +395,7 @@ class Stream:
             return {digest for digest in digests if journal is not None and journal.locate(digest) is not None}
 
     def wait(self, after: int, timeout: float) -> int:
-        """Wait until there is a frame after `after`: this process is told, other processes are looked for."""
+        """Wait until there is a frame after `after`: this process is notified, other processes are polled."""
         deadline, delay = time.monotonic() + timeout, 0.001
         while True:
             head = self.head()
@@ -413,7 +413,7 @@ class Stream:
     # Checkpoints
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint, after what it follows is on the disk. The lock is not held meanwhile."""
+        """Write a checkpoint, once the frames before it are on the disk. The lock is not held meanwhile."""
         with self:
             journal = self.create()
             folder = journal.folder

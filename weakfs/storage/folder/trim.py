@@ -83,7 +83,7 @@ def _is_mostly_dead(entry: Entry, before: int) -> bool:
 
 
 def _mark(journal: Journal, before: int, digests: Iterable[bytes]) -> None:
-    """Write down what is deleted."""
+    """Record what is deleted."""
     before = min(max(before, journal.before), journal.head + 1)
     batch, lost, own = journal.batch(), dict[int, int](), list[tuple[bytes, int]]()
     for digest in dict.fromkeys(digests):

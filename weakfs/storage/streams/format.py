@@ -23,7 +23,7 @@ HEAD, SEGMENT = b"weakfs stream", b"weakfs frames"
 
 @frozen
 class Head:
-    """Where a stream ends, with its newest frames: whoever replaces this value has changed the stream."""
+    """Where a stream ends, with its newest frames: replacing this value changes the stream."""
 
     # Part of all other keys of the stream: a stream that is deleted and made again shares none of them.
     id: str
@@ -69,7 +69,7 @@ def encode_head(head: Head) -> bytes:
 
 
 def decode_head(value: bytes, where: str) -> Head:
-    """Read a head. Raises `StorageDamaged` if `value`, which is the value of the key `where`, is none."""
+    """Read a head. Raises `StorageDamaged` if `value`, the value of the key `where`, is not one."""
     fields, rest = _decode(HEAD, value, where)
     try:
         return Head(
@@ -95,7 +95,7 @@ def encode_segment(frames: Sequence[Frame]) -> bytes:
 
 
 def decode_segment(value: bytes, where: str) -> list[Frame]:
-    """Read a segment. Raises `StorageDamaged` if `value`, which is the value of the key `where`, is none."""
+    """Read a segment. Raises `StorageDamaged` if `value`, the value of the key `where`, is not one."""
     fields, rest = _decode(SEGMENT, value, where)
     try:
         first = int(fields["first"])

@@ -259,7 +259,7 @@ class AsyncStorageEventStore:
             await self._swap(stream, held, held.head)
 
     async def _swap(self, stream: str, held: _Held, head: Head) -> bool:
-        """Replace the head if nobody did meanwhile; where that fails, nothing of it is remembered."""
+        """Replace the head unless another writer has; if that fails, nothing of it is remembered."""
         key, value = _head_key(stream), encode_head(head)
         with self._lock:
             self._heads.pop(stream, None)
@@ -343,7 +343,7 @@ class AsyncStorageEventStore:
         return evolve(head, tail=(), segments=segments, merged=merged)
 
     async def _merge(self, keys: Sequence[str], numbers: range) -> bool:
-        """Merge segments into the last of them. Return false if frames are missing: somebody else merges or trims."""
+        """Merge segments into the last of them. Return false if frames are missing: another writer merges or trims."""
         values = await self._storage.get_many(keys)
         frames = {frame.number: frame for key, value in values.items() for frame in decode_segment(value, key)}
         if any(number not in frames for number in numbers):

@@ -47,7 +47,7 @@ class GlobReceipt(Receipt):
 
 
 def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[GlobReceipt]:
-    """Find files by name: a path a line, the newest first."""
+    """Find files by name: one path per line, newest first."""
     fs = require_filesystem(context)
     check_glob(params.pattern)
     found = fs.glob(params.pattern, path=params.path, hidden=params.hidden, max_results=params.max_results)

@@ -26,7 +26,7 @@ LITERALS = {"[": "[[]", "{": "[{]"}
 def why_no_match(
     pattern: str, path: str, context: ToolContext, *, hidden: bool, only_files: bool = False
 ) -> str | None:
-    """Say why a glob pattern matched nothing below a directory, and what to do; `None` if that is not known.
+    """Say why a glob pattern matched nothing below a directory, and what to do; `None` if the reason is unknown.
 
     `only_files` leaves out links. Looks at up to `MAX_ENTRIES` entries for each possible reason.
     """
@@ -49,7 +49,7 @@ def why_no_match(
 
 
 def _without_start(pattern: str, start: str) -> Iterator[str]:
-    """Yield the pattern without the names that the path of the search ends with, where it begins with those."""
+    """Yield the pattern without the names at its beginning that the path of the search ends with."""
     text = pattern.replace("\\", "/").removeprefix("./")
     if text.startswith("/") or start == "/":
         # An absolute pattern starts at the root anyway.

@@ -54,12 +54,12 @@ class GrepParams:
 
     @property
     def lines_before(self) -> int:
-        """How many lines are shown before each match."""
+        """The number of lines shown before each match."""
         return min((self.context if self.context_before is None else self.context_before) or 0, MAX_CONTEXT)
 
     @property
     def lines_after(self) -> int:
-        """How many lines are shown after each match."""
+        """The number of lines shown after each match."""
         return min((self.context if self.context_after is None else self.context_after) or 0, MAX_CONTEXT)
 
 
@@ -82,7 +82,7 @@ class GrepReceipt(Receipt):
 
 
 def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[GrepReceipt]:
-    """Find lines by a regular expression: `path:line:text` a line, `path-line-text` for the lines around a match."""
+    """Find lines by a regular expression: `path:line:text` per match, `path-line-text` for the lines around it."""
     fs = require_filesystem(context)
     compile_regex = compile_multiline if params.multiline else compile_pattern
     try:
@@ -209,7 +209,7 @@ _GAP = _Line("", 0, "", None)
 
 
 def _lines_around(matches: Sequence[GrepMatch], params: GrepParams, context: ToolContext) -> list[_Line]:
-    """Return the lines of the matches and, as far as they are asked for and may be read, those around them."""
+    """Return the lines of the matches and, if requested and readable, those around them."""
     before, after = params.lines_before, params.lines_after
     if not before and not after:
         return [line for match in matches for line in _lines_of(match)]
@@ -268,7 +268,7 @@ def _numbered(line: _Line, text: str) -> str:
 
 
 def _shown(line: _Line) -> str:
-    """Return a line with control characters escaped; of a very long one, what stands around the match."""
+    """Return a line with control characters escaped; of a very long one, only the part around the match."""
     text = line.text
     if len(text) <= SHOWN_LINE:
         return printable(text.removesuffix("\r"), is_line=True)

@@ -206,7 +206,7 @@ def _read_bytes(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
 
 
 def _whole_characters(found: ReadBytesResult) -> str:
-    """Decode a range of bytes, without a last character that the range cuts in two."""
+    """Decode a range of bytes, without a character that is cut off at its end."""
     data = found.content
     try:
         return data.decode()

@@ -1,4 +1,4 @@
-"""`shell`: a command over the files, in a sandbox unless the options allow to run it without one."""
+"""`shell`: a command over the files, in a sandbox unless the options allow running it without one."""
 
 from __future__ import annotations
 
@@ -136,9 +136,9 @@ def shell_handler(
     A command that ends by itself has answered, whatever its exit code: its effects stay, and the code is in the
     receipt. A failing test run is the most ordinary answer of all, and the model that reads of it expects to find the
     reports, caches and half of a build that it left, as in any terminal; `grep`, `diff` and `test` say no more than
-    "no" with theirs. The call fails, and everything that the command changed is undone, when the command did not get
-    to its end: its time or the call's deadline was over, it could not be started, what watched over it was
-    killed, or what it left cannot be taken (a quota, a limit).
+    "no" with theirs. The call fails, and everything that the command changed is undone, if the command did not finish:
+    its time or the call's deadline was over, it could not be started, what watched over it was killed, or what it left
+    cannot be taken (a quota, a limit).
     """
     options = ShellOptions() if options is None else options
     require_linux("run a command", "use the other tools, which need no system of their own")
@@ -173,7 +173,7 @@ def shell_handler(
 
 
 def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> Tool:
-    """Make the tool that runs commands, with options of your own in the place of the one in `DEFAULT_TOOLS`."""
+    """Make the tool that runs commands, with your own options, to replace the one in `DEFAULT_TOOLS`."""
     options = ShellOptions() if options is None else options
     return Tool(
         name,

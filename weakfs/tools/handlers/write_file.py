@@ -41,7 +41,7 @@ class InlineBytes:
 class WriteFileParams:
     """What `write_file` takes: text, bytes, or a blob that a receipt referred to.
 
-    `create_new` is another name of `create`.
+    `create_new` is another name for `create`.
     """
 
     path: str = field(metadata=param("the file"))

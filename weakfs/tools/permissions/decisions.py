@@ -53,7 +53,7 @@ class Access:
             )
 
     def check(self, operation: Operation, path: str, *, passing: bool = False) -> None:
-        """Raise the `PermissionError` that stands against an operation at a canonical path, if one does."""
+        """Raise `PermissionError` if an operation is not allowed at a canonical path."""
         refused = self.refusal(operation, path, passing=passing)
         if refused is not None:
             raise refused
@@ -131,7 +131,7 @@ class Access:
     def check_everything(self, *operations: Operation, why: str, withheld: bool = False) -> None:
         """Raise unless these operations may be done everywhere: for what cannot be divided by paths.
 
-        With `withheld` also where what one of them finds is kept out of answers.
+        With `withheld`, also raise if what one of them finds is kept out of answers.
         """
         for operation in operations:
             self.check(operation, "/")
@@ -162,7 +162,7 @@ class Access:
             )
 
     def check_size(self, path: str, size: int) -> None:
-        """Raise `LimitExceeded` for so many bytes in one write."""
+        """Raise `LimitExceeded` if one write has too many bytes."""
         most = self.capability.max_write_bytes
         if most is not None and size > most:
             raise LimitExceeded(
@@ -170,7 +170,7 @@ class Access:
             )
 
     def check_unbounded(self, why: str) -> None:
-        """Raise `LimitExceeded` where changes are bounded: for what replaces all files at once."""
+        """Raise `LimitExceeded` if changes are bounded: for operations that replace all files at once."""
         capability = self.capability
         if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
             raise LimitExceeded(f"cannot {why}: it replaces all files, and the changes of a call are limited")
@@ -192,7 +192,7 @@ class Access:
     def narrowed(self, policy: SymlinkPolicy) -> SymlinkPolicy:
         """Return the stricter of a filesystem's policy on links and the capability's.
 
-        What lies outside the filesystem's root is in none of the capability's, so that no link leads there.
+        A place outside the filesystem's root is outside the capability's roots too, so no link leads there.
         """
         if self.roots is not None and policy == "allow":
             policy = "within_root_only"

@@ -80,7 +80,7 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
 
 
 class GuardedFilesystem:
-    """The filesystem `inner` for one call, within what `access` allows: each method as the operation that it is."""
+    """The filesystem `inner` for one call, within what `access` allows: each method counts as its own operation."""
 
     __slots__ = ("_access", "_inner")
 
@@ -96,7 +96,7 @@ class GuardedFilesystem:
 
     @property
     def root(self) -> str:
-        """Where the files lie."""
+        """Where the files are."""
         return self._inner.root
 
     @property
@@ -124,18 +124,18 @@ class GuardedFilesystem:
         return self._access.may_show(path)
 
     def carry(self, origins: Iterable[str]) -> None:
-        """Note whose withheld contents the call has been given: it writes them nowhere where they could be seen."""
+        """Note which withheld contents the call was given: it may not write them where they could be seen."""
         self._access.carry(origins)
 
     # Reading
 
     @property
     def _most_read(self) -> int | None:
-        """How much of a file a reader is given; who edits one sees all of it."""
+        """How much of a file is read; a tool that edits it reads all of it."""
         return None if self._access.operation in ("edit", "patch") else self._access.capability.max_read_bytes
 
     def _asks_for_all(self, limit: int | None) -> bool:
-        """Return whether a tool that may write a file back asks for all of it: then nothing is cut silently."""
+        """Return whether a tool that may write a file back requests all of it: then nothing is cut silently."""
         return limit in (None, -1) and self._access.operation != "read"
 
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
@@ -213,7 +213,7 @@ class GuardedFilesystem:
         return self._as("stat").is_directory(path)
 
     def stat(self, path: PathArg) -> FileStat:
-        """Return what is known of an entry."""
+        """Return the status of an entry."""
         return self._as("stat").stat(path)
 
     def readlink(self, path: PathArg) -> str:
@@ -228,11 +228,11 @@ class GuardedFilesystem:
     # Searching
 
     def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
-        """List a directory by name, less what may not be listed."""
+        """List a directory by name, without what may not be listed."""
         return self._as("list").list(path)
 
     def walk(self, path: PathArg = "/") -> Iterator[FileEntry]:
-        """Go through everything below a directory, less what may not be listed."""
+        """Yield everything below a directory, without what may not be listed."""
         return self._as("list").walk(path)
 
     def glob(
@@ -244,7 +244,7 @@ class GuardedFilesystem:
         sort: Literal["mtime", "path"] = "mtime",
         max_results: int = 1000,
     ) -> GlobResult:
-        """Find entries by name, less what may not be searched."""
+        """Find entries by name, without those that may not be searched."""
         gate = self._as("search")
         most = clamped(max_results, self._access.capability.max_glob_results)
         found = gate.glob(pattern, path=path, hidden=hidden, sort=sort, max_results=-1 if most is None else most)
@@ -262,7 +262,7 @@ class GuardedFilesystem:
         max_per_file: int | None = None,
         multiline: bool = False,
     ) -> GrepResult:
-        """Find lines, less those of files that may not be searched or read."""
+        """Find lines, without those of files that may not be searched or read."""
         gate = self._as("search", reads=True)
         asked = self.limits.max_grep_matches if max_matches is None else max_matches
         most = clamped(asked, self._access.capability.max_grep_results)
@@ -333,7 +333,7 @@ class GuardedFilesystem:
         self._as("write").symlink(target, path)
 
     def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
-        """Raise what these changes of canonical paths, with so many bytes at each, would be refused for."""
+        """Raise the error for which these changes, a number of bytes at each canonical path, would be refused."""
         given = tuple(changes)
         for path, size in given:
             self._access.check("write", path)
@@ -342,34 +342,34 @@ class GuardedFilesystem:
             self._access.check_changes(tuple(path for path, _ in given))
 
     def check_planned_transfer(self, source: str, destination: str) -> None:
-        """Raise what taking a file's contents from one canonical path to another would be refused for."""
+        """Raise the error for which moving a file's contents from one canonical path to another would be refused."""
         self._access.check_transfer(source, destination)
 
     # The whole
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
-        """Keep the files as they are, where all of them may be read."""
+        """Take a snapshot, if all files may be read."""
         self._access.check_everything("read", why="take a snapshot")
         return self._inner.snapshot(tag)
 
     def restore(self, snapshot: FilesystemSnapshot, *, dry_run: bool = False, foreign: bool = False) -> RestoreReport:
-        """Go back to a snapshot, where all files may be written."""
+        """Restore a snapshot, if all files may be written."""
         self._access.check_everything("read", "write", why="restore a snapshot")
         self._access.check_unbounded("restore a snapshot")
         return self._inner.restore(snapshot, dry_run=dry_run, foreign=foreign)
 
     def tree(self) -> FileTree:
-        """Return all files as one value, where all of them may be read."""
+        """Return all files as one value, if all of them may be read."""
         self._access.check_everything("read", why="read the whole tree")
         return self._inner.tree()
 
     def export_bytes(self) -> bytes:
-        """Return all files as one archive, where all of them may be read."""
+        """Return all files as one archive, if all of them may be read."""
         self._access.check_everything("read", why="export all files")
         return self._inner.export_bytes()
 
     def import_bytes(self, data: bytes) -> None:
-        """Replace all files, where all of them may be written."""
+        """Replace all files, if all of them may be written."""
         self._access.check_everything("write", why="import an archive")
         self._access.check_unbounded("import an archive")
         self._inner.import_bytes(data)
@@ -381,7 +381,7 @@ class GuardedFilesystem:
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> Iterator[Checkout]:
-        """Put the files into a directory for a program that may see all of them; check its changes at the end."""
+        """Check the files out for a program that may see all of them; judge its changes at the end."""
         if not isinstance(self._inner, SupportsCheckout):
             raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be put into a directory")
         self._access.check_command()
@@ -392,7 +392,7 @@ class GuardedFilesystem:
             self._judge(work.changed)
 
     def _judge(self, changed: tuple[str, ...]) -> None:
-        """Raise what stands against changes that a program has made."""
+        """Raise if a program made changes that are not allowed."""
         for path in changed:
             denial = self._access.denial("write", path)
             if denial is not None:

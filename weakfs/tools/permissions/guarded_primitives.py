@@ -26,8 +26,8 @@ OUTSIDE = ".."
 class GuardedPrimitives(BaseFilesystem):
     """The files of `inner` for one operation of one call.
 
-    What was resolved is what is judged: a path that leads through links counts by where it ends. What may not be
-    searched or listed is passed over by searches and walks, as what may not be read is on a host.
+    Paths are judged after they were resolved: a path through links counts as the place where it ends. Searches and
+    walks skip what may not be searched or listed, as they skip unreadable files on a host.
     """
 
     __slots__ = (
@@ -124,7 +124,7 @@ class GuardedPrimitives(BaseFilesystem):
         return self._resolved().apply(event)
 
     def _check_hard_links(self, path: str) -> None:
-        """Judge a change by every name of the file: a hard link leads to no place that may not be written."""
+        """Judge a change by every name of the file: a hard link must not lead to a place that may not be written."""
         for segments in self._inner.hard_links(self._parse(path)[1]):
             if not self._access.permits("write", path_of(segments)):
                 raise fault(
@@ -136,7 +136,7 @@ class GuardedPrimitives(BaseFilesystem):
             self._access.check_carried(path_of(segments))
 
     def _check_transfer(self, event: EntryMoved | EntryCopied) -> None:
-        """Judge both ends, entry by entry: what may not be seen is not taken to where it may be."""
+        """Judge both ends, entry by entry: hidden contents are not moved to where they could be seen."""
         access, source, destination = self._access, event.source, event.destination
         size = below = 0
         for path, node in self._tree(source):
@@ -153,7 +153,7 @@ class GuardedPrimitives(BaseFilesystem):
             access.check_changes((destination,), below - 1)
 
     def _check_below(self, path: str) -> int:
-        """Judge a deletion, entry by entry; give how many entries go beside the path itself."""
+        """Judge a deletion, entry by entry; return how many entries are deleted besides the path itself."""
         if not self._access.policy.has_rule_for("write", "edit", "patch"):
             self._access.check("write", path)
             segments = self._parse(path)[1]
@@ -222,7 +222,7 @@ class GuardedPrimitives(BaseFilesystem):
         return not self._access.hides(self._operation, path, is_directory=is_directory)
 
     def _within_budget(self, prefix: str, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
-        """Return entries in order of name, up to what the search may look at."""
+        """Return entries in order of name, as many as the search may look at."""
         shown: list[tuple[str, Node]] = []
         for name, node in sorted(entries, key=lambda entry: entry[0]):
             if self.cut:
@@ -239,7 +239,7 @@ class GuardedPrimitives(BaseFilesystem):
         return shown
 
     def _room_for(self, leaf: Leaf) -> int | None:
-        """Count a file that is looked at; give how many of its bytes may be, `None` if all of them."""
+        """Count a file that is looked at; return how many of its bytes may be read, `None` for all."""
         capability = self._access.capability
         size = size_of(leaf) if is_file(leaf) else 0
         self._scanned_files += 1
@@ -250,7 +250,7 @@ class GuardedPrimitives(BaseFilesystem):
         return None if left is None or size <= left else max(left, 0)
 
     def _beginning(self, path: str, leaf: Leaf, size: int) -> bytes:
-        """Give the whole lines in the first bytes of a file; nothing of one that cannot be read."""
+        """Return the whole lines in the first bytes of a file; nothing if it cannot be read."""
         try:
             data = self._inner.content_range(path, leaf, 0, size) if size else b""
         except OSError as error:

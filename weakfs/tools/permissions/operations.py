@@ -27,7 +27,7 @@ COVERED: dict[Operation, tuple[Operation, ...]] = {
 
 
 def judged_as(own: Operation | None, operation: Operation) -> Operation:
-    """Name the operation that stands for what a method does, in a call of a tool whose own one is `own`."""
+    """Name the operation of a method, in a call of a tool whose own operation is `own`."""
     return own if own is not None and operation in COVERED[own] else operation
 
 

@@ -129,7 +129,7 @@ class Policy:
     def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
         """Return the rule that forbids an operation at a path, if there is one.
 
-        `passing` is for a directory on the way of a search, which "only" does not stop.
+        `passing` is for a directory that a search passes through, which "only" does not stop.
         """
         for rule in self.rules:
             if operation in rule.operations and (

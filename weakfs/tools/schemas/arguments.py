@@ -87,7 +87,7 @@ def _parameters_of_model(schema: Schema) -> tuple[Parameter, ...]:
 def reader(params: type, parameters: Sequence[Parameter], aliases: Mapping[str, str]) -> Callable[[object], object]:
     """Return the function that makes the parameters of a call from its arguments.
 
-    It raises `ToolValidationError`, which names every problem of the arguments.
+    It raises `ToolValidationError`, which names every problem with the arguments.
     """
     by_name = {parameter.name: (parameter.init_name, parameter.read) for parameter in parameters}
     known = {**by_name, **{alias: by_name[name] for alias, name in aliases.items()}}

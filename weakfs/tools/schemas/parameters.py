@@ -60,7 +60,7 @@ def schema_of(params: type, names: Mapping[str, str] | None = None, *, without: 
 
 
 def nullable(schema: Schema) -> Schema:
-    """Let `null` stand for a value as well."""
+    """Allow `null` as well."""
     kind, choices, options = schema.get("type"), schema.get("enum"), schema.get("anyOf")
     if isinstance(options, list):
         return {**schema, "anyOf": [*cast("list[object]", options), dict(PLAIN[NULL])]}
@@ -150,5 +150,5 @@ def _any_of(kinds: Sequence[Schema | None]) -> Schema | None:
 
 
 def _flat(schema: Schema | None) -> Sequence[Schema | None]:
-    """Return the options of a schema that is only a choice, such as that of literals of several types."""
+    """Return the options of a schema that is only a choice, such as literals of several types."""
     return cast("list[Schema]", schema["anyOf"]) if schema and "anyOf" in schema else [schema]

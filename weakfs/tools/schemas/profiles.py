@@ -86,7 +86,7 @@ def _is_own(tool: Tool) -> bool:
 
 
 def offered(tools: Sequence[Tool], provider: str) -> list[Tool]:
-    """Return the tools that a provider's models are offered, in their order.
+    """Return the tools that are offered to a provider's models, in their order.
 
     Of `edit_file` and `apply_patch` one is left out where both are there; a toolset that has only the other keeps it.
     """
@@ -101,12 +101,12 @@ def names_of(tool: Tool, provider: str) -> Mapping[str, str]:
 
 
 def left_out_of(tool: Tool, provider: str) -> tuple[str, ...]:
-    """Return the parameters of a tool that a provider's models are not shown."""
+    """Return the parameters of a tool that are hidden from a provider's models."""
     return PARAMETERS_LEFT_OUT.get(provider, {}).get(tool.name, ()) if _is_own(tool) else ()
 
 
 def defaults_for(tool: Tool, provider: str | None) -> Mapping[str, object]:
-    """Return what a call of a provider's models has for parameters that it leaves out, by weakfs's own names."""
+    """Return a provider's defaults for parameters that a call leaves out, by weakfs's own names."""
     if provider is None or not _is_own(tool):
         return {}
     return DEFAULTS.get(provider, {}).get(tool.name, {})

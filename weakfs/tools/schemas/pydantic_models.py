@@ -1,6 +1,6 @@
 """Parameters declared as pydantic models (version 2): their schema and their validation are pydantic's own.
 
-Nothing here imports pydantic: whoever passes a model has imported it.
+Nothing here imports pydantic: a program that passes a model has imported it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _is_model(params: type) -> bool:
 
 
 def takes_unknown(params: object) -> bool:
-    """Return whether a model is configured to take names that it does not declare; by default a call with one fails."""
+    """Return whether a model accepts names that it does not declare; by default a call with one fails."""
     return is_model(params) and params.model_config.get("extra") in ("allow", "ignore")
 
 

@@ -38,8 +38,8 @@ class RenderedPrompt:
 class Prompt:
     """Sections in the order in which a model reads them.
 
-    `provider` is whose models make the calls, as in `Toolset`. Raises `ValueError` if two sections have one key, or
-    provide tools of one name: a call could not tell them apart.
+    `provider` is whose models make the calls, as in `Toolset`. Raises `ValueError` if two sections have the same key,
+    or tools with the same name: a call could not tell them apart.
     """
 
     def __init__(self, *, sections: Iterable[Section], key: str = "prompt", provider: Provider | None = None) -> None:

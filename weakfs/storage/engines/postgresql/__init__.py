@@ -1,5 +1,5 @@
 """Storage in PostgreSQL, by psycopg and its pool; needs the extra `postgresql`.
 
-Event streams have tables of their own: an append is one statement, and those who wait are woken by NOTIFY. The option
-`schema` of the URL names the schema of the tables, which are made where they are missing.
+Event streams have tables of their own: an append is one statement, and NOTIFY wakes those that wait. The option
+`schema` of the URL names the schema of the tables, which are created if they are missing.
 """

@@ -82,7 +82,7 @@ class Database(ABC):
         return f"weakfs_{self.schema}"
 
     async def make_tables(self) -> None:
-        """Make the tables where they are missing, and warn if the server may lose what it acknowledged.
+        """Create the tables if they are missing, and warn if the server may lose what it acknowledged.
 
         Raises `StorageError` if the tables are those of a newer version.
         """
@@ -109,7 +109,7 @@ class Database(ABC):
 
     @contextmanager
     def errors(self, *, is_change: bool) -> Iterator[None]:
-        """Raise the errors of storage for those of the client; no message holds a password."""
+        """Raise the client's errors as errors of storage; no message holds a password."""
         try:
             yield
         except (PoolTimeout, psycopg.Error) as error:

@@ -25,7 +25,7 @@ CONNECT, ANSWER, BLOCK = 10.0, 60.0, 5.0
 
 
 class Client(ABC):
-    """A pool of connections. Commands that fail are repeated by whoever gave them, who knows whether that is safe."""
+    """A pool of connections. Commands that fail are repeated by the caller, which knows whether that is safe."""
 
     def __init__(self, url: str) -> None:
         self.address, options = take_options(url, {"namespace"})
@@ -92,7 +92,7 @@ class Client(ABC):
 
     @contextmanager
     def _errors(self, *, is_change: bool) -> Iterator[None]:
-        """Raise the errors of storage for those of the client; no message holds a password."""
+        """Raise the client's errors as errors of storage; no message holds a password."""
         try:
             yield
         except RedisError as error:
