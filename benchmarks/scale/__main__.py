@@ -52,9 +52,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
-    parser.add_argument(
-        "--calls", type=int, default=0, help="end after so many calls, if that is sooner; costs are not measured"
-    )
+    parser.add_argument("--calls", type=int, default=0, help="end after so many, and measure no costs")
     parser.add_argument("--calls-per-kill", type=int, default=100, help="on average; 0 to kill nobody")
     parser.add_argument("--shared", action="store_true", help="all workers change one session, and merge")
     parser.add_argument("--seed", type=int, default=1)

@@ -33,13 +33,13 @@ def bytes_below(folder: Path) -> Counter[str]:
 
 @contextmanager
 def folder() -> Iterator[Engine]:
-    with tempfile.TemporaryDirectory(dir=".") as place:
+    with tempfile.TemporaryDirectory() as place:
         yield Engine(f"folder:{Path(place).resolve()}/store", lambda: bytes_below(Path(place)))
 
 
 @contextmanager
 def sqlite() -> Iterator[Engine]:
-    with tempfile.TemporaryDirectory(dir=".") as place:
+    with tempfile.TemporaryDirectory() as place:
         yield Engine(f"sqlite:{Path(place).resolve()}/sessions.db", lambda: bytes_below(Path(place)))
 
 
@@ -70,7 +70,7 @@ def _postgresql_usage(url: str) -> Counter[str]:
 
 @contextmanager
 def redis() -> Iterator[Engine]:
-    with tempfile.TemporaryDirectory(dir=".") as place, servers.redis(Path(place).resolve()) as server:
+    with tempfile.TemporaryDirectory() as place, servers.redis(Path(place).resolve()) as server:
         yield Engine(server.url, lambda: _redis_usage(server.url))
 
 
@@ -86,7 +86,7 @@ def _redis_usage(url: str) -> Counter[str]:
 
 @contextmanager
 def s3() -> Iterator[Engine]:
-    with tempfile.TemporaryDirectory(dir=".") as place:
+    with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "requests"
         with servers.s3(log=log) as server:
             with urlopen(Request(f"{server.url}/{BUCKET}", method="PUT")):
