@@ -225,7 +225,7 @@ def _column(field: attrs.Attribute[Any], hint: Any) -> Column | ListColumn | Non
     if default is not REQUIRED and default is not None and type(default) not in (str, int, bool):
         return None
     name = stored_name(field)
-    item, *more = get_args(hint) if get_origin(hint) is tuple else (None,)
+    item, *more = (get_args(hint) if get_origin(hint) is tuple else ()) or (None,)
     if more == [...] and get_origin(item) is tuple and ... not in get_args(item) and get_args(item):
         parts = [_atoms(name, REQUIRED, part) for part in get_args(item)]
         known = tuple(part for part in parts if part is not None)
