@@ -31,10 +31,10 @@ BLOCK = members.BLOCK
 END = 2 * BLOCK
 RECORD = tarfile.RECORDSIZE
 
-# Total size to which sparse files may unpack.
+# The maximum total size of unpacked sparse files.
 MAX_HOLES = 64 << 20
 
-# Bytes that an implied directory takes (it appears only in the paths of others), and bytes per name in its path.
+# Bytes that an implied directory takes (one that only appears in the paths of others), and bytes per name in its path.
 DIRECTORY, NAME = 600, 8
 
 # The range of 64-bit nanoseconds: the years 1677 to 2262.
@@ -45,7 +45,7 @@ EXACT_TIME = re.compile(r"(-?[0-9]{1,15})(?:\.([0-9]{1,9})[0-9]*)?")
 def to_tar(tree: FileTree) -> bytes:
     """Return a tree as an uncompressed POSIX tar: entries by path, times in nanoseconds, no user or group ids.
 
-    FIFOs are kept; sockets, devices and whiteouts are left out. See `packed` for large ones.
+    FIFOs are kept; sockets, devices and whiteouts are left out. For large trees, see `packed`.
     """
     return b"".join(packed(tree))
 
@@ -109,7 +109,7 @@ def _described(node: Node) -> tuple[bytes, int, int, int, bytes]:
 
 
 def from_tar(data: bytes, *, limits: Limits, at: int) -> FileTree:
-    """Return the tree that a tar archive holds. Entries without a time get `at`.
+    """Return the tree that a tar archive holds. Entries without a time get the time `at`.
 
     Raises `ValueError` for data that is not a tar archive, for absolute names, `..`, devices and hard links with a
     missing target; `OSError` (EFBIG, EDQUOT, ENAMETOOLONG) for anything over the limits. Nothing is written to disk,
@@ -137,12 +137,12 @@ def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
 class _Unpacking:
     def __init__(self, limits: Limits, at: int, archive_size: int) -> None:
         self.limits, self.at = limits, at
-        # How many bytes implied directories may still take: one long name can create hundreds of them.
+        # How many more bytes implied directories may take: one long name can create hundreds of them.
         self.room = max(int(expansion.FACTOR * archive_size), expansion.LEAST)
         self.files: dict[tuple[str, ...], Leaf] = {}
         self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
         self.size = 0
-        # What sparse members unpack to: no other member is larger than the archive that holds it.
+        # The total size of unpacked sparse members; no other member can be larger than the archive that holds it.
         self.holes = 0
 
     def run(self, archive: tarfile.TarFile) -> FileTree:

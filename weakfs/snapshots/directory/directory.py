@@ -37,7 +37,7 @@ class HostDirectory(ReadableDirectory):
 
         The entry is created in the same directory under the name `temporary` and renamed into place, so that readers
         see the old entry or the new one. A directory cannot be replaced. A file gets the owner, group and extended
-        attributes of the one that it replaces, where the system allows; returns those that it does not allow, `None`
+        attributes of the one that it replaces, where the system allows; returns those that it does not allow, or `None`
         if nothing is lost. With `exclusive`, raises `FileExistsError` if the path exists.
         """
         lost: str | None = None
@@ -57,7 +57,7 @@ class HostDirectory(ReadableDirectory):
         return lost
 
     def take_over(self, source: Segments, destination: Segments) -> str | None:
-        """Copy attributes other than content from the file at one path to that at another; see `put_leaf`."""
+        """Copy attributes other than the content from the file at one path to the file at another; see `put_leaf`."""
         with Parent(self, source) as (old, old_name), Parent(self, destination) as (new, new_name):
             return own.take_over_attributes(old, old_name, new, new_name)
 
@@ -99,7 +99,7 @@ class HostDirectory(ReadableDirectory):
             own.check_writable(directory, name)
 
     def put(self, segments: Segments, node: Node) -> None:
-        """Create a node and everything below it, exactly as it is, at a path where nothing is."""
+        """Create a node and everything below it, exactly as it is, at an unused path."""
         if type(node) is FileTree:
             check_repeats(node)
         made: list[tuple[Segments, FileTree]] = []
@@ -144,7 +144,7 @@ class HostDirectory(ReadableDirectory):
                 self.set_status(segments, modified_at=modified_at)
 
     def make_readable(self, wanted: FileTree) -> None:
-        """Make everything below readable by its owner, if that is us and `wanted` has its parent directory."""
+        """Make the entries below that belong to us readable, if `wanted` has their parent directories."""
         own_mode = stat.S_IMODE(os.fstat(self.descriptor).st_mode)
         if own_mode & 0o700 != 0o700:
             with suppress(PermissionError):

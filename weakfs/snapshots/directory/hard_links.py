@@ -63,7 +63,7 @@ class HardLinks:
         return self.shared_all((segments,), journal).get(segments)
 
     def shared_all(self, paths: Iterable[Segments], journal: HoldsLinks | None = None) -> dict[Segments, SharedFile]:
-        """Return the names of files at several paths, omitting single names. O(entries) if any file has several."""
+        """Return the names of the files at several paths that have more than one. O(entries) if there are any."""
         found: dict[Segments, SharedFile] = {}
         inside: dict[Segments, os.stat_result] = {}
         for segments in paths:
@@ -94,7 +94,7 @@ class HardLinks:
         try:
             os.close(self.disk.open_for_writing(segments))
         except OSError as error:
-            # The owner may grant himself write permission.
+            # The owner can add the missing write permission.
             return None if error.errno == EACCES else NOT_WRITABLE
         return None
 

@@ -65,7 +65,7 @@ class HeldDirectory:
         return here
 
     def open_file(self, segments: Segments) -> int:
-        """Open a regular file for reading; other kinds are never opened in a way that affects them."""
+        """Open a regular file for reading; other kinds of entries are never opened in a way that could affect them."""
         with Parent(self, segments) as (directory, name):
             if not stat.S_ISREG(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
                 raise OSError(EINVAL, "it is not a regular file")

@@ -123,7 +123,8 @@ class ReadableDirectory(HeldDirectory):
     def names(self, segments: Segments) -> list[tuple[str, Kind]]:
         """Return the name and kind of each entry of a directory, in any order.
 
-        On most filesystems the listing includes the kind, so no entry is stat'ed: a third of the time of `entries`.
+        On most filesystems the listing includes the kind, so no entry is stat'ed; this takes a third of the time of
+        `entries`.
         """
         descriptor = self.open_directory(segments)
         try:

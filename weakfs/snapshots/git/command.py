@@ -11,8 +11,8 @@ from typing import IO
 
 from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable, unwritable
 
-# Options for a repository whose configuration somebody else may have changed. Refs that another process has locked are
-# waited for, in milliseconds: git's own 100 ms are not enough on a busy machine.
+# Options for a repository whose configuration somebody else may have changed. The timeouts, in milliseconds, are for
+# refs that another process has locked: git's default of 100 ms is not enough on a busy machine.
 OPTIONS = (
     "-c",
     "core.hooksPath=/dev/null",

@@ -38,7 +38,7 @@ ZEROS = bytes(PIECE)
 
 
 class FastImport:
-    """A stream of blobs and commits, all of which are stored by `finish` and none before."""
+    """A stream of blobs and commits: `finish` stores all of them, and none is stored before."""
 
     def __init__(self, objects: str, folder: str, before_writing: Callable[[], object] = lambda: None) -> None:
         """Open a stream into the object directory `objects`; `folder`, on the same disk, holds quarantines."""
@@ -153,7 +153,7 @@ class FastImport:
         data = b"".join(self._waiting)
         self._waiting.clear()
         self._waiting_size = 0
-        # This may also interrupt the filling of an interrupted content: the whole stream is discarded then.
+        # This may also interrupt filling the rest of an interrupted blob; the whole stream is discarded then.
         check_interrupted()
         self._before_writing()
         process = cast("subprocess.Popen[bytes]", self._process)

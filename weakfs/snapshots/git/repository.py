@@ -27,7 +27,7 @@ KEPT_REF = "refs/weakfs-kept/all"
 
 OURS = ("refs/weakfs", "refs/weakfs-beside", "refs/weakfs-kept")
 
-# Disables what git would otherwise do on its own, also when the user works with the repository.
+# Disables what git would otherwise do on its own, even when the user works with the repository.
 CONFIGURATION = b"""\
 [core]
 \trepositoryformatversion = 1
@@ -180,7 +180,7 @@ class GitRepository:
             self.remove_refs((ref_of(snapshot_id), ref_of(snapshot_id, SIDECAR_REFS)))
 
     def collect(self, snapshot_ids: Iterable[str], keep: Iterable[bytes] = ()) -> None:
-        """Remove all but these snapshots and contents. Requires that nobody is writing."""
+        """Remove all but these snapshots and contents. Nobody else may be writing."""
         remove_leftovers(self.imports)
         if not self.is_there:
             return

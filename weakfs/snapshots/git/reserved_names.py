@@ -11,7 +11,7 @@ from weakfs.reducers.tree import name_escaping as names
 
 # HFS+ ignores these characters.
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-# NTFS drops trailing blanks and dots, treats what follows a colon as a stream name, and has `git~1` as the short name.
+# NTFS drops trailing blanks and dots, treats what follows a colon as a stream name, and uses `git~1` as a short name.
 _NTFS = re.compile(r"(?:\.git|git~1)[ .]*(?::|\Z)", re.IGNORECASE)
 _NTFS_MODULES = re.compile(r"(?:\.gitmodules|gitmod~[1-4]|gi7eba~[1-9]|gi7eb~[0-9]+)[ .]*(?::|\Z)", re.IGNORECASE)
 

@@ -16,7 +16,7 @@ from weakfs.snapshots.journal.tree_copy import TreeCopy
 
 
 def rename_or_copy(disk: HostDirectory, journal: Journal, source: Segments, destination: Segments) -> None:
-    """Move an entry to another path; one that is there must be in the journal already."""
+    """Move an entry to another path; an entry that is already there must be in the journal."""
     journal.moved(source, destination)
     try:
         disk.rename(source, destination)

@@ -1,12 +1,12 @@
 """Undo journal of one unit of work on a disk: each change is logged before it happens, so it can be undone exactly.
 
-What a path held is kept as the original file or directory, linked or moved into the journal's directory (copied if
-that is on another device); of a file that is changed in place, a copy is kept. The log has one line of JSON per step;
-an undo reverts the last step and truncates its line. A process that is killed leaves its journal behind, and the next
-process that opens the disk undoes it. Removing the log commits the work.
+The previous entry at a path is kept: the original file or directory, linked or moved into the journal's directory
+(copied if that is on another device), or a copy of a file that is changed in place. The log has one line of JSON per
+step; an undo reverts the last step and truncates its line. A process that is killed leaves its journal behind, and the
+next process that opens the disk undoes it. Removing the log commits the work.
 
-Work whose session is in a storage is committed there: its journal then names the commit that it belongs to, and whoever
-finds it left behind looks whether that was stored.
+If the session is kept in a storage, the work is committed there: the journal then names the commit that the work
+belongs to, and a process that finds the journal left behind checks whether that commit was stored.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Journal:
         self.notes.append(Note(path_of(segments), cause))
 
     def note_lost(self, segments: Segments, lost: str | None) -> None:
-        """Record attributes that a new copy of an entry could not be given; `None` if it was given all."""
+        """Record the attributes that a new copy of an entry lacks; `None` if it lacks nothing."""
         if lost is not None:
             self.note(segments, f"its {lost} could not be kept")
 
@@ -164,13 +164,13 @@ class Journal:
     # Ends
 
     def prepare(self, place: CommitPlace) -> None:
-        """Log that the work counts if a commit is stored at its place; does nothing if there are no steps."""
+        """Log that the work is committed if a commit is stored at `place`; do nothing if there are no steps."""
         if self._frames:
             self._write({"op": PREPARED, "path": (), **asdict(place)})
 
     @property
     def commits(self) -> tuple[CommitPlace, ...]:
-        """The commits with which the work counts; none if it was never prepared, or is being undone."""
+        """The commits that the work belongs to: one must be stored. Empty if never prepared, or being undone."""
         kept = takewhile(lambda frame: frame["op"] == PREPARED, (frame for _, frame in reversed(self._frames)))
         return tuple(CommitPlace(**{name: frame[name] for name in PLACE}) for frame in kept)
 
@@ -208,7 +208,7 @@ class Journal:
             self.release()
 
     def release(self) -> None:
-        """Leave the journal as it is, to whoever finds it."""
+        """Leave the journal as it is, for whichever process finds it."""
         self._path, self._frames, self._end = None, [], 0
         self._let_go()
 
@@ -261,7 +261,7 @@ class Journal:
         self._path = path
 
     def _times(self, segments: Segments) -> list[int]:
-        """Return the modification time of the directory that contains a path; an undo sets it back."""
+        """Return the modification time of the directory that contains a path; an undo restores it."""
         status = self.disk.status(segments[:-1])
         return [] if status is None else [status.st_mtime_ns]
 

@@ -16,7 +16,7 @@ from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.journal.journal import LOG, PREPARED, Journal, read_frames
 from weakfs.snapshots.journal.undo import RestoreManifest
 
-# Tells whether a commit was stored.
+# Returns whether a commit was stored.
 WasStored = Callable[[CommitPlace], bool]
 
 

@@ -31,7 +31,7 @@ COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
 # One line of the log.
 Frame = dict[str, Any]
 
-# Makes a directory match the manifest with a digest, and returns what files lost by it.
+# Makes a directory match the manifest with a digest, and returns what files lost in the process.
 RestoreManifest = Callable[[str], Iterable[Note] | None]
 
 
@@ -140,7 +140,7 @@ class UndoStep:
     def _copy_back(
         self, segments: Segments, kept: Segments, status: os.stat_result, there: os.stat_result | None
     ) -> None:
-        """Copy an entry from the journal to a path: a directory where nothing is, a file in place of what is there."""
+        """Copy an entry from the journal to a path: a directory to an unused path, a file in place of what is there."""
         copy = TreeCopy(HostDirectory(self.path), self.disk)
         if stat.S_ISDIR(status.st_mode):
             copy.copy(kept, segments)

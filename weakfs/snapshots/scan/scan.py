@@ -55,8 +55,8 @@ def scan(
     `PermissionError` naming an entry that may not be read; other `OSError`s name their entry too. Entries that
     disappear during the scan are left out. O(entries) system calls, and O(changes) for everything else.
 
-    `bounds` refuses entries by their status. `unwanted` says what need not be read: the tree then contains the
-    entries that differ, with stand-ins for their contents.
+    `bounds` refuses entries by their status. `unwanted` tells what need not be read: the tree then contains the entries
+    that differ, with stand-ins for their contents.
 
     Stops if the surrounding call is interrupted: between entries, and between the pieces of large files.
     """
@@ -97,7 +97,7 @@ def scan_entry(
 
 
 def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
-    """Return the status of the entries of a directory, by host name; of `room` entries at most."""
+    """Return the status of the entries of a directory, by host name; of at most `room` entries."""
     try:
         with os.scandir(descriptor) as found:
             entries = islice(found, room)

@@ -157,12 +157,12 @@ class Interruptible:
         return self._sink.source
 
     def add(self, content: bytes) -> Stored | bytes:
-        """Add a small content."""
+        """Add a small blob."""
         self._check()
         return self._sink.add(content)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
-        """Add a large content."""
+        """Add a large blob."""
         return self._sink.add_pieces(size, self._checked(pieces))
 
     def _checked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:

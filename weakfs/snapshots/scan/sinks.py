@@ -78,7 +78,7 @@ class HashOnlySink:
         return Stored(digest_of(content), len(content), self)
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
-        """Return the reference to a large content."""
+        """Return the reference to a large blob."""
         return Stored(digest_of_pieces(size, pieces, lambda piece: None), size, self)
 
     def add_manifest(self, manifest: bytes) -> None:
@@ -113,7 +113,7 @@ class InMemorySink(HashOnlySink):
         return content
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
-        """Return a large content as well, joined in memory."""
+        """Return a large blob as well, joined in memory."""
         if self.max_size is not None and size > self.max_size:
             return super().add_pieces(size, pieces)
         return b"".join(pieces)

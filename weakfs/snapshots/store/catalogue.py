@@ -28,7 +28,7 @@ SUFFIX = ".json"
 SnapshotKind = Literal["tree", "git", "tar"]
 KINDS = ("tree", "git", "tar")
 
-# The names in the file of fields that have another name here.
+# The names of fields in the file, where they differ from those here.
 IN_FILE = {"created_ns": "created_at", "scanned_ns": "scanned_at", "recorded_ns": "recorded_at"}
 
 
@@ -105,7 +105,7 @@ class Catalogue:
             ) from None
 
     def entries(self) -> tuple[StoredSnapshot, ...]:
-        """Return all snapshots, oldest first. Raise `StoreDamaged` for a damaged file, naming how to give it up."""
+        """Return all snapshots, oldest first. Raise `StoreDamaged` for a damaged file, saying how to give it up."""
         found = []
         for path in self._paths():
             with suppress(FileNotFoundError):

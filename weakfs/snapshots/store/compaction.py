@@ -1,4 +1,4 @@
-"""Compaction of a store: what snapshots need, what each alone needs, and removal of what none needs."""
+"""Compaction of a store: finding what its snapshots need, together and each alone, and removing the rest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CompactReport:
 def accounts(
     snapshots: Sequence[StoredSnapshot], read_manifest: ReadManifest, size_of: Callable[[bytes], int]
 ) -> tuple[SnapshotAccount, ...]:
-    """Return for each snapshot what only it needs. Reads every manifest at most twice."""
+    """Return the size of each snapshot and what dropping it would free. Reads every manifest at most twice."""
     owners: dict[bytes, int] = {}
     shared = -1
     # Snapshots that need contents come first, so that a manifest shared by two of them is not read a third time.

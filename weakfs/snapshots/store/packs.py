@@ -51,7 +51,7 @@ class PackWriter:
         return self._waiting_size + index
 
     def add(self, digest: bytes, content: bytes) -> None:
-        """Append one content."""
+        """Append one blob."""
         size = len(content)
         self.places[digest] = (self._offset, size)
         self._append(content)
@@ -59,7 +59,7 @@ class PackWriter:
     def add_pieces(self, work: Callable[[Callable[[bytes], None]], bytes], is_known: Callable[[bytes], bool]) -> bytes:
         """Let `work` append a blob piece by piece and return its digest.
 
-        If the content is already known, or `work` raises, the pack is left unchanged.
+        If the blob is already known, or `work` raises, the pack is left unchanged.
         """
         self._flush()
         start = self._offset

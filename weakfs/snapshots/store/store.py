@@ -206,7 +206,7 @@ class Store:
 
     @contextmanager
     def sink(self) -> Generator[StoreWriter | StoreSink]:
-        """Yield a sink for what neither packs nor repository have; it does not become part of a snapshot."""
+        """Yield a sink for what is in neither the packs nor the repository; it does not become part of a snapshot."""
         if not self.git.is_there:
             with self.writer() as writer:
                 yield writer
