@@ -53,7 +53,7 @@ Progress = Callable[[str, int], object]
 
 
 def checked_mounts(mounts: Sequence[HostMount]) -> tuple[HostMount, ...]:
-    """Return the mounts; raises `TypeError` for what is none, and `ValueError` for two at one path."""
+    """Return the mounts. Raises `TypeError` if one is not a `HostMount`, and `ValueError` if two are at one path."""
     if isinstance(mounts, HostMount | str | os.PathLike):
         shown = "mount" if isinstance(mounts, HostMount) else f"HostMount({os.fspath(mounts)!r})"
         raise TypeError(f"mounts is a {type(mounts).__name__}: it takes several mounts; use mounts=[{shown}]")
@@ -82,7 +82,7 @@ def mount(
     source = os.path.realpath(wanted.host_path)
     path = normalize(wanted.mount_path)
     name = "/".join(names.from_bytes(os.fsencode(part)) for part in source.split("/"))
-    # The host path is not compared: a resumed session may have been mounted on another machine or from another place.
+    # The host path is not compared: a resumed session may have made the mount on another machine or from another place.
     if any(report.path == path for report in session[MountReport].all()):
         return None
     segments = segments_of(path)

@@ -110,7 +110,7 @@ class InMemoryFilesystem(SessionFilesystem):
     def _locate(self, path: PathArg, *, follow: bool = True) -> Place:
         if type(path) is str and path[:1] == "/":
             # Where every segment is the name of an entry, the path is canonical. With 100,000 files this takes 1 µs
-            # less than parsing the path first, whose cache they do not fit into.
+            # less than parsing the path first, because their paths do not fit into the parser's cache.
             segments = path[1:].split("/")
             node = self.lookup(segments)
             if type(node) is FileTree or (type(node) is tuple and not (follow and is_link(node))):

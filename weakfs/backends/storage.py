@@ -1,4 +1,4 @@
-"""A filesystem whose session is stored call by call: on a folder, in a database or in an object store."""
+"""A filesystem whose session is stored call by call: in a folder, in a database or in an object store."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class StorageFilesystem(InMemoryFilesystem):
     """Files in a session that is kept in storage: `InMemoryFilesystem(Session.open(storage, session_id))`.
 
     `storage` is a folder, a URL, a `Storage` or an `EventStore`. Without `session_id`, opens the only session there, or
-    creates one. `registry` lists the types that the session may hold besides files, such as those of tools:
-    `weakfs.Registry()`.
+    creates one. `registry` lists the types that the session may hold besides files: `weakfs.Registry()` has those of
+    tools, for example.
     """
 
     __slots__ = ()

@@ -1,9 +1,9 @@
 """Scratch directories: private temporary directories that the next process removes if their owner was killed.
 
-A scratch directory is in the directory for temporary files; its name is `weakfs-scratch-` and 16 hex digits. Its
-owner holds a lock (`flock`) on it while it lives, so an unlocked one was left behind. The files are in a directory
-inside it, which its users may lock themselves; see also `weakfs.processes.sandbox`, which hides everything beside
-it from a command.
+A scratch directory is in the directory for temporary files; its name is `weakfs-scratch-` and 16 hex digits. Its owner
+holds a lock (`flock`) on it while it lives, so an unlocked one was left behind. The files are in a directory inside it,
+which its users may lock themselves; see also `weakfs.processes.sandbox`, which hides everything else there from a
+command.
 """
 
 from __future__ import annotations

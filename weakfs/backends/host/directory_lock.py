@@ -11,7 +11,7 @@ from weakfs.platforms import fcntl
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 
-# How long to wait for another process's step, in seconds: a scan of a large directory at most.
+# How long to wait for another process's step, in seconds; the longest step is a scan of a large directory.
 PATIENCE = 60.0
 PAUSE = 0.002
 
@@ -20,7 +20,7 @@ class RootLock:
     """Reentrant lock that makes a read and the change that follows one atomic step.
 
     The system's lock is on the root's own descriptor, so it works whatever store each process uses. Raises `OSError`
-    (EBUSY) if another process holds it for a minute: nobody waits forever.
+    (EBUSY) if another process holds it for a minute, so that no process waits forever.
     """
 
     def __init__(self, directory: HostDirectory) -> None:

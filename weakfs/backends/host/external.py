@@ -119,7 +119,7 @@ class HostExternal:
         """Return what changed between two moments, for the entries that the session knows. O(differences)."""
         name = self.filesystem_id
         before, after = ((view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now))
-        # An entry that one of the two moments does not know about was there all the same.
+        # An entry that is unknown at one of the two moments existed then as well.
         return Rewind(after.completed(before), before.completed(after))
 
     def begin(self) -> Work:

@@ -162,7 +162,7 @@ class HostFiles(BaseFilesystem):
         claimed = [self._claimed(place) for place in (*places, *others)]
         with self._work(verb, path, *claimed) as work:
             mark = len(work.journal.notes)
-            # For the session each name is a file of its own.
+            # To the session, each name is a separate file.
             events = [event, *(_at(event, name) for name in others)]
             found: list[EntryFound] = []
             for one, at in zip(events, (places, *([name] for name in others)), strict=True):
@@ -214,7 +214,7 @@ class HostFiles(BaseFilesystem):
         """Change the disk atomically: as part of the current transaction's work, or as a separate unit of work."""
         running = self._running()
         if running is None and self._session.is_durable:
-            # What it records is stored as one commit, and with the work or not at all.
+            # The events of the work are stored as one commit: both take effect, or neither does.
             with self._session.transaction(), self._work(verb, path, *claimed) as work:
                 yield work
             return

@@ -43,7 +43,7 @@ MOST_IN_EVENTS = 1 << 20
 
 
 class HostFilesystem(HostFiles):
-    """Files in a host directory, changed in place. Nothing outside it is read or changed, whatever links say.
+    """Files in a host directory, changed in place. Nothing outside it is read or changed, wherever links point.
 
     Without a session it creates its own; every change is an event of the session, and the filesystem is attached, so
     that the session's snapshots, rollbacks and transactions cover the files. `snapshots` is the kind of snapshot to
@@ -339,7 +339,7 @@ class HostFilesystem(HostFiles):
 
 
 def _replaces(root: HostRoot, filesystem_id: str, known: HostExternal) -> bool:
-    """Return whether `root` is where a directory was moved that its session knows under a path that is gone."""
+    """Return whether `root` is the new location of a directory that its session knows under a path that is gone."""
     return known.filesystem_id == filesystem_id and not known.root.is_in_place and root.is_in_place
 
 

@@ -39,7 +39,7 @@ def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: boo
     node = directory.node(place)
     if type(node) is FileTree:
         if not as_whole:
-            # Only its permission bits change: what the session knows about its entries stays.
+            # Only its permission bits change: what the session knows about its entries is kept.
             return None if type(known) is FileTree else tree_of({place[-1]: node})
         whole = directory.subtree(place)
         if type(known) is FileTree and type(whole) is FileTree and _looks_like_all(whole, known):

@@ -37,7 +37,7 @@ def described_errors(verb: str, path: str) -> Iterator[None]:
 
 
 def _described(error: OSError, path: str) -> str:
-    """Return the system's message, with the file name that it concerns unless that is the path's own."""
+    """Return the system's message, with the name of the file that it concerns unless `path` ends with that name."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if not name or name == "." or path.endswith("/" + name) or TEMPORARY.fullmatch(name):
         return str(error.strerror)

@@ -45,7 +45,7 @@ class Claims:
             own.add(segments)
 
     def check(self, owner: object, *paths: Segments) -> None:
-        """Raise `OSError` (EBUSY) if unfinished work of an owner other than `owner` changed one of the paths."""
+        """Raise `OSError` (EBUSY) if the unfinished work of an owner other than `owner` changed one of the paths."""
         for other, claim in self._by_owner.items():
             if other is not owner:
                 _refuse_touched(claim, paths)

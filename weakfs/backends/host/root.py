@@ -74,7 +74,7 @@ class HostRoot:
         self.base: Base | None = None
         # Called with the path and size of every file that a scan reads.
         self.on_file: OnFile | None = None
-        # Tells whether the commit of work that a killed process left behind was stored.
+        # Returns whether the commit of work that a killed process left behind was stored.
         self.was_stored: WasStored = was_stored_anywhere
 
     @property
@@ -185,7 +185,7 @@ class HostRoot:
     def recover(self) -> int:
         """Undo the unfinished work of processes that have ended; return how many units of work were undone.
 
-        Raises `OSError` if that fails; the files are then as they were left.
+        Raises `OSError` if that fails; the files then stay as those processes left them.
         """
         with self.lock:
             try:

@@ -126,7 +126,7 @@ class Kinds:
 
 
 def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:
-    """Return a tree with another's sockets and devices added at unused names in existing directories."""
+    """Return a tree with another's sockets and devices added under unused names in existing directories."""
     for path, node in walk(now):
         if type(node) is FileTree or node[CONTENT] not in (SOCKET, DEVICE):
             continue

@@ -27,7 +27,7 @@ NAMED = 20
 def conflicts(
     layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below: FileTree, now: FileTree
 ) -> list[str]:
-    """Return the paths that changed below since they were read, copied up or hidden, unless they match already."""
+    """Return the paths that changed below since they were read, copied up or hidden, unless they already match."""
     changed = {
         *_read_otherwise(layers, read),
         *_found_otherwise(layers, found, below),

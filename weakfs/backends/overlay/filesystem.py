@@ -198,7 +198,7 @@ class OverlayFilesystem(SessionFilesystem):
         return (content, *leaf[1:])
 
     def _remember(self, path: str, segments: Segments, leaf: Leaf, content: bytes) -> None:
-        """Record what was read, unless the same is recorded already."""
+        """Record what was read, unless it is already recorded."""
         session = self._session
         if not isinstance(session, Session) or self._read_only:
             return

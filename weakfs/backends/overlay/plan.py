@@ -180,7 +180,7 @@ def _revealed(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidd
 
 
 def _foreign(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidden]:
-    """Hide lower entries below a directory that was put here whole and does not contain them."""
+    """Hide lower entries below a directory that was put here as a whole and does not contain them."""
     stack = [(segments, find(layers.upper, segments))]
     while stack:
         here, held = stack.pop()
