@@ -25,7 +25,7 @@ def is_whiteout(node: Node | None) -> bool:
 
 
 def _unhidden(tree: FileTree, segments: Segments, at: int) -> FileTree:
-    """Remove a whiteout: the entry that replaces it is a new one, so that its directory is modified."""
+    """Remove a whiteout: the entry that replaces it is new, so the directory counts as modified."""
     return remove(tree, segments, at) if is_whiteout(find(tree, segments)) else tree
 
 

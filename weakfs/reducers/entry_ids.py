@@ -1,8 +1,9 @@
-"""Entry ids: which entry is which in the versions of a tree, followed through moves and merges in the records.
+"""Entry ids: the identity of entries across the versions of a tree, through the moves and merges in the records.
 
 An entry keeps its id when it is moved, as a file keeps its inode. The id of an entry that existed at the start is its
-path then; a later one gets a number. Each version is a table of places, `(id of the directory, name)`, so that an entry
-moves with its directory. (M. Kleppmann et al., "A highly-available move operation for replicated trees", 2021.)
+path at that time; an entry that was made later gets a number. Each version is a table of places, `(id of the directory,
+name)`, so that an entry moves with its directory. (M. Kleppmann et al., "A highly-available move operation for
+replicated trees", 2021.)
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MOST_COPIED = 2_000_000
 
 
 class Untraceable(Exception):
-    """The records do not tell which entry is which: some were dropped, or there are too many."""
+    """Raised if entries cannot be followed through the records: some were dropped, or there are too many."""
 
 
 class Names:
@@ -42,7 +43,7 @@ class Names:
         # `None` for an entry that was deleted, and for a place that is free.
         self.places = places
         self.at = at
-        # The entry that was last at a place that is free.
+        # The last entry at each place that is free now.
         self.left = left
 
     def copy(self) -> Names:
@@ -68,7 +69,7 @@ class Names:
         return found
 
     def put(self, entry: Id, place: Place) -> None:
-        """Give an entry a place; what was there is deleted."""
+        """Put an entry at a place; an entry that was there is deleted."""
         replaced = self.child(*place)
         if replaced is not None and replaced != entry:
             self.places[replaced] = None
@@ -76,7 +77,7 @@ class Names:
         self.places[entry] = place
 
     def free(self, place: Place, entry: Id) -> None:
-        """Take an entry from its place."""
+        """Remove an entry from its place."""
         if self.child(*place) == entry:
             self.at[place] = None
             self.left[place] = entry
@@ -88,7 +89,7 @@ class Names:
 
 
 def first_place(entry: Id) -> Place | None:
-    """Return the place at the start."""
+    """Return the place that an entry had at the start, or `None` if it did not exist yet."""
     if isinstance(entry, int):
         return None
     parent, _, name = entry.rpartition("/")
@@ -96,15 +97,15 @@ def first_place(entry: Id) -> Place | None:
 
 
 class Tracker:
-    """Follows entries through records from number `first` + 1 on; before them the tree was `start`."""
+    """Follows entries through the records after number `first`; `start` is the tree before these records."""
 
     def __init__(self, first: int, start: FileTree) -> None:
         self._new = count(1)
         self._start = start
         self._kept: dict[int, Names] = {first: self.at_start()}
-        # What a fork had when it was merged, by its name and its last record.
+        # The version that a fork had when it was merged, by the fork's name and last record.
         self._ends: dict[tuple[str, int], Names] = {}
-        # New entries of a fork that a merge made one with an entry of the session.
+        # New entries of a fork that a merge identified with an entry of the session.
         self.same: dict[Id, Id] = {}
         self._copied = 0
 
@@ -113,7 +114,7 @@ class Tracker:
         return Names(self._start, {}, {}, {})
 
     def base_of(self, fork: str, number: int, own: str) -> Names:
-        """Return a copy of the version that a fork had after a record, which `wanted` must have named.
+        """Return a copy of the version that a fork had after a record, whose number must have been in `wanted`.
 
         Raise `Untraceable` if it is from before the first record.
         """
@@ -132,9 +133,9 @@ class Tracker:
     def run(
         self, rows: Iterator[tuple[int, Any]], names: Names, wanted: set[int], own: str, most: int | None = None
     ) -> tuple[Names, set[Id]]:
-        """Apply up to `most` records to a version. Return the last version, and the ids of what changed its place.
+        """Apply up to `most` records to a version. Return the last version, and the ids of entries whose place changed.
 
-        `own` is the name of the session or fork whose records they are, and `wanted` are the numbers of those that
+        `own` is the name of the session or fork that the records belong to, and `wanted` are the numbers of those that
         merges and rollbacks refer to.
         """
         touched: set[Id] = set()
@@ -171,8 +172,8 @@ class Tracker:
         fork: str,
         most: int | None = None,
     ) -> tuple[Names, set[Id]]:
-        """Apply the records of a fork to what it had after record `base`."""
-        # The session had something else after that record, if it is the last of an earlier merge of the fork.
+        """Apply the records of a fork to `before`, the version that it had after record `base`."""
+        # If that record is the last one of an earlier merge of the fork, the session had another version after it.
         outside = self._kept.get(base)
         self._kept[base] = before
         result = self.run(rows, self._copy(before), wanted, fork, most)
@@ -190,7 +191,7 @@ class Tracker:
         touched: set[Id],
         own: str,
     ) -> Names:
-        """Apply the records of a merged fork to what it had, and merge the places."""
+        """Apply the records of a merged fork to the version that it had, and merge the places."""
         fork, base, size, _, is_renumbered = values[:5]
         if not is_renumbered:
             raise Untraceable
@@ -202,7 +203,7 @@ class Tracker:
             mine = ours.place(self.id_of(entry))
             if mine is not None:
                 merged.free(mine, self.id_of(entry))
-        # Directories first: what is in them refers to their ids.
+        # Directories first, because the places of their entries contain their ids.
         for entry in sorted(taken, key=lambda entry: (isinstance(entry, str), entry)):
             self._take_place(merged, before, ours, theirs, entry)
         touched |= changed
@@ -214,25 +215,25 @@ class Tracker:
         return merged
 
     def _is_theirs(self, before: Names, ours: Names, theirs: Names, entry: Id) -> bool:
-        """Return whether only theirs changed a place; if both did, ours stays."""
+        """Return whether only their side changed the place of an entry; if both sides did, our place stays."""
         old = before.place(entry)
         return theirs.place(entry) != old and self.placed(old) == ours.place(self.id_of(entry))
 
     def _take_place(self, merged: Names, before: Names, ours: Names, theirs: Names, entry: Id) -> None:
-        """Put an entry at the place that theirs gave it."""
+        """Put an entry at the place that it has on their side."""
         place = self.placed(theirs.place(entry))
         if place is None:
             return
         known = self.id_of(entry)
         there = merged.child(*place)
         if there is not None and known not in ours.places and isinstance(entry, int) and before.place(there) is None:
-            # Both made an entry of this name.
+            # Both sides made an entry with this name.
             self.same[entry] = there
         else:
             merged.put(known, place)
 
     def id_of(self, entry: Id) -> Id:
-        """Return the id of an entry in the session, for one of a fork that was merged."""
+        """Return the id that an entry of a merged fork has in the session."""
         while entry in self.same:
             entry = self.same[entry]
         return entry
@@ -244,12 +245,12 @@ class Tracker:
     # Events
 
     def make(self, names: Names, path: str, touched: set[Id]) -> Id:
-        """Give ids to an entry and its directories where there are none yet."""
+        """Return the id of the entry at a path; it and the directories above it get ids if they have none."""
         entry: Id = ROOT
         for name in segments_of(path):
             found = names.child(entry, name)
             if found is None:
-                # What was deleted and written again is the same entry, unless that is somewhere else by now.
+                # An entry that was deleted and written again is the same entry, unless that is somewhere else by now.
                 left = names.left.get((entry, name))
                 found = next(self._new) if left is None or names.place(left) is not None else left
                 names.put(found, (entry, name))
@@ -285,7 +286,7 @@ class Tracker:
             names.free(place, entry)
         touched.add(entry)
         if isinstance(entry, int) and replaced is not None:
-            # A new file that is moved onto another is how programs save: that is an edit.
+            # Programs save a file by moving a new one onto it: that is an edit.
             return names
         if replaced is not None:
             touched.add(replaced)
@@ -293,7 +294,7 @@ class Tracker:
         return names
 
     def on_replaced(self, names: Names, values: tuple[Any, ...], touched: set[Id]) -> Names:
-        """A whole tree was put at a path: nothing in it is what was there before."""
+        """A whole tree was put at a path: none of the earlier entries are in it."""
         if values[0] == "/":
             return self.on_everything(names, values, touched)
         self.on_deleted(names, values, touched)
@@ -305,7 +306,7 @@ class Tracker:
         return self.at_start()
 
     def on_found(self, names: Names, values: tuple[Any, ...], touched: set[Id]) -> Names:
-        """An entry of the lower layer was copied up: it is the same one for whoever finds it."""
+        """An entry of the lower layer was copied up: it is the same entry for every side that finds it."""
         parent, _, name = values[0].rpartition("/")
         directory = self.make(names, parent or "/", touched)
         if values[0] != "/" and isinstance(directory, str) and (directory, name) not in names.at:

@@ -1,8 +1,8 @@
 """External trees: what a session knows about files outside it, by the id of their filesystem.
 
-Such a tree is never complete: it holds what was found before the first change of each path (`EntryFound`), and what
-has changed since. So next to the current files it keeps what was found, each path as it was first seen: this
-tells which paths were known at a moment, and an earlier moment is completed with what only a later one knows.
+Such a tree is never complete: it holds what was found before the first change of each path (`EntryFound`), and what has
+changed since. So besides the current files, what was found is kept, each path as it was first seen. This tells which
+paths were known at a given moment, and an earlier moment is completed with what only a later one knows.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ExternalTrees:
 
     @classmethod
     def weight(cls, packed: Packed, before: Packed) -> int:
-        """Return the approximate number of bytes that a form does not share with `before`, without blobs."""
+        """Return the approximate number of bytes that a packed form does not share with `before`, excluding blobs."""
         old = {name: (tree, found) for name, tree, found, _ in before}
         total = 0
         for name, tree, found, _ in packed:
@@ -123,7 +123,7 @@ def on_external(
     if type(event) is EntryFound:
         found = _with_found(known, event)
     elif type(event) is TreeSeen and not is_whole:
-        # As far as anybody can tell, files that nobody asked about before have always been there.
+        # Files that nobody asked about before are assumed to have always been there.
         found, is_whole = _with_all(known, event.tree), True
     if tree is known.tree and found is known.found and is_whole is known.is_whole:
         return values if name in trees.trees else values.replace_last(trees.with_tree(name, known))
@@ -145,9 +145,9 @@ def _with_all(known: ExternalTree, tree: FileTree) -> FileTree:
 def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: ExternalTrees) -> ExternalTrees:
     """Return `ours` with what `theirs` changed since `base`; if both changed a path, `theirs` wins.
 
-    There is one disk, not one for each side: a path that one piece of work changed is refused to all others until that
-    one has ended. So the one that ends later also changed the path later, on top of what it found. Merging lines would
-    invent contents that exist nowhere, and a conflict would undo work that was done in proper order.
+    Both sides share one disk: a path that one unit of work changed is refused to all others until that unit has ended.
+    So the unit that ends later also changed the path later, starting from what it found. Merging lines would produce
+    contents that exist nowhere, and a conflict would undo work that was done in the right order.
     """
     before = base or NO_TREES
     merged = ours

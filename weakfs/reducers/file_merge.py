@@ -1,7 +1,7 @@
 """Merging the files of two sides: by path first; if both changed an entry and one was moved, moves are followed.
 
-Most merges touch different files, and these cost what the fork changed. The records are read only if both sides changed
-an entry, and which entry is which is worked out only if they hold a move.
+In most merges the two sides touch different files, and the cost is O(what the fork changed). The records are read only
+if both sides changed an entry, and entries are followed through them only if they contain a move.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ TAG = tag_of(FileTree)
 
 # Moves are followed through this many records on both sides together; in longer histories files merge by path.
 MOST_RECORDS = 50_000
-# The events that change an entry, or take one to a destination.
+# The events that change an entry, and those that have a destination as well.
 CHANGING = {tag_of(type_) for type_ in EVENTS if type_ not in (EntryFound, TreeSeen, TreeRestored, LayerEmptied)}
 WITH_DESTINATION = (MOVED, tag_of(EntryCopied))
-# The kinds of conflicts that can be resolved by giving contents.
+# The kinds of conflicts that can be resolved by supplying contents.
 OF_CONTENT = ("content", "binary", "deleted", "type")
 
 PathsOf = Callable[[str], tuple[str | None, str | None, str | None]]
 
 
 def merge_files(sides: Sides) -> Log[FileTree]:
-    """Return the values of the files' slice: ours with what theirs changed."""
+    """Return the merged values of the file slice: ours with what their side changed."""
     slices = [cast("Log[FileTree]", table.get(TAG, Log())) for table in (sides.base, sides.ours, sides.theirs)]
     if slices[1] is slices[0]:
         if sides.resolver.wants_changes:
             sides.resolver.changes += changes(slices[1].last(EMPTY_TREE), slices[2].last(EMPTY_TREE))
         return slices[2]
     if any(len(values) > 1 for values in slices) or not slices[1] or not slices[2]:
-        # A merge only handles latest values: not a slice that one side emptied, nor several values.
+        # A merge only handles latest values, not several values or a slice that one side emptied.
         raise Conflict
     base, ours, theirs = completed(sides.base, sides.ours, sides.theirs)
     merged = _merged(sides, (base, ours, theirs))
@@ -59,7 +59,7 @@ def merge_files(sides: Sides) -> Log[FileTree]:
 
 
 def _merged(sides: Sides, trees: tuple[FileTree, FileTree, FileTree]) -> FileTree:
-    # What is asked may depend on moves, so the first attempt only tells whether both sides changed anything.
+    # The conflicts may depend on moves, so the first attempt only finds out whether both sides changed anything.
     conflicts: list[TreeConflict] = []
 
     def note(conflict: TreeConflict) -> Choice:
@@ -90,10 +90,10 @@ def _following_moves(sides: Sides, history: BranchHistory, trees: tuple[FileTree
 
 
 def _start(history: BranchHistory, base: FileTree) -> tuple[int, FileTree, set[int]]:
-    """Return the record to follow entries from, the tree after it, and the records that later ones refer to.
+    """Return the number of the record to start from, the tree after it, and the numbers that later records refer to.
 
-    A fork that was merged since may have left before ours did. Raise `Untraceable` if there is no move, or if the
-    records reach too far back.
+    Another fork that was merged since then may have branched off before this one. Raise `Untraceable` if there is no
+    move, or if the records reach too far back.
     """
     first = history.first
     while True:
@@ -124,12 +124,12 @@ def _start(history: BranchHistory, base: FileTree) -> tuple[int, FileTree, set[i
 
 @frozen(eq=False)
 class _Questions:
-    """Asks about the conflicts of trees as conflicts of a session."""
+    """Passes the conflicts of trees to the resolver, as conflicts of the session."""
 
     sides: Sides
     trees: tuple[FileTree, FileTree, FileTree]
     paths_of: PathsOf | None
-    # The calls of ours and of theirs by path, once they were asked for.
+    # The calls of our side and of theirs by path, filled in on first use.
     by_path: list[dict[str, list[tuple[int, str]]]] = field(factory=list[dict[str, list[tuple[int, str]]]])
 
     def ask(self, conflict: TreeConflict) -> Choice | Resolution:
@@ -165,7 +165,7 @@ class _Questions:
         )
 
     def _calls(self, paths: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the calls on either side that changed one of the paths, or something that it is in."""
+        """Return the calls on either side that changed one of the paths or a directory above it."""
         history = self.sides.history
         if history is None:
             return (), ()

@@ -36,7 +36,7 @@ class LowerFound:
 
     @classmethod
     def weight(cls, packed: Packed, before: Packed) -> int:
-        """Return the approximate number of bytes that a form does not share with `before`, without blobs."""
+        """Return the approximate number of bytes that a packed form does not share with `before`, excluding blobs."""
         return FileTree.weight(packed, before)
 
 
@@ -77,7 +77,7 @@ def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -
 
 
 def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
-    """Return what both sides saw; a side that dropped everything dropped what was seen before it branched off."""
+    """Return what both sides saw; a side that dropped everything also dropped what was seen before it branched off."""
     if not theirs.extends(base):
         ours, theirs = theirs, ours
     if not theirs.extends(base):

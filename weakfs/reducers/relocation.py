@@ -1,7 +1,7 @@
 """Moves in a three-way merge: bring every moved entry to its merged path in all three trees, which then merge by path.
 
-So an edit on one side and a move on the other meet in the moved file, and what one side added to a directory that the
-other moved lands where the directory is now.
+A file that one side moved then also gets the edits of the other, and entries that one side added to a directory end up
+where the other side moved the directory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Trees = tuple[FileTree, FileTree, FileTree]
 
 
 class _Version:
-    """One of the three trees, with the place of each entry whose id or place is not that of the start."""
+    """One of the three trees, with the place of each entry that is new, or was moved or deleted, since the start."""
 
     def __init__(self, tree: FileTree, names: Names, tracker: Tracker) -> None:
         self.tree = tree
@@ -59,7 +59,7 @@ class _Version:
         return None if path is None else find(self.tree, segments_of(path or "/"))
 
     def moved(self, entry: Id, base: _Version) -> bool:
-        """Return whether an entry of the base has another place here."""
+        """Return whether an entry of the base has a different place in this tree."""
         return self.path(entry) is not None and self.place(entry) != base.place(entry)
 
 
@@ -77,9 +77,9 @@ class Relocation:
         base, ours, theirs = self._versions
         known = {*base.places, *ours.places, *theirs.places}
         known = {entry for entry in known if base.path(entry)}
-        # Entries that a side moved, and the side whose place counts.
+        # Entries that were moved, and the side whose place for them is used.
         self._sides: dict[Id, Side] = {}
-        # Entries that are in no tree, because one side deleted them, or only in that of the side that kept them.
+        # Entries to remove from all trees, because one side deleted them; entries to keep only in the tree of one side.
         self._dropped: set[Id] = set()
         self._kept_by: dict[Id, Side] = {}
         for entry in sorted(known, key=lambda entry: (isinstance(entry, str), entry)):
@@ -87,20 +87,20 @@ class Relocation:
                 self._choose(entry)
         self._check_cycles()
         self._back: list[dict[str, str]] = [{}, {}, {}]
-        # Each round undoes a move; answers that contradict one another could go on for ever.
+        # Each round undoes a move; limited, because with contradictory answers the rounds might never end.
         rounds = (self._relocated() for _ in range(2 * len(self._sides) + 2))
         trees_or_none = next((trees for trees in rounds if trees is not None), None)
         if trees_or_none is None:
             raise Untraceable
         self.trees = trees_or_none
 
-    # Which place counts
+    # Choosing the place of each entry
 
     def _keep_names(self, version: _Version) -> None:
-        """Let a new entry stand for the one of the base that had its name.
+        """Treat a new entry as the one that had its name in the base.
 
-        A file that was deleted and written again was edited. One that was moved away and written again was copied and
-        edited: so after `mv a a.bak` and writing a new `a`, the changes of others go to `a`. Git sees it the same way.
+        A file that was deleted and written again counts as edited. One that was moved away and written again counts as
+        copied and edited: after `mv a a.bak` and writing a new `a`, the other side's changes go to `a`, as in git.
         """
         base = self._versions[BASE]
         made = {place: entry for entry, place in version.places.items() if place and isinstance(entry, int)}
@@ -113,7 +113,7 @@ class Relocation:
             if new is None or (type(old) is FileTree) != (type(new) is FileTree):
                 continue
             moved_to = version.places[entry]
-            # What moved away is a new entry, and the new one takes its id.
+            # The entry that moved away gets a new id, and the new entry takes over the old id.
             self._next -= 1
             ids = {entry: self._next, again: entry}
             for other, where in list(version.places.items()):
@@ -128,7 +128,7 @@ class Relocation:
             version.paths.clear()
 
     def _unite_new_directories(self) -> None:
-        """Give directories that both sides made under one name the same id."""
+        """Give the same id to directories that both sides made under the same name."""
         base, ours, theirs = self._versions
         made = {place: entry for entry, place in ours.places.items() if place and base.path(entry) is None}
         new = [entry for entry in theirs.places if theirs.path(entry) and base.path(entry) is None]
@@ -160,7 +160,7 @@ class Relocation:
                 self._dropped.add(entry)
 
     def _asked(self, kind: ConflictKind, entry: Id) -> Side:
-        """Ask which side to take in a conflict of places; one that remains takes ours."""
+        """Ask which side's place to use for an entry in conflict; if it stays unresolved, return ours."""
         versions = self._versions
         paths = tuple(version.path(entry) for version in versions)
         nodes = tuple(version.node(entry) for version in versions)
@@ -199,7 +199,7 @@ class Relocation:
             names.append(place[1])
         return "".join(f"/{name}" for name in reversed(names))
 
-    # Taking entries out of the trees, and putting them in again
+    # Removing entries from the trees, and putting them back
 
     def _relocated(self) -> Trees | None:
         """Return the trees with moved entries at their merged paths, or `None` if a collision undid a move."""
@@ -212,7 +212,7 @@ class Relocation:
             taken.append(parts)
         self._back = [{to: source for source, to, _, _ in parts} for parts in taken]
         cut = (trees[BASE], trees[OURS], trees[THEIRS])
-        # What the side that moved an entry replaced by it.
+        # The entries of the base that moved entries replaced, by path.
         replaced: dict[str, Node] = {}
         for number in (BASE, OURS, THEIRS):
             roots: dict[str, Id] = {}
@@ -227,7 +227,7 @@ class Relocation:
     def _cut(
         self, number: int, version: _Version, merged: Mapping[Id, str]
     ) -> tuple[FileTree, list[tuple[str, str, Id, Node]]]:
-        """Take every entry out of a tree that is not at its merged path: `(path, merged path, id, node)`."""
+        """Remove entries not at their merged paths; return the tree and the `(path, merged path, id, node)` of each."""
         side = None if number == BASE else SIDES[number - 1]
         tree = version.tree
         at = {path: entry for entry in self._sides if (path := version.path(entry))}
@@ -247,7 +247,7 @@ class Relocation:
         return tree, taken
 
     def _carried(self, path: str, at: Mapping[str, Id], merged: Mapping[Id, str]) -> str:
-        """Return where an entry gets by the moves of the directories above it."""
+        """Return the path of an entry after the moves of the directories above it."""
         for above in _above(path):
             if above in at and at[above] in merged:
                 return merged[at[above]] + path[len(above) :]
@@ -264,7 +264,7 @@ class Relocation:
         roots: Mapping[str, Id],
         replaced: dict[str, Node],
     ) -> FileTree | None:
-        """Put an entry at its merged path. Directories of one name unite; other collisions are conflicts."""
+        """Put an entry at its merged path. Directories with the same name unite; other collisions are conflicts."""
         tree = trees[number]
         side = self._sides[entry]
         stack = [(path, node)]
@@ -304,7 +304,7 @@ class Relocation:
         part: Node,
         replaced: dict[str, Node],
     ) -> Side:
-        """Return the side whose entry gets a name that both want."""
+        """Return the side whose entry gets a name that entries of both sides claim."""
         side = self._sides[entry]
         segments = segments_of(path)
         if number == BASE:
@@ -338,7 +338,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _there(tree: FileTree, segments: tuple[str, ...]) -> Node | None:
-    """Return the node at a path, or a leaf that is in the way to it."""
+    """Return the node at a path, or a leaf that blocks the path."""
     node: Node | None = tree
     for name in segments:
         if type(node) is not FileTree:
@@ -348,7 +348,7 @@ def _there(tree: FileTree, segments: tuple[str, ...]) -> Node | None:
 
 
 def _opened(tree: FileTree, segments: tuple[str, ...]) -> FileTree:
-    """Return the tree without a leaf in the way to a path."""
+    """Return the tree without a leaf that blocks a path."""
     for length in range(1, len(segments)):
         if type(find(tree, segments[:length])) is tuple:
             return remove(tree, segments[:length], tree.modified_at)

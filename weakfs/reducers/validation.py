@@ -1,6 +1,6 @@
 """Checks of the fields of file events, made when a record is written to a file and when it is read.
 
-Elsewhere the filesystem has checked them before it made the event.
+At other times the filesystem has checked them before making the event.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CanonicalPath:
             raise ValueError(f"{path!r:.60} is not a canonical path such as '/src/a.py'")
 
     def check_all(self, paths: Sequence[str]) -> None:
-        """Check many paths at once, by what none of them may contain."""
+        """Check many paths at once for what none of them may contain."""
         joined = "\0" + "\0".join(paths) + "\0"
         odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0", "\\"))
         if (

@@ -1,6 +1,7 @@
-"""The difference of two trees as JSON: what one has that the other does not, directory by directory.
+"""The difference between two trees as JSON: what one has and the other does not, directory by directory.
 
-It names the directories of the other tree by path. Its cost is what differs, whatever the trees hold.
+It refers to the directories of the other tree by path. The cost depends only on what differs, not on the size of the
+trees.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ Differing = tuple[Segments, FileTree, FileTree, list[tuple[str, "Node | None", "
 
 
 def write_difference(before: FileTree, after: FileTree, blobs: Blobs) -> Json:
-    """Return `after` as its difference from `before`. O(what differs).
+    """Return `after` as a difference from `before`. O(what differs).
 
     `from` lists the paths in `before` of the directories that differ. `rows` are rows as in the section `trees` of a
-    session file, numbered after them; the last is `after`. A row's `base` is the number of one of those directories.
+    session file, numbered after these directories; the last row is `after`. A row's `base` is the number of one of
+    those directories.
     """
     differing = list(_differing((), before, after))
     writer = TreeWriter(blobs)

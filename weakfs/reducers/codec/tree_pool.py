@@ -41,11 +41,11 @@ class TreePool:
         return trees
 
     def difference(self, before: FileTree, after: FileTree, blobs: Blobs) -> Json:
-        """Return `after` as its difference from `before`."""
+        """Return `after` as a difference from `before`."""
         return write_difference(before, after, blobs)
 
     def changed(self, before: FileTree, row: Json, blobs: Sequence[Content], expansion: Expansion) -> FileTree:
-        """Return the tree that `difference` wrote. Raise `SessionFileError` if it has no such difference."""
+        """Return the tree that `difference` wrote. Raise `SessionFileError` for data that is not a difference."""
         if type(row) is not dict or row.keys() != {"from", "rows"} or type(row["rows"]) is not list or not row["rows"]:
             raise SessionFileError("expected the directories and the rows of a difference", where="$.changed")
         trees: list[FileTree] = []
@@ -59,7 +59,7 @@ class TreePool:
         return trees[-1]
 
     def contents(self, value: FileTree, seen: dict[int, object]) -> Iterator[Content]:
-        """Yield the blobs of a tree's files, except for directories that were `seen` before. O(what is new)."""
+        """Yield the blobs of a tree's files, except in directories that were `seen` before. O(what is new)."""
         stack = [value]
         while stack:
             tree = stack.pop()
@@ -118,7 +118,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
 
 
 def _copied(row: dict[str, Any], trees: list[FileTree], new: dict[str, Node]) -> int:
-    """Return about how many bytes a difference copies of its base: all of a small directory, parts of a large one."""
+    """Return roughly how many bytes of its base a difference copies: all of a small directory, parts of a large one."""
     number = row["base"]
     if type(number) is not int or not 0 <= number < len(trees):
         return 0
@@ -170,7 +170,7 @@ def _less(node: Node, files: int, directories: int, size: int) -> tuple[int, int
 
 
 def _read_files(rows: list[Json], blobs: Sequence[Content], where: str) -> dict[str, Node]:
-    """Read a directory's files; the majority, without a mode and creation time of their own, many at once."""
+    """Read a directory's files, all at once if none has a mode or creation time of its own, as in most directories."""
     if rows and set(map(len, rows)) == {3}:
         found_names, numbers, times = zip(*rows, strict=True)
         plain = set(map(type, numbers)) | set(map(type, times)) == {int} and set(map(type, found_names)) == {str}

@@ -54,12 +54,12 @@ class TreeWriter:
             stack.pop()
             self._add(directory, before)
         if len(self.rows) > rows:
-            # Not for an existing tree: whether that is numbered again depends on which objects are identical.
+            # Not for an existing tree: whether such a tree is numbered again depends on which objects are identical.
             self._last = tree
         return self._numbers[_key(tree)]
 
     def keep_row(self, row: Json, tree: FileTree) -> None:
-        """Add a row that was made elsewhere, and that no other is compared with."""
+        """Add a row that was made elsewhere; no other row is compared with it."""
         self._numbers[_key(tree)] = len(self.rows)
         self.rows.append(row)
         self.values.append(tree)
@@ -209,7 +209,7 @@ class TreeWriter:
 
 
 def _key(tree: FileTree) -> int:
-    """Return the identity of a tree; all trees like the one that a session starts with have the same."""
+    """Return the identity of a tree; it is the same for all trees equal to the one that a session starts with."""
     return id(EMPTY_TREE) if is_beginning(tree) else id(tree)
 
 

@@ -18,7 +18,7 @@ WIDTH = 1 << BITS
 MASK = WIDTH - 1
 # Names whose 60 lowest hash bits agree share one dict, however many there are.
 MAX_DEPTH = 12
-# A trie that shrinks to this many names becomes a dict again; half of WIDTH, so that it does not flap.
+# A trie that shrinks to this many names becomes a dict again; half of WIDTH, so that it does not switch back and forth.
 FOLD = WIDTH // 2
 
 EMPTY: Children = {}
@@ -97,7 +97,7 @@ def count(children: Children) -> int:
 def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, Any]]:
     """Yield the names whose nodes are not the same object: `(name, before, after)`, `None` for a missing one.
 
-    Shared parts are skipped: the cost is what differs.
+    Shared parts are skipped, so the cost depends only on what differs.
     """
     if before is after:
         return

@@ -1,4 +1,4 @@
-"""Differences between two trees. Shared parts are skipped: the cost is what differs."""
+"""Differences between two trees. Shared parts are skipped, so the cost depends only on what differs."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
         else:
             moved.append((source, path))
     taken = {source for source, _ in moved}
-    # A directory may also have moved to, or from, a lower level: both sides must have one left for that.
+    # A directory may also have moved to, or from, a lower level: for that, each side must have one left.
     if not topmost or not any(type(node) is FileTree for _, node in left):
         return moved, taken
     sources: dict[int, str] = {}

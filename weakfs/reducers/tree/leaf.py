@@ -68,7 +68,7 @@ def _the_special(kind: Kind) -> Special:
 FIFO: Final = Special("fifo")
 SOCKET: Final = Special("socket")
 DEVICE: Final = Special("device")
-# What an overlay holds where an entry of the lower layer was deleted.
+# Marks a path in an overlay where an entry of the lower layer was deleted.
 WHITEOUT: Final = Special("whiteout")
 
 SPECIALS: Final = {special.kind: special for special in (FIFO, SOCKET, DEVICE, WHITEOUT)}

@@ -15,7 +15,7 @@ WORK = 2_000_000
 
 
 class TooMuchWork(Exception):
-    """Two texts are too long and too different to compare within the bound."""
+    """Raised if two texts are too long and too different to compare within the bound."""
 
 
 # A run of equal items: (start in a, start in b, length).
@@ -144,7 +144,7 @@ def _furthest(reached: dict[int, int], k: int, d: int) -> int:
 
 @frozen
 class Hunk:
-    """Lines that two changes of one text replaced differently: `start` is the index of the first of the base lines."""
+    """Lines that two changes of one text replaced differently: `start` is the index of the first base line."""
 
     start: int
     base: tuple[bytes, ...]
@@ -198,7 +198,7 @@ def _parts(lines: list[bytes], mine: list[Change], other: list[Change], *, joins
 
 
 def _groups(changes: list[Change], last: int | None) -> list[list[Change]]:
-    """Group the changes that collide, directly or by way of another; with `last`, those from that line on as well."""
+    """Group the changes that collide, directly or through another; with `last`, those from that line on as well."""
     groups: list[list[Change]] = []
     reach = (0, 0)
     for change in changes:

@@ -1,9 +1,9 @@
 """Listings of directories for searches: in path order, with the contents that are in memory.
 
 A node of up to 32 names caches its listing until a change replaces the node, so that a search after another one, or
-after a write elsewhere, neither sorts nor inspects its entries again. A wider node does not: with many old versions
-caching listings, each would cost two pointers per name. A listing consists of the same names, contents and nodes that
-the directory holds, in tuples that the garbage collector does not track unless they contain a directory.
+after a write elsewhere, neither sorts nor inspects its entries again. A wider node does not: if many old versions
+cached their listings, each one would cost two pointers per name. A listing consists of the same names, contents and
+nodes that the directory holds, in tuples that the garbage collector does not track unless they contain a directory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 def listing(tree: FileTree) -> Listing:
     """Return the listing of a directory. O(its entries) the first time, then O(1) for up to 32 of them.
 
-    Threads that arrive at the same time each build it, and it does not matter whose is kept.
+    Threads that call this at the same time may each build the listing; it does not matter which one is kept.
     """
     children = tree._children
     if type(children) is not dict:

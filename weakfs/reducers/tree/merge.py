@@ -1,7 +1,7 @@
 """Three-way merge of trees: by path, and inside a text file by lines.
 
-What `theirs` shares with `base` is skipped: the cost is what `theirs` changed. Moves are not known here:
-`weakfs.reducers.relocation` first brings moved entries to the same path in all three trees.
+What `theirs` shares with `base` is skipped, so the cost depends only on what `theirs` changed. This module does not
+detect moves: `weakfs.reducers.relocation` first brings moved entries to the same path in all three trees.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Path = tuple[str, ...]
 class TreeConflict:
     """An entry that both sides changed differently. `parts` are those of a merged text.
 
-    `nodes` are the entry in the base, on our side and on theirs. Of a directory that one side deleted and the other
-    changed, each change inside is a conflict as well, with `inside` set: the answer for the directory covers it.
-    `paths` are those of the three entries, if they differ.
+    `nodes` are the entry in the base, on our side and on theirs. If one side deleted a directory and the other changed
+    it, each change inside is a conflict as well, with `inside` set: the answer for the directory covers it. `paths` are
+    those of the three entries, if they differ.
     """
 
     path: str
@@ -64,9 +64,9 @@ def merge(base: FileTree | None, ours: FileTree, theirs: FileTree) -> FileTree:
 
 
 def merge_by_path(base: FileTree | None, ours: FileTree, theirs: FileTree, ask: Ask) -> tuple[FileTree, bool]:
-    """Merge two trees, and `ask` about each conflict; one that remains keeps our side's entry.
+    """Merge two trees, and `ask` about each conflict; where one stays unresolved, our side's entry is kept.
 
-    Also return whether both sides changed any entry: if not, no move can have any bearing on the merge.
+    Also return whether there is an entry that both sides changed: if not, moves cannot affect the merge.
     """
     work = _Merge(Comparisons(ours, theirs), ask)
     work.directory((), base or EMPTY_TREE, ours, theirs)
@@ -99,7 +99,7 @@ class _Merge:
         if mode is None:
             mode = self.bits(path, (base, ours, theirs), ours.mode, theirs.mode)
         if mode != ours.mode:
-            # Before the edits inside, which then build on it.
+            # This comes before the edits inside, which build on it.
             self.edits.append((path, with_mode(ours, mode), ours.modified_at))
         self.pending.append((path, base, ours, theirs))
 
@@ -131,7 +131,7 @@ class _Merge:
                 self.both_changed(path, (old, mine, new), at)
 
     def both_changed(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
-        """Merge an entry that is not a directory on both sides, and is another on each."""
+        """Merge an entry that is not a directory on both sides, and that the sides changed differently."""
         _, mine, new = nodes
         if all(type(node) is tuple and leaves.is_file(node) for node in (mine, new)):
             self.files(path, nodes, at)
@@ -191,7 +191,7 @@ class _Merge:
         return mine if choice == "ours" else new
 
     def replaced(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
-        """Merge an entry that one side deleted or replaced by one of another kind, and the other changed.
+        """Merge an entry that one side deleted, or replaced by one of another kind, and that the other side changed.
 
         Deletions inside a directory are covered by its own deletion; any other change inside it is a conflict.
         """
@@ -225,7 +225,7 @@ def _merge_bits(old: int, mine: int, new: int) -> int | None:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether contents are merged by lines: UTF-8 without a NUL at its start."""
+    """Return whether contents are merged by lines: UTF-8 without a NUL in the first 8 KiB."""
     if b"\0" in data[:8192]:
         return False
     try:

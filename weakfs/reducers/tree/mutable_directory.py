@@ -151,7 +151,7 @@ def made(root: DirectoryDraft) -> FileTree:
 
 
 def _made_below(draft: DirectoryDraft, known: dict[int, FileTree]) -> list[DirectoryDraft]:
-    """Make the subdirectories that have none themselves, and return those that have to be made first."""
+    """Make the subdirectories that have no subdirectories of their own, and return those that have to be made first."""
     waiting: list[DirectoryDraft] = []
     entries = draft.entries
     for name, entry in entries.items():
@@ -176,7 +176,7 @@ def _counts(directory: FileTree | Packed) -> tuple[int, int, int]:
 
 
 def _sums(entries: Iterable[Any]) -> tuple[int, int, int]:
-    """Add up the files, directories and bytes of entries, none of which is a draft; `None` counts nothing."""
+    """Add up the files, directories and bytes of entries, none of which is a draft; `None` counts as nothing."""
     files = directories = size = 0
     for entry in entries:
         if entry is None:

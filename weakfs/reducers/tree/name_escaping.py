@@ -1,4 +1,4 @@
-"""Escaping of names: bytes of a host's names that are not text as characters, and back.
+"""Escaping of names: converts the bytes in a host's names that are not text to characters, and back.
 
 A literal backslash and bytes that are not UTF-8 appear as U+F700 plus the byte. The characters U+F700 to
 U+F7FF in a host's names are escaped byte by byte in the same way, so that every name has exactly one escaped form

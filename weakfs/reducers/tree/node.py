@@ -67,7 +67,7 @@ class FileTree(Remembering):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Called for what is not set: the entries of a directory of the past are made when they are first read.
+            # Called for unset attributes: the entries of a directory from the past are made when they are first read.
             if name != "_children":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
             from weakfs.reducers.tree.packed import entries_of
@@ -140,14 +140,14 @@ class FileTree(Remembering):
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
-        """Return the tree; with `known`, it shares with others that were unpacked. O(1): the rest is done when read."""
+        """Return the tree; with `known`, it shares with others that were unpacked. O(1): entries are unpacked later."""
         from weakfs.reducers.tree.packed import unpacked
 
         return unpacked(packed, {} if known is None else known)
 
     @classmethod
     def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
-        """Return the approximate number of bytes that a packed tree does not share with `before`, without blobs."""
+        """Return the approximate number of bytes that a packed tree does not share with `before`, excluding blobs."""
         from weakfs.reducers.tree.packed import weight
 
         return weight(packed, before)
@@ -159,7 +159,7 @@ Node = Leaf | FileTree
 # unpacked, by the identity of their packed form.
 Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, FileTree]]
 
-# The names in a directory in path order; next to each a subdirectory, the bytes of a file or, if these are not in
+# The names in a directory in path order; for each name its subdirectory, the bytes of its file or, if these are not in
 # memory, its leaf; and the total size of the bytes if there are only bytes, else `None`.
 Listing = tuple[tuple[str, ...], tuple[bytes | Node, ...], int | None]
 

@@ -1,6 +1,6 @@
 """The packed form of trees in checkpoints: nested tuples of atoms, which the garbage collector stops tracking.
 
-A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 of them took 400 ms of every full
+A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 such trees took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
 common are shared, and the files are the leaves of the tree themselves. A directory is unpacked when its entries are
 first read: a read of the past needs few of them.
@@ -32,8 +32,8 @@ DIRECTORY, ENTRY, LEAF = 180, 8, 155
 def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
-    `before` is an earlier packed tree. Blobs in `counted` cost nothing. Costs what is not packed yet, and O(names) in
-    the directories that differ.
+    `before` is an earlier packed tree. Blobs in `counted` cost nothing. The cost is that of packing what is not packed
+    yet, plus O(names) in the directories that differ.
     """
     weight = 0
     stack: list[tuple[FileTree, Packed | None]] = [(tree, before)]
@@ -192,7 +192,7 @@ def _unpacked_part(part: Packed, known: dict[int, FileTree] | None) -> Any:
 
 
 def weight(packed: Packed, before: Packed) -> int:
-    """Return the approximate number of bytes that a packed tree does not share with `before`, without blobs."""
+    """Return the approximate number of bytes that a packed tree does not share with `before`, excluding blobs."""
     total = 0
     stack = [(packed, before)]
     seen: set[int] = set()

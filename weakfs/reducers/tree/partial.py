@@ -13,7 +13,8 @@ from weakfs.reducers.tree.repeated_subtrees import Comparisons, check_repeats
 def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
     """Return a tree with `nodes` added where neither it nor `others` hold anything; existing directories are filled.
 
-    In path order: a directory's modification time is that of the last entry it gained, the same in every process.
+    Nodes are added in path order: a directory's modification time is that of the last entry that it gained, and so is
+    the same in every process.
     """
     stack = sorted(nodes, key=_by_path, reverse=True)
     while stack:

@@ -18,7 +18,7 @@ MOST_AGAIN = 100_000
 
 
 class TreeTooLarge(ValueError):
-    """A tree holds its directories in so many places that its entries cannot all be visited."""
+    """Raised if a tree holds its directories in so many places that its entries cannot all be visited."""
 
 
 def check_repeats(tree: FileTree) -> None:
