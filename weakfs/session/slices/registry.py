@@ -1,6 +1,6 @@
 """The registry: types under explicit tags, the only types that a session file may name.
 
-A file says `"fs/file_written"`, never a class path, and a tag that is not registered is an error: no file can make
+A file contains `"fs/file_written"`, never a class path, and a tag that is not registered is an error: no file can make
 a program import or construct a type that its author did not list.
 """
 
@@ -96,7 +96,7 @@ def _standard(field: str) -> Any:
 
 
 class _WithTypes:
-    """The method `with_types`: on a registry it extends that one, on the class the standard registry."""
+    """The method `with_types`: on a registry it extends that one; on the class it extends the standard registry."""
 
     def __get__(self, instance: Registry | None, owner: type[R]) -> Callable[..., R]:
         registry = owner.standard() if instance is None else instance

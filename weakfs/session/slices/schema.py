@@ -208,7 +208,7 @@ class Rules:
         return evolve(rules, steps={**rules.steps, event: (*found, step)})
 
     def joined(self, other: Rules) -> Rules:
-        """Return rules that also contain those of `other`, as after merging a fork that installed more."""
+        """Return rules that also contain those of `other`, for example after merging a fork that installed more."""
         if other is self:
             return self
         for tag, spec in other.specs.items():

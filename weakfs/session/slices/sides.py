@@ -20,7 +20,7 @@ Row = tuple[int, "str | None", str, tuple[Any, ...]]
 class BranchHistory:
     """The records on both sides of a merge, numbered as in the session `own` that `fork` is merged into.
 
-    `first` is the record after which the fork first left, and `base` the last one that the merge base has.
+    `first` is the record after which the fork first branched off, and `base` the last record in the merge base.
     """
 
     own: str
@@ -36,11 +36,11 @@ class BranchHistory:
     last: int
 
     def theirs_numbered(self) -> Iterator[tuple[int, Row]]:
-        """Yield their records with the numbers that they will have: that of the merge comes before them."""
+        """Yield their records with the numbers that they will get, which come after that of the merge."""
         return enumerate(self.theirs, self.last + 2)
 
     def ours(self) -> Iterator[tuple[int, Row]]:
-        """Yield our records since the fork first left, without those of the fork itself."""
+        """Yield our records since the fork first branched off, without those of the fork itself."""
         own_end = 0
         for number, row in self.ours_since(self.first):
             if row[2] == MERGED and row[3][0] == self.fork and self.fork != self.own:
@@ -51,7 +51,7 @@ class BranchHistory:
     def calls(
         self, touched: Callable[[str, tuple[Any, ...]], Iterable[str]], *, of_ours: bool
     ) -> dict[str, list[tuple[int, str]]]:
-        """Return the causes of the records that were not rolled back, by what they touched: `(number, cause)` each."""
+        """Return the `(number, cause)` of each record that was not rolled back, by the names that it touched."""
         found: list[tuple[int, str, Iterable[str]]] = []
         for number, (_, cause, tag, values) in self.ours() if of_ours else self.theirs_numbered():
             if tag == ROLLED_BACK:

@@ -52,7 +52,7 @@ class WholeMerge:
 class StateMerge:
     """A merge function that sees all STATE slices and the records of both sides, and resolves conflicts itself.
 
-    It returns the values of its own slice: for what remains in conflict, those of ours.
+    It returns the values of its own slice: where a conflict remains, those of our side.
     """
 
     merge: Callable[[Sides], Log[Any]]
@@ -60,7 +60,7 @@ class StateMerge:
 
 @frozen(eq=False)
 class EventFilter:
-    """The events that a reducer sees: those with a value in one field, or, unless `is_set`, with `None` in it.
+    """The events that a reducer sees: those in which one field has a value or, if `is_set` is false, is `None`.
 
     It is tested first and can save looking up the slice; a replay tests it on the fields, before the event is built.
     """
@@ -160,8 +160,8 @@ def replace_latest_by(key: Callable[[Any], object]) -> WholeSlice:
 class Declaration:
     """A slice type that a registry declares, so that every session with that registry has it.
 
-    `fold` reduces many events at once where a replay needs no intermediate state: any events that have `reducers`.
-    `is_safe` states that its reducers only return values that a session file can hold, so that they need no check.
+    `fold` reduces many events at once where a replay needs no intermediate state; it accepts any events that `reducers`
+    has. `is_safe` states that its reducers only return values that a session file can hold, so that they need no check.
     """
 
     cls: type
@@ -202,7 +202,7 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
 def _check_annotations(type_: type, name: str, method: Reducer, event: type) -> None:
     """Raise `TypeError` for a reducer annotated to take another event or to return another type than its slice.
 
-    Only classes are compared; what is not annotated, or cannot be resolved, is fine.
+    Only classes are compared; anything that is not annotated, or cannot be resolved, is accepted.
     """
     try:
         hints = get_type_hints(method)

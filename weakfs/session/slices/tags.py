@@ -10,7 +10,7 @@ import attrs
 
 C = TypeVar("C", bound=type)
 
-# The key in a field's metadata for the name under which sessions are saved with it, where that is not its own.
+# The key in a field's metadata for the name that the field has in session files, if that is not its own name.
 STORED_AS = "weakfs.stored_as"
 
 
@@ -18,11 +18,11 @@ def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
     """Mark a class with the tag that identifies it in records and files.
 
     `numbers` names the fields that hold record numbers: a number, a tuple of numbers, or `None`. The records of a fork
-    are renumbered when it is merged, and so are those of a transaction if others changed the session. These fields
-    are updated to match, in the events of the merged records and in the values of slices, so that each still refers
-    to the same record. Only fields of the event or of the slice's value itself are: a number inside a value that one of
-    its fields holds stays as it is, so keep record numbers at the top. Registering the class raises `ValueError` if it
-    has no such field.
+    are renumbered when it is merged, and so are those of a transaction if others changed the session. These fields are
+    updated to match, in the events of the merged records and in the values of slices, so that each still refers to the
+    same record. Only the event's own fields and those of the slice's value are updated: a number inside the value of
+    such a field stays as it is, so keep record numbers at the top level. Registering the class raises `ValueError` if
+    it has no such field.
 
         @event("agent/step_done", numbers=("first_seq",))
         @frozen
