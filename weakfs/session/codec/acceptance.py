@@ -30,7 +30,7 @@ def accepted(
         rule(values[place])
     if fit.is_always_safe or fit.is_safe(values, known):
         return event
-    # It loads cattrs, which most programs that only dispatch events need not.
+    # This loads cattrs, which most programs that only dispatch events do not need.
     from weakfs.session.codec.savable import accepted_value
 
     return accepted_value(registry, event, f"cannot take a {shape.cls.__name__}")

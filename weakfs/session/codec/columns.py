@@ -24,7 +24,7 @@ from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.tags import stored_name
 
 REQUIRED = object()
-# Slices with at least this many values are read and written a field at a time.
+# Slices with at least this many values are read and written one field at a time.
 MANY = 16
 
 # The two types that a blob field may hold.
@@ -77,7 +77,7 @@ class Column:
                     rule(value)
 
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
-        """Return the values that JSON stands for. Raise some error if one of them is malformed."""
+        """Return the values that JSON stands for. Raise an exception of any type if one of them is malformed."""
         if self.is_blob:
             return _contents(values, blobs, self.types, expansion)
         if self.is_mixed:
@@ -90,7 +90,7 @@ class Column:
 
 @frozen(eq=False)
 class ListColumn:
-    """A field that holds any number of tuples of atoms, such as the pieces of a splice: a column for each place."""
+    """A field that holds any number of tuples of atoms, such as the pieces of a splice: one column per position."""
 
     name: str
     default: object
@@ -117,7 +117,7 @@ class ListColumn:
         return [tuple(islice(items, len(value))) for value in values]
 
     def _places(self, values: Sequence[Any]) -> Iterator[tuple[Column, Sequence[Any]]]:
-        """Go through the places of the tuples in all values, each with what is there."""
+        """Return the column of each position in the tuples, with the items that all tuples have there."""
         items = list(chain.from_iterable(values))
         if any(len(item) != len(self.parts) for item in items):
             raise ValueError(self.name)
@@ -234,7 +234,7 @@ def _column(field: attrs.Attribute[Any], hint: Any) -> Column | ListColumn | Non
 
 
 def _atoms(name: str, default: object, hint: Any) -> Column | None:
-    """Return the column of a type, or `None` if it is none of atoms and blobs."""
+    """Return the column of a type, or `None` if it holds anything but atoms and blobs."""
     rules: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
         hint, *more = get_args(hint)

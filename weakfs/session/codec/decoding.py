@@ -194,7 +194,7 @@ class Reading:
 
 
 def stored_names(type_: type) -> dict[str, Any]:
-    """Return how cattrs names the fields of a class whose names in session files differ."""
+    """Return the cattrs overrides for the fields of a class that have other names in session files."""
     return {
         field.name: override(rename=stored_name(field))
         for field in fields_of(type_)

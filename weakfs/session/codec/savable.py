@@ -1,7 +1,7 @@
 """Acceptance of values: checks that a session file can hold a value before it enters a session.
 
-Mutable values are copied. The proof is the encoding itself: the value is written, read back and compared as saving
-would do it, except that blobs and pooled values (directories) stand for themselves. Values made of atoms only, or of
+Mutable values are copied. The proof is the encoding itself: the value is written, read back and compared, as it would
+be when saving, except that blobs and pooled values (directories) stand for themselves. Values made of atoms only, or of
 tuples and frozen classes of atoms, are known to be safe by their types and skip this proof: see
 `weakfs.session.codec.type_check`.
 """

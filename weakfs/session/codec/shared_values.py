@@ -19,7 +19,8 @@ NO_CONTENT = "there is no blob"
 
 # Appended blobs of at least this size are written as a parent and a tail.
 MIN_PARENT = 64
-# A blob that is stored elsewhere and larger is not embedded: whoever saves or loads the file holds all of it in memory.
+# A larger blob that is stored elsewhere is not embedded: a process that saves or loads the file holds all of it in
+# memory.
 MOST_EMBEDDED = 1 << 28
 
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -28,9 +29,9 @@ DIGEST = re.compile("[0-9a-f]{64}")
 class Blobs:
     """The blobs of a file being written, each stored once.
 
-    A blob is looked up first as the same object, then as a parent with a tail, then as equal bytes. So a file that
-    was appended to between snapshots is written piece by piece, and is not even joined for it. A blob stored elsewhere
-    is written as its digest and not read here; with `embed` it is read, and its bytes are written before it.
+    A blob is looked up first as the same object, then as a parent with a tail, then as equal bytes. So a file that was
+    appended to between snapshots is written piece by piece, without joining the pieces. A blob stored elsewhere is
+    written as its digest and not read here; with `embed` it is read, and its bytes are written before it.
     """
 
     def __init__(self, *, embed: bool = False, others: Sequence[ContentSource] = ()) -> None:
@@ -58,7 +59,7 @@ class Blobs:
         if type(content) is Stored:
             return self._same(self._stored(content), content)
         if len(content) in self._lengths:
-            # An equal blob may be in the file already, from another object: only then is joining worth its cost.
+            # An equal blob may be in the file already, from another object: joining is worth its cost only then.
             number = self._by_content.get(_key(content))
             if number is not None:
                 return self._same(number, content)
@@ -160,7 +161,7 @@ def _key(content: Content) -> Any:
 
 
 def tail_behind(content: Content, parent: Content) -> bytes | None:
-    """Return what `content` has after `parent`, or `None` if it does not begin with it. Read no external blob."""
+    """Return what `content` has after `parent`, or `None` if it does not begin with it. External blobs are not read."""
     if len(parent) >= len(content):
         return None
     if isinstance(content, Rope):
