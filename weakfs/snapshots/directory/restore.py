@@ -26,7 +26,7 @@ from weakfs.snapshots.journal.journal import Journal
 
 
 def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
-    """Make `disk`, which holds `now`, hold `wanted`. Unchanged entries keep their inodes and times.
+    """Change `disk`, which matches `now`, to match `wanted`. Unchanged entries keep their inodes and times.
 
     Raises what the system raises; the journal can then undo what was done.
     """

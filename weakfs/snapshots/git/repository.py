@@ -57,7 +57,7 @@ ID_SIZE = 32
 
 
 class GitRepository:
-    """A repository at `path`, created on the first write. Safe for threads and processes."""
+    """A repository at `path`, created on the first write. Safe to use from several threads and processes."""
 
     def __init__(self, path: str) -> None:
         self.path = path

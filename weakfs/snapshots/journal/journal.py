@@ -140,7 +140,7 @@ class Journal:
             self.note(segments, f"its {lost} could not be kept")
 
     def moved(self, source: Segments, destination: Segments) -> None:
-        """Log that an entry is about to be moved to a path where nothing is."""
+        """Log that an entry is about to be moved to an unused path."""
         times = [*self._times(source), *self._times(destination)]
         status = self.disk.status(source)
         was = None if status is None else status.st_ino

@@ -2,7 +2,7 @@
 
 Every directory is opened relative to its parent and never through a link; anything other than a regular file, a
 directory or a link is not opened at all. A whole directory is compared with the cache in one step: per entry, that
-costs a tenth of the call that reads its status.
+takes a tenth of the time of the call that reads its status.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Pack:
 
 
 class PackIndex:
-    """Index of everything in the packs of a folder. Safe for threads, and against packs being added and removed."""
+    """Index of everything in the packs of a folder. Safe for threads, and while packs are added and removed."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
