@@ -87,7 +87,7 @@ class Relocation:
                 self._choose(entry)
         self._check_cycles()
         self._back: list[dict[str, str]] = [{}, {}, {}]
-        # Each round undoes a move; limited, because with contradictory answers the rounds might never end.
+        # Each round undoes a move. Their number is limited, because contradictory answers could repeat them forever.
         rounds = (self._relocated() for _ in range(2 * len(self._sides) + 2))
         trees_or_none = next((trees for trees in rounds if trees is not None), None)
         if trees_or_none is None:

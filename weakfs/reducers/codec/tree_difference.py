@@ -21,8 +21,8 @@ def write_difference(before: FileTree, after: FileTree, blobs: Blobs) -> Json:
     """Return `after` as a difference from `before`. O(what differs).
 
     `from` lists the paths in `before` of the directories that differ. `rows` are rows as in the section `trees` of a
-    session file, numbered after these directories; the last row is `after`. A row's `base` is the number of one of
-    those directories.
+    session file; their numbers come after those of these directories, and the last row is `after`. A row's `base` is
+    the number of one of the directories.
     """
     differing = list(_differing((), before, after))
     writer = TreeWriter(blobs)
