@@ -2,7 +2,7 @@
 
 The option of pytest chooses a profile of hypothesis, and `share` and `sample` follow that profile. Two marks thin out
 parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps only as many combinations of parameters as
-it takes to have each value of each parameter once. A parameter `seed` that is a number stands for repeats of one rule:
+it takes to have each value of each parameter once, and with `by_rule=True` only one of each test. A parameter `seed` that is a number stands for repeats of one rule:
 of its values `sample` chooses some.
 """
 
@@ -75,8 +75,8 @@ def left_out(items: Collection[pytest.Item]) -> set[pytest.Item]:
     for item in sorted(items, key=lambda item: sha256(item.nodeid.encode()).digest()):
         if item.get_closest_marker("exhaustive") is not None or _seed(item) not in seeds[_function(item)]:
             left.add(item)
-        elif item.get_closest_marker("sampled") is not None:
-            values = _parameters(item)
+        elif (mark := item.get_closest_marker("sampled")) is not None:
+            values = {(_function(item), "", "")} if mark.kwargs.get("by_rule") else _parameters(item)
             if values <= seen:
                 left.add(item)
             seen |= values

@@ -17,6 +17,7 @@ from weakfs.testing import FilesystemConformance
 NUMBERS = count()
 
 
+@pytest.mark.sampled(by_rule=True)
 class TestMemoryStreams(Places, FilesystemConformance):
     """Over streams in memory; the files are opened anew after they were prepared."""
 
