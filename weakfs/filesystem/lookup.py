@@ -26,7 +26,7 @@ class PathLookup(FilesystemPrimitives):
     __slots__ = ()
 
     def _view(self) -> PathLookup:
-        """Return the files for a call that reads many of them: a view of the current ones, or else themselves."""
+        """Return the filesystem for a call that reads many files: a view of the current ones, or else this one."""
         view = self.read_view()
         return view if isinstance(view, PathLookup) else self
 

@@ -62,7 +62,7 @@ class FilesystemPrimitives(ABC):
 
     @abstractmethod
     def totals(self, segments: Segments) -> tuple[int, int, int]:
-        """Return the bytes, files (including links) and directories below a directory, without itself."""
+        """Return the numbers of bytes, files (including links) and directories below a directory, excluding itself."""
 
     @abstractmethod
     def height(self, segments: Segments) -> int:

@@ -22,7 +22,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_datetime(at: int) -> datetime:
-    """Return integer nanoseconds as an aware datetime, to the microsecond, clamped to the range of `datetime`."""
+    """Return integer nanoseconds as an aware datetime with microseconds, clamped to the range of `datetime`."""
     try:
         return EPOCH + timedelta(microseconds=at // 1000)
     except OverflowError:

@@ -98,7 +98,7 @@ def check_snapshot(
 def report(
     snapshot_id: str, before: FileTree, after: FileTree, *, dry_run: bool, notes: tuple[Note, ...] = ()
 ) -> RestoreReport:
-    """Return what changing from one tree to another changes. O(differences)."""
+    """Return the report of a restore from one tree to another. O(differences)."""
     found = diff(before, after)
     written = {*found.added, *found.changed, *(new for _, new in found.moved)}
     removed = {*found.removed, *(old for old, _ in found.moved)}
