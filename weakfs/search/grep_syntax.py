@@ -96,8 +96,8 @@ def tokens(pattern: str) -> Iterator[Token]:
 
 
 def explain(pattern: str, *, multiline: bool = False) -> str | None:
-    """Return what `pattern` asks for that a search by lines in linear time cannot give, and what to write
-    instead; None if there is no such thing. With `multiline` it may hold line breaks."""
+    """Return what in `pattern` a linear-time search by lines does not support, and what to write
+    instead; None if there is no such thing. With `multiline`, line breaks are supported."""
     for token in tokens(pattern):
         trouble = _unsupported(token)
         if trouble is not None:
