@@ -118,7 +118,7 @@ class Database:
                 yield
                 self.rows("COMMIT")
             except BaseException:
-                # A full disk has rolled back already.
+                # If the disk is full, SQLite has rolled back already.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise

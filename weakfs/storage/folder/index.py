@@ -1,4 +1,4 @@
-"""Indexes of segments: where frames and contents are, in a small file beside each sealed segment.
+"""Indexes of segments: where frames and contents are, in a small file next to each sealed segment.
 
 An index contains nothing that is not in its segment, so one that is missing, damaged or of another segment is rebuilt.
 It stays on the disk, except for the place of every 64th frame and a filter of 16 bits per blob, which settles most
@@ -18,7 +18,7 @@ from weakfs.storage.folder.files import Descriptor, read_at, size_of
 
 MAGIC = b"weakfs\0I"
 VERSION = 1
-# The place of one frame is kept for every so many frames, or so many bytes.
+# The place of a frame is kept every `EACH` frames or `APART` bytes.
 EACH = 64
 APART = 1 << 16
 BITS_PER_CONTENT = 16

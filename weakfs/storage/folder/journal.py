@@ -1,7 +1,7 @@
 """`Journal`: the segments of one stream, as of the last time its lock was held.
 
 The lock of the stream is held while its journal is used. The newest segment is the active one; the others are sealed,
-and listed in the newest state record, which each segment begins with.
+and listed in the newest state record. Each segment begins with such a record.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class SyncDatabase(Database):
                         self.seen[notification.payload] += 1
                         self._woken.notify_all()
             except (psycopg.Error, StorageError):
-                # Those who wait look at their streams from time to time.
+                # Waiting readers check their streams from time to time anyway.
                 self._listening = None
                 if not self._is_closed:
                     time.sleep(PAUSE)
@@ -259,7 +259,7 @@ class AsyncDatabase(Database):
                         if woken := self._woken.pop(notification.payload, None):
                             woken.set()
             except psycopg.Error:
-                # Those who wait look at their streams from time to time.
+                # Waiting readers check their streams from time to time anyway.
                 listening.set()
                 await asyncio.sleep(PAUSE)
 
