@@ -153,7 +153,7 @@ class CommitLog:
         """Append frames; the first has this name. Return false if, instead, frames that others stored were read."""
         if journals:
             if not self.head:
-                # The storage may not exist yet: whoever looks for the commit can then distinguish that from an
+                # The storage may not exist yet: a later search for the commit can then distinguish that from an
                 # unreachable one.
                 self.store.put_contents(self.stream, {digest_of(b"").hex(): b""})
             place = CommitPlace(lasting_url(self.store.url), self.stream, self.head + 1, name, session._trunk.seq)

@@ -54,7 +54,7 @@ class FrameDecoder:
             raise UnknownTag(str(error), where="$.type") from None
 
     def blobs(self, rows: list[Json]) -> list[Content]:
-        """Return the blobs of frames; their contents are read from storage at once."""
+        """Return the blobs of frames; all their contents are read from storage together."""
         digests = {row["content"] for row in rows if type(row) is dict and row.keys() == {"content", "size"}}
         found = self.contents.read_many(digests) if digests else {}
         blobs: list[Content] = []
