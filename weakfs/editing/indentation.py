@@ -1,4 +1,4 @@
-"""Indentation: mapping that of a given text to that of a file, learned from the lines that both have."""
+"""Indentation: a mapping from that of a given text to that of a file, learned from the lines that both have."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USUAL_WIDTH = 4
 class Indents:
     """A mapping from indentations of a given text to those of the file.
 
-    `pairs` are known; other indentations are inferred from their difference to these. `step` more spaces become one
+    `pairs` are known; other indentations are inferred from their difference from these. `step` more spaces become one
     more `unit` in the file, or the same number of spaces if `step` is 0; one more tab becomes `tab`.
     """
 
@@ -95,7 +95,7 @@ def given_step(given: Sequence[str]) -> int:
     widths = [len(indent) for indent in given if indent and "\t" not in indent]
     step = gcd(*widths)
     if step in (1, 2):
-        # Alignment below an opening bracket is not a step, and only few lines have it.
+        # Alignment below an opening bracket is not a step, and few lines have it.
         deeper = Counter(after - before for before, after in pairwise(widths) if after > before + 1)
         usual = max(deeper, key=lambda width: (deeper[width], -width), default=step)
         if sum(width % usual != 0 for width in widths) * 4 <= len(widths):

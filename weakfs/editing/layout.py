@@ -45,7 +45,7 @@ class Layout:
         self.nearby: list[str] = []
         self._fitted: dict[tuple[str, str | None, str | None], tuple[int, int, str]] = {}
         self._remembered = 0
-        # The last offset up to which lines were counted, and their number.
+        # The offset up to which lines have been counted, and their number.
         self._counted = (0, 0)
 
     @cached_property
@@ -151,7 +151,7 @@ class Layout:
 
 
 def _unchanged(old: TextBlock, new: TextBlock) -> dict[int, int]:
-    """Map lines of the new text to equal lines of the old one: with the same depth, or else apart from the depth."""
+    """Map lines of the new text to equal lines of the old one: at the same depth, or otherwise at any depth."""
     pairs: dict[int, int] = {}
     above, before = -1, -1
     for number, known in [*_same(_rows(old), _rows(new)), (len(new.lines), len(old.lines))]:
@@ -198,7 +198,7 @@ class _Place:
 
     @cached_property
     def reindentation(self) -> Reindentation:
-        """The indentation of the lines of the new text at this place. Raise `DoubtfulIndentation` if in doubt."""
+        """The indentation of the new text's lines at this place. Raise `DoubtfulIndentation` if it is ambiguous."""
         layout = self.layout
         old = [
             OldLine(layout.old.indent(at), line, own, layout.line_of(start))
@@ -266,7 +266,7 @@ class _Place:
 
     @cached_property
     def _trailing(self) -> list[tuple[str, str | None]]:
-        """The text after each line of the old text, as quoted and in the file, `None` if more text follows."""
+        """The white space after each line of the old text, as quoted and in the file; `None` if more text follows."""
         layout = self.layout
         found: list[tuple[str, str | None]] = []
         for number, (_, stop) in enumerate(self.spots):

@@ -18,7 +18,7 @@ def only_kind(text: str) -> str | None:
 
 
 def with_line_ends(text: str, kind: str | None) -> str:
-    """Return a text with all line ends of this kind, or unchanged for `None`."""
+    """Return a text with all line ends converted to this kind; unchanged if it is `None`."""
     if kind is None or not ("\n" in text or "\r" in text):
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")

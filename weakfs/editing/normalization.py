@@ -1,10 +1,10 @@
 """The equivalence of texts that is used if there is no exact match, and the search for equivalent texts.
 
-There is one equivalence, not a ladder of guesses. Runs of white space are equal to one another, and runs with a line
-break to one another; a line break equals a blank inside brackets only, and never after a comment. Quotes and dashes
-equal their typographic forms, and text is compared in NFC. Letters and their case never fold. A match begins and ends
-at the borders of words. Both texts are folded to one form and searched there by `str.find`, which takes linear time
-for any text.
+There is one equivalence, not a ladder of guesses. All runs of white space without a line break are equal, and so are
+all runs with one; a line break equals a blank only inside brackets, and never after a comment. Quotes and dashes equal
+their typographic forms, and text is compared in NFC. Letters and their case are never folded. A match begins and ends
+at word boundaries. Both texts are folded to one form and searched there by `str.find`, which takes linear time for any
+text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GAP_WORK = 64
 CLOSING = {")": "(", "]": "[", "}": "{"}
 STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 OPERATORS = frozenset("=<>!&|+*/%^~-")
-# Scripts that write words without white space between them, so that word borders cannot be detected.
+# Scripts that write words without white space between them, so that word boundaries cannot be detected.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 # These surround a letter with marks in folded text, so that neither the letter nor a part of its marks is found there.
@@ -78,7 +78,7 @@ def plain(text: str) -> str:
 
 
 class TooRepetitive(Exception):
-    """There are too many near matches to examine each of them."""
+    """There are too many near matches to examine each one."""
 
 
 def is_inside_word(text: str, at: int) -> bool:
@@ -153,7 +153,7 @@ def _inside(core: str) -> frozenset[int]:
 
 @frozen
 class Needle:
-    """The text to search for, folded and without outer white space, of which only the presence is recorded.
+    """The text to search for, folded and without outer white space; only whether it had any is recorded.
 
     `wraps` are the positions of white space in it where a line break and a blank are interchangeable.
     """
@@ -227,7 +227,7 @@ class Haystack:
             at = among.find(wanted, at + 1, stop)
 
     def _fits(self, needle: Needle, at: int) -> bool:
-        """Return whether a candidate, which is right except for the kinds of white space, is a match."""
+        """Return whether a candidate, which matches apart from the kinds of white space, is a match."""
         folded, stop = self._folded, at + len(needle.core)
         before = folded[at - 1]
         # A letter alone does not match a letter followed by marks.

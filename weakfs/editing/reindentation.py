@@ -1,4 +1,4 @@
-"""The indentation of inserted lines if the lines around them were quoted with another indentation than the file's.
+"""The indentation of inserted lines if the lines around them were quoted with an indentation other than the file's.
 
 Edits and patches of every format use this. The mapping from the quoted indentation to the file's is learned from the
 lines that both have. If these lines contradict one another, the block of a new line is ambiguous, and the edit is
@@ -22,7 +22,7 @@ OPENING = (":", "{", "(", "[")
 COMMENT = re.compile(r"#|//|/\*|\*|--|<!--|;|%")
 # Text after a list marker is indented by the width of the marker.
 LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ ]+")
-# What must be followed by a deeper line.
+# The end of a line that must be followed by a deeper one.
 BLOCK_OPENER = re.compile(
     r"(?:async|case|class|def|elif|else|except|finally|for|if|match|try|while|with)\b[^#]*:\s*(?:#.*)?"
 )
@@ -193,7 +193,7 @@ class Reindentation:
         self._check_new()
 
     def _check_new(self) -> None:
-        """Raise it if the new text is not indented as its own lines require."""
+        """Raise `DoubtfulIndentation` if the new text is not indented as its own lines require."""
         for one, other in pairwise(self.new):
             if one.kept is not None and other.kept is not None:
                 continue
@@ -223,7 +223,7 @@ class Reindentation:
     def of(self, number: int) -> str:
         """Return the indentation of a new line, by its number (from 0)."""
         if number not in self._indents:
-            # Each depends on its parent, which may be hundreds of lines above: not by recursion.
+            # Each depends on its parent, which may be hundreds of lines above, so recursion would go too deep.
             waiting = [number]
             while self._parents[waiting[-1]] is not None and self._parents[waiting[-1]] not in self._indents:
                 parent = self._parents[waiting[-1]]
@@ -237,7 +237,7 @@ class Reindentation:
         line = self.new[number]
         if line.kept is not None and line.indent == self.old[line.kept].indent:
             own = self.old[line.kept].actual
-            # The old text's first line may begin after its indentation, which is then unknown.
+            # The quote may begin after the indentation of its first line, which is then unknown.
             if own is not None and (line.kept or not self.hangs):
                 return own
         if self.hangs and not line.indent and self._matched.get(number) == 0:

@@ -26,12 +26,12 @@ from weakfs.editing.reindentation import DoubtfulIndentation
 Piece = tuple[int, int, str]
 How = Literal["exact", "fuzzy"]
 
-# Placeholders for a `\r\n` neither half of which may match; UTF-8 cannot encode these two, so no file contains them.
+# Placeholders for a `\r\n` of which neither half may match; UTF-8 cannot encode these two, so no file contains them.
 WHOLE = "\udffe\udfff"
 
 # The most matches whose lines an error lists: all of them in 32 MiB of one letter would be a gigabyte.
 MAX_LINES = 1000
-# The most that a message, which a model reads, names.
+# The most lines that a message, which a model reads, names.
 MAX_LINES_NAMED = 20
 
 
@@ -108,7 +108,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 
 def _with_own_ends(text: str, old: str, new: str, replace_all: bool) -> Replacement:
-    """Replace a text given with other line ends than the file's, after converting it to those."""
+    """Replace a text whose line ends are not the file's, after converting it to those."""
     if with_line_ends(new, only_kind(text)) == old:
         raise NoChange("only line ends would change, and those of the file are kept; give a new text that differs")
     found = replace(text, old, new, replace_all=replace_all)
@@ -156,7 +156,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
     haystack = Haystack(text)
     bare, at_mark = old, False
     if text.startswith(BYTE_ORDER_MARK):
-        # The mark is kept whatever is inserted, and is not searched: it shows where the text begins.
+        # The mark is kept whatever is inserted, and is not searched: it marks where the text begins.
         bare, new = old.removeprefix(BYTE_ORDER_MARK), new.removeprefix(BYTE_ORDER_MARK)
         at_mark = bare != old
     needle = Needle.of(bare)
@@ -216,7 +216,7 @@ def _unchanged(old: str, new: str) -> NoChange:
 
 
 def _overlooked(old: str, found: str) -> str:
-    """Return in what two equivalent texts differ."""
+    """Return how two equivalent texts differ."""
     if with_line_ends(old, "\n").strip() == with_line_ends(found, "\n"):
         return "line ends" if old.strip() != found else "white space around it"
     if old.split() == found.split():

@@ -24,8 +24,8 @@ JOINING = {*map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3)), "
 HIGH = "\U00010000-\U0001efff\U0002f800-\U0002fa1f\U000e0000-\U000e01ff"
 FIRST_HIGH = "\U00010000"
 
-# CPython sorts the marks after a letter by insertion: a million of them would take hours. A grapheme joiner after
-# this many, as the Stream-Safe Text Format (UAX 15, section 13) puts one after 30, keeps that linear.
+# CPython uses an insertion sort for the marks after a letter: a million of them would take hours. A grapheme joiner
+# after this many, as the Stream-Safe Text Format (UAX 15, section 13) puts one after 30, keeps that linear.
 MOST_MARKS = 64
 GRAPHEME_JOINER = "\u034f"
 
@@ -101,9 +101,9 @@ def _too_many() -> re.Pattern[str]:
 
 
 def composed(text: str, before: str, after: str) -> str:
-    """Return `text` in NFC, with every letter that still has marks then between `before` and `after`.
+    """Return `text` in NFC, with every letter that still has marks put between `before` and `after`.
 
-    This prevents finding the letter or some of its marks if there are more of them. O(text).
+    This prevents a search from finding the letter alone, or with only some of its marks. O(text).
     """
     if not may_change(text):
         return text

@@ -28,7 +28,8 @@ def hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
 def count_changes(old: list[bytes], new: list[bytes], *, work: int = WORK) -> tuple[int, int]:
     """Count the lines added and the lines removed.
 
-    Text that cannot be compared within `work` steps counts as replaced, between the common first and last lines.
+    If a text cannot be compared within `work` steps, everything between the common first and last lines counts as
+    replaced.
     """
     added = removed = 0
     for start, stop, new_start, new_stop in changes(old, new, work):
@@ -80,7 +81,7 @@ def _range(start: int, stop: int) -> bytes:
     length = stop - start
     if length == 1:
         return b"%d" % (start + 1)
-    # An empty range is named by the line before it.
+    # An empty range is denoted by the line before it.
     return b"%d,%d" % (start + 1 if length else start, length)
 
 

@@ -1,4 +1,4 @@
-"""Built-in exceptions with an errno, and a message of thing, cause and remedy without a prefix."""
+"""Built-in exceptions with an errno, and a message that names thing, cause and remedy, without a prefix."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Absence:
 
 
 def not_found(path: str, cause: str, remedy: str) -> FileNotFoundError:
-    """Return the error for a path that does not exist. `absence_in` returns these parts of it."""
+    """Return the error for a path that does not exist. `absence_in` returns these parts of the error."""
     error = fault(FileNotFoundError, ENOENT, f"{cause}; {remedy}")
     vars(error)["absence"] = Absence(path, cause, remedy)
     return error
 
 
 def absence_in(error: BaseException) -> Absence | None:
-    """Return the parts of an error that `not_found` made; `None` for any other."""
+    """Return the parts of an error created by `not_found`; `None` for any other error."""
     found = vars(error).get("absence")
     return found if isinstance(found, Absence) else None
 
 
 def no_directory(missing: str) -> str:
-    """Return the text that a directory does not exist in its parent, which exists."""
+    """Return the text saying that a directory does not exist in its parent, which exists."""
     return f"there is no directory {missing!r} in {missing.rpartition('/')[0] or '/'!r}"

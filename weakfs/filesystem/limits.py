@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 
-# A tool and a patch hold no more of a file than this in memory. `Limits` bounds what they write; files of a host may be
+# A tool and a patch hold no more of a file than this in memory. `Limits` limits what they write; files on a host may be
 # larger.
 MOST_READ = 256 * MIB
 
-# Adding up to this many entries never exceeds what a tree can hold.
+# Adding at most this many entries never exceeds what a tree can hold.
 FEW = 1000
 
 
@@ -50,16 +50,16 @@ class Limits:
 
     @classmethod
     def tools(cls) -> Limits:
-        """Return limits for answers to a model: 2,000 read lines, 100 grep matches, and 1,000,000 entries.
+        """Return limits for answers to a model: 2,000 lines per read, 100 grep matches, and 1,000,000 entries.
 
-        The quota of entries exceeds any real project. It stops a tree from being copied into itself a few dozen times,
-        after which no search of it would end.
+        The quota of entries exceeds any real project. It keeps a tree from being copied into itself a few dozen times,
+        after which no search of it would ever end.
         """
         return cls(default_read_limit=2000, max_grep_matches=100, max_node_count=1_000_000)
 
     @classmethod
     def strict(cls) -> Limits:
-        """Return the tight preset: 48,000 bytes a file, 16 segments of 80 bytes, 2,000 lines, 1,000 matches."""
+        """Return the tight preset: 48,000 bytes per file, 16 segments of 80 bytes, 2,000 lines, 1,000 matches."""
         return cls(
             max_file_size=48_000,
             max_path_depth=16,
@@ -71,7 +71,7 @@ class Limits:
     def for_files(self) -> Limits:
         """Return these limits without those on answers, for the filesystem that tools work on.
 
-        A tool that reads a file to change it and write it back must get all of it: only the model's answer is cut.
+        A tool that reads a file to change it and write it back must get all of it: only the answer to the model is cut.
         """
         return evolve(self, default_read_limit=None, max_grep_matches=None)
 
@@ -138,7 +138,7 @@ class Limits:
 
 
 def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | None = None) -> None:
-    """Raise what stands against reading a file from `offset` on: also `OSError` (EFBIG) for more than `MOST_READ`."""
+    """Raise what reading a file from `offset` on would raise, including `OSError` (EFBIG) for more than `MOST_READ`."""
     size = fs.read_bytes(path, limit=0).size_bytes - offset
     if (size if most is None else min(size, most)) > MOST_READ:
         raise fault(

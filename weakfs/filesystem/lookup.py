@@ -1,4 +1,4 @@
-"""Path lookup: from a path to the node at it, following links as the policy allows; what is missing is named."""
+"""Path lookup: from a path to its node, following links as the policy allows; errors name what is missing."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class PathLookup(FilesystemPrimitives):
     __slots__ = ()
 
     def _view(self) -> PathLookup:
-        """Return the files for a call that reads many of them: a view of the current ones, or else themselves."""
+        """Return the filesystem for a call that reads many files: a view of the current ones, or else this one."""
         view = self.read_view()
         return view if isinstance(view, PathLookup) else self
 
     def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
-        """Return the bytes of the one file to search, `None` if the search may not read it."""
+        """Return the bytes of the only file to search; `None` if the search may not read it."""
         return self.readable_content(path, leaf)
 
     def _check_repeats(self, segments: Segments) -> None:
@@ -44,7 +44,7 @@ class PathLookup(FilesystemPrimitives):
     _parse = staticmethod(paths.parse)
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
-        """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows."""
+        """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows it."""
         canonical, segments = self._parse(path)
         node = self.lookup(segments)
         if node is None or (type(node) is tuple and follow and is_link(node)):

@@ -29,7 +29,7 @@ class SupportsNaming(Protocol):
 
 
 def why_absent(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] = lambda path: False) -> str:
-    """Return why nothing is at a canonical path, and what to do. Paths that are `excluded` are not suggested."""
+    """Return why there is nothing at a canonical path, and what to do. Paths that are `excluded` are not suggested."""
     similar = similar_path(fs, path, excluded=excluded)
     directory, missing = parent(path), None
     while directory != "/" and not _is_directory(fs, directory):

@@ -23,7 +23,7 @@ _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
 
 class FilesystemPrimitives(ABC):
-    """The part of a filesystem that differs between backends. Programs that use a filesystem do not call it.
+    """The part of a filesystem that differs between backends. Programs that use a filesystem do not call these methods.
 
     Paths are tuples of segments that have been checked: `/src/app.py` is `("src", "app.py")`, and the root is `()`.
     Nodes are a `FileTree` for a directory, and a `Leaf` for a file or a link. A backend that stores files elsewhere
@@ -41,7 +41,7 @@ class FilesystemPrimitives(ABC):
     @property
     @abstractmethod
     def root(self) -> str:
-        """Where the files are: a host directory, or `/` for files that have no other location."""
+        """Where the files are: a host directory, or `/` for files without any other location."""
 
     @property
     @abstractmethod
@@ -62,11 +62,11 @@ class FilesystemPrimitives(ABC):
 
     @abstractmethod
     def totals(self, segments: Segments) -> tuple[int, int, int]:
-        """Return the bytes, files (including links) and directories below a directory, without itself."""
+        """Return the numbers of bytes, files (including links) and directories below a directory, excluding itself."""
 
     @abstractmethod
     def height(self, segments: Segments) -> int:
-        """Return how many segments the deepest path below a node adds to the node's own."""
+        """Return how many segments the deepest path below a node has in addition to the node's own."""
 
     @abstractmethod
     def tree(self) -> FileTree:
@@ -74,7 +74,7 @@ class FilesystemPrimitives(ABC):
 
     @abstractmethod
     def apply(self, event: Event) -> tuple[Note, ...] | None:
-        """Make a change that has been checked; return what the files lost by it, if anything."""
+        """Make a change that has been checked; return what the files lost in the process, if anything."""
 
     @abstractmethod
     def now(self) -> int:
@@ -84,7 +84,7 @@ class FilesystemPrimitives(ABC):
     def lock(self) -> AbstractContextManager[object]:
         """Return a context manager that holds off other changes while one is checked and applied."""
 
-    # Optional primitives: for speed, or for what only some places have
+    # Optional primitives: for speed, or for features that only some backends have
 
     def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         """Return the entries of a directory for `list`, by name. Their paths start with `prefix`."""
@@ -134,7 +134,7 @@ class FilesystemPrimitives(ABC):
         return ()
 
     def notify_subscribers(self) -> None:
-        """Tell subscribers of a change, after `lock` has been released."""
+        """Notify subscribers of a change, after `lock` has been released."""
         return
 
 

@@ -22,7 +22,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_datetime(at: int) -> datetime:
-    """Return integer nanoseconds as an aware datetime, to the microsecond, clamped to the range of `datetime`."""
+    """Return integer nanoseconds as an aware datetime with microseconds, clamped to the range of `datetime`."""
     try:
         return EPOCH + timedelta(microseconds=at // 1000)
     except OverflowError:
@@ -33,10 +33,9 @@ def as_datetime(at: int) -> datetime:
 class FileStat:
     """The status of an entry, available without reading it.
 
-    `size_bytes` is 0 for directories and links. Times are integer nanoseconds, and aware datetimes in
-    `created_at` and `modified_at`. `mode` holds the permission bits. A link is stat'ed as a link: it is
-    neither a file nor a directory, and `target` is where it points. FIFOs, sockets and devices are none of the
-    three.
+    `size_bytes` is 0 for directories and links. Times are integer nanoseconds, and aware datetimes in `created_at` and
+    `modified_at`. `mode` holds the permission bits. A link is reported as a link: it is neither a file nor a directory,
+    and `target` is where it points. FIFOs, sockets and devices are none of the three.
     """
 
     path: str
@@ -117,7 +116,7 @@ class Note:
 class WriteResult:
     """The result of a write: `bytes_written` is the length of the caller's content, `mode` the write mode.
 
-    `notes` list what the file lost by it, such as a hard link: usually empty, and always in memory.
+    `notes` list what the file lost by it, such as a hard link; they are usually empty, and in memory always.
     """
 
     path: str
@@ -214,9 +213,9 @@ class Statistics:
 class FilesystemSnapshot:
     """A snapshot of one filesystem.
 
-    `kind` is how it is stored, and `ref` its identifier there; `tree` holds the files themselves if they are in
-    memory, by reference, and `data` the archive of kind "tar". The time is in integer nanoseconds in `created_ns`, and
-    an aware datetime in `created_at`.
+    `kind` says how it is stored, and `ref` is its identifier there; `tree` refers to the files themselves if they are
+    in memory, and `data` is the archive of kind "tar". The time is in integer nanoseconds in `created_ns`, and an aware
+    datetime in `created_at`.
     """
 
     snapshot_id: str

@@ -1,6 +1,6 @@
 """Running commands: in a sandbox by default, with limits on time and output, leaving no process behind.
 
-Knows directories of the host and nothing of filesystems; the tool on top of it is in `weakfs.tools.handlers`.
+It deals with directories of the host, not with filesystems; the tool on top of it is in `weakfs.tools.handlers`.
 """
 
 from weakfs.processes.environment import ENVIRONMENT

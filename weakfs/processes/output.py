@@ -1,4 +1,4 @@
-"""What a command printed, in bounded memory: the beginning and the end, and how much is left out between them."""
+"""What a command printed, in bounded memory: the beginning, the end, and how much is omitted between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _CONTINUATIONS = range(0x80, 0xC0)
 
 
 class HeadAndTail:
-    """Takes bytes without end and keeps the first and the last of them, `limit` in all."""
+    """Accepts any number of bytes and keeps the first and the last of them, `limit` in all."""
 
     def __init__(self, limit: int) -> None:
         self._head_room = limit // 2
@@ -17,7 +17,7 @@ class HeadAndTail:
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take what was printed next. Amortized O(its length)."""
+        """Add what was printed next. Amortized O(its length)."""
         self.total += len(data)
         room = self._head_room - len(self._head)
         self._head += data[:room]
@@ -31,9 +31,9 @@ class HeadAndTail:
         return max(self.total - self._head_room - self._tail_room, 0)
 
     def text(self) -> str:
-        """Return what is kept as text, with a line in brackets where something is left out.
+        """Return the kept bytes as text, with a line in brackets where something is omitted.
 
-        Bytes that are not UTF-8 show as U+FFFD; a character that the cut went through is left out whole.
+        Bytes that are not UTF-8 appear as U+FFFD; a character that was cut in two is omitted entirely.
         """
         if not self.left_out:
             return (self._head + self._tail).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Watching a command: its three pipes are read at once, until it ends or times out."""
+"""Watching a command: its three pipes are read concurrently until it ends or times out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Self = TypeVar("Self", bound="Watch")
 
 _CHUNK = 1 << 16
 
-# How long output is read when every process of the command is gone. None can be on its way any more, but a
-# descriptor may have been handed to a process that was not the command's.
+# How long output is still read when every process of the command is gone. No output can be pending then, but a
+# descriptor may have been passed to a process outside the command.
 _DRAINING = 1.0
 
 
 class StopEvent:
-    """An event with which another thread ends a command."""
+    """An event by which another thread ends a command."""
 
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -38,12 +38,12 @@ class StopEvent:
         os.close(self.descriptor)
 
     def set(self) -> None:
-        """End the command that is watched with this, now or as soon as there is one."""
+        """End the command that is watched with this event, now or as soon as there is one."""
         os.eventfd_write(self.descriptor, 1)
 
 
 class Watch:
-    """A command from its start until nothing of it is left; leaving the block sees to that."""
+    """A command from its start until nothing of it is left running, which leaving the block ensures."""
 
     def __init__(self, job: Job, max_output: int) -> None:
         self.out, self.err = HeadAndTail(max_output), HeadAndTail(max_output)
@@ -83,7 +83,7 @@ class Watch:
             self._close()
 
     def until_ended(self, timeout: float, stop: StopEvent | None = None) -> bool:
-        """Wait for the command; returns whether it had to be killed because it timed out or `stop` was set."""
+        """Wait for the command; return whether it had to be killed because it timed out or `stop` was set."""
         status = self.status
         stopped: list[bytes] = []
         if stop is not None:
@@ -97,7 +97,7 @@ class Watch:
         return timed_out
 
     def _read(self, seconds: float, enough: Callable[[], bool]) -> None:
-        """Read for so long, until it is enough, or until all pipes are closed."""
+        """Read for this long, until there is enough, or until all pipes are closed."""
         until = monotonic() + seconds
         while self._selector.get_map() and not enough():
             left = until - monotonic()

@@ -1,4 +1,4 @@
-"""A command and the supervisor over it, as the runtime sees them."""
+"""A command and its supervisor, as the runtime sees them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from weakfs.processes.status import Status
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
-# How long the supervisor kills processes before it gives up those that are left. A few rounds are enough for all but
-# what hangs in the kernel.
+# How long the supervisor tries to kill processes before it gives up on the rest. A few rounds are enough for all
+# processes except those that hang in the kernel.
 _KILLING = 5.0
 
-# A sandbox dies as a whole, which takes a busy machine its time if there are thousands of processes in it.
+# A sandbox dies as a whole, which takes a while on a busy machine if it contains thousands of processes.
 _KILLING_SANDBOX = 30.0
 
-# Returns a command line, for the file descriptor on which the sandbox reports its status.
+# Returns a command line, given the file descriptor on which the sandbox reports its status.
 CommandLine = Callable[[int], list[str]]
 
 
 @frozen
 class Job:
-    """A command to run: in the sandbox the command line is that of bubblewrap, which reports on the command itself."""
+    """A command to run; in the sandbox, the command line is that of bubblewrap, which reports on the command itself."""
 
     command_line: CommandLine
     directory: str
@@ -44,14 +44,14 @@ class Job:
 
 
 class Running:
-    """A command that was started, below `supervisor.py`. Writes to three pipes: output, errors and status.
+    """A command that was started under `supervisor.py`. It writes to three pipes: output, errors and status.
 
     bubblewrap has a supervisor as well: its own `--die-with-parent` misses a runtime that is killed within the first
     milliseconds (0.8.0: 4 of 25 such sandboxes ran on).
     """
 
     def __init__(self, job: Job, pipes: tuple[int, int, int]) -> None:
-        # In a frozen program that is the program itself.
+        # In a frozen program, this is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
             raise fault(
                 OSError,
@@ -61,7 +61,7 @@ class Running:
             )
         out, err, status = pipes
         self._job = job
-        # The kernel ends a sandbox at one blow; what is to be asked there is asked from here.
+        # The kernel kills a whole sandbox at once; its processes are asked to end from here.
         self._grace = 0.0 if job.sandboxed else job.grace
         self._killing = _KILLING_SANDBOX if job.sandboxed else _KILLING
         words = {
@@ -86,7 +86,7 @@ class Running:
         )
         try:
             assert self.process.stdin is not None
-            # One that is gone already has said why on the error stream.
+            # If it is gone already, it has said why on the error stream.
             with suppress(BrokenPipeError):
                 self.process.stdin.write(json.dumps(words).encode() + b"\n")
                 self.process.stdin.flush()
@@ -95,13 +95,13 @@ class Running:
             raise
 
     def ask(self, status: Status) -> bool:
-        """Send SIGTERM to the command and everything that it started; returns whether there is one."""
+        """Send SIGTERM to the command and everything that it started; return whether it could be sent."""
         if not self._job.sandboxed:
             self._stop()
             return True
         if status.first is None:
             return False
-        # The first process of a sandbox takes no signal for which it has no handler; the others of its group do.
+        # The first process of a sandbox ignores signals for which it has no handler; the others in its group do not.
         with suppress(OSError):
             if _parent_of(_parent_of(status.first)) == self.process.pid:
                 os.killpg(status.first, signal.SIGTERM)
@@ -109,7 +109,7 @@ class Running:
         return False
 
     def end(self, status: Status) -> int:
-        """Make sure that nothing of the command runs any more, and return the supervisor's exit code.
+        """Make sure that nothing of the command is running any more, and return the supervisor's exit code.
 
         The supervisor has reported the processes that it could not end.
         """
@@ -120,7 +120,8 @@ class Running:
             pass
         finally:
             if self.process.returncode != 0:
-                # It was killed, perhaps by the command. What it had adopted is out of reach; the group is not.
+                # It was killed, perhaps by the command. The processes that it had adopted are out of reach; the group
+                # is not.
                 self.process.kill()
                 self.process.wait()
                 if status.started is not None:
@@ -134,7 +135,7 @@ class Running:
             self.process.stdin.write(b"\n")
         with suppress(OSError):
             self.process.stdin.close()
-        # A process that the runtime forked meanwhile may hold the other end of that pipe open.
+        # A process that the runtime has forked in the meantime may keep the other end of that pipe open.
         self.process.terminate()
 
 

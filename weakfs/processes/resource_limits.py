@@ -1,4 +1,4 @@
-"""Resource limits of a sandboxed command: what they are, how they are set, and which of them it seems to have hit."""
+"""Resource limits of a sandboxed command: what they are, how they are set, and which of them were probably hit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from attrs import field, fields, frozen
 
 GIB = 1 << 30
 
-# Sets the limit on processes and becomes the command. It runs inside the sandbox, because the kernel compares the
+# Sets the limit on processes, then executes the command. It runs inside the sandbox, because the kernel compares the
 # limit with the processes of the user namespace that it is set in: set outside, it would count all of the user's
 # processes on the machine. bash and zsh call the limit -u, dash and ash -p.
 _SET_PROCESSES = 'ulimit -u "$1" 2>/dev/null || ulimit -p "$1" 2>/dev/null; shift; exec "$@"'
 
-# The words with which programs report that a limit was reached, and the signals that the kernel sends.
+# The words in which programs report that a limit was reached, and the signals that the kernel sends.
 _SIGNS: dict[str, tuple[str, ...]] = {
     "max_processes": ("resource temporarily unavailable", "cannot fork", "can't start new thread"),
     "max_memory": ("cannot allocate memory", "memoryerror", "out of memory", "bad_alloc", "memory exhausted"),
@@ -34,8 +34,8 @@ class CommandLimits:
     """Limits of one sandboxed command; `None` means no limit. Sizes are in bytes.
 
     `max_processes` is for all processes of the command together, and counts threads as well unless the runtime runs as
-    root. `max_tmp_size` is for /tmp and for /dev/shm, which are in memory, each (bubblewrap 0.7 or later). The others
-    are for each process: `max_memory` is of its private writable memory, so a command may use `max_processes` times
+    root. `max_tmp_size` applies to each of /tmp and /dev/shm, which are in memory (bubblewrap 0.7 or later). The others
+    apply to each process: `max_memory` limits its private writable memory, so a command may use `max_processes` times
     as much; only a cgroup around the runtime bounds the sum.
     """
 
@@ -47,7 +47,7 @@ class CommandLimits:
     max_cpu_seconds: int | None = field(default=None, validator=_at_least_one)
 
     def resources(self) -> dict[str, int]:
-        """Return the limits that `setrlimit` sets, by the names of the module `resource`."""
+        """Return the limits that `setrlimit` sets, under their names in the module `resource`."""
         found = {
             "RLIMIT_DATA": self.max_memory,
             "RLIMIT_FSIZE": self.max_file_size,

@@ -1,4 +1,4 @@
-"""Run a command to its end or to the end of its time, whatever it does. Knows directories, no filesystems."""
+"""Running a command until it ends or times out, whatever it does. Deals with directories, not with filesystems."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_OUTPUT = 32 * 1024
 TIMEOUT = 120.0
 GRACE = 1.0
 
-# Linux takes no argument of more than 32 pages, the NUL at its end included.
+# Linux accepts no argument of more than 32 pages, including the NUL at its end.
 MAX_COMMAND = 32 * 4096 - 1
 
 
@@ -34,8 +34,8 @@ MAX_COMMAND = 32 * 4096 - 1
 class CompletedCommand:
     """How a command ended and what it printed.
 
-    `exit_code` is 128 + n for a command that signal n killed, as in a shell, and `None` for one that timed out.
-    Of long output the middle is left out, with a note of how many bytes. `unsandboxed_because` says why there was no
+    `exit_code` is 128 + n for a command that signal n killed, as in a shell, and `None` for one that timed out. The
+    middle of long output is omitted, with a note of how many bytes. `unsandboxed_because` says why there was no
     sandbox; `None` if there was one. `limits_hit` names the limits that a command in the sandbox seems to have reached.
     """
 
@@ -51,7 +51,7 @@ class CompletedCommand:
 
     @property
     def truncated(self) -> bool:
-        """Whether some of the output is left out."""
+        """Whether some of the output is omitted."""
         return self.stdout_left_out + self.stderr_left_out > 0
 
 
@@ -74,13 +74,14 @@ def run_command(
 ) -> CompletedCommand:
     """Run `shell -c command` in `workdir`, a directory below `directory`, and return how it ended.
 
-    In the sandbox `directory` is the only place that the command can change, and there is no network. Where there is no
-    sandbox, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is no
+    In the sandbox, `directory` is the only place that the command can change, and there is no network. If no sandbox is
+    available, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is no
     standard input. Nothing that the command started is left running when this returns or raises: after `timeout`
     seconds, when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds
-    later, SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` are those of the sandbox; a command that
-    exceeds one fails by itself, or is killed for too many processes. At most `max_output` bytes of each stream are
-    kept. The command sees the variables of the environment that `environment_allow` names, and those of `environment`.
+    later, SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` apply in the sandbox; a command that
+    exceeds one fails by itself, or is killed if it has too many processes. At most `max_output` bytes of each stream
+    are kept. The command sees the variables of the environment that `environment_allow` names, and those of
+    `environment`.
 
     Raises `ValueError` for a command that cannot be passed to a shell, `OSError` if the command could not be started or
     killed, and `OSError` (ENOTSUP) on systems other than Linux.
@@ -104,7 +105,7 @@ def run_command(
         if program is None:
             return arguments
         size = limits.max_tmp_size if bubblewrap.can_limit_tmpfs() else None
-        # bwrap itself reports a shell that is missing.
+        # bwrap itself reports a missing shell.
         words = limits.wrapped(arguments) if which(shell) else arguments
         return confined(program, top, place, status, words, readable=readable, tmp_size=size)
 
@@ -192,7 +193,7 @@ def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str |
 
 
 def _unreported(ended: int | None, returncode: int, said: str) -> str:
-    """Return the error for a command whose end was not reported, from how sandbox and supervisor ended."""
+    """Return the error for a command whose end was not reported, judging by how sandbox and supervisor ended."""
     if returncode < 0 or (ended is not None and ended > 128):
         return (
             "the command was killed from outside, together with what watched over it; see whether the machine is "

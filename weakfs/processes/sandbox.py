@@ -1,4 +1,4 @@
-"""The sandbox: bubblewrap, which shows a command the system's programs and one directory that it may change."""
+"""The sandbox: bubblewrap, which shows a command only the system's programs and one directory that it may change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weakfs.messages import clip, one_line
 # Programs and libraries. Nothing below /home, /root, /opt, /run, /srv or /var is shown.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 
-# What of /etc programs need. Not the whole of it: it may hold passwords and tokens (/etc/shadow, /etc/npmrc,
+# The parts of /etc that programs need. Not all of it: it may contain passwords and tokens (/etc/shadow, /etc/npmrc,
 # /etc/ssl/private), and a runtime that runs as root could read them.
 _ETC = (
     *("alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "debian_version", "fonts", "group"),
@@ -32,7 +32,7 @@ _ETC = (
 # The two places for scratch files, both in memory and gone when the command ends.
 _TMP, _SHM = "/tmp", "/dev/shm"
 
-# Long for a program that takes five milliseconds.
+# A long time for a program that takes five milliseconds.
 _PROBING = 20.0
 
 
@@ -42,14 +42,14 @@ class SandboxUnavailable(WeakfsError, OSError):
 
 @frozen
 class Trial:
-    """What trying out one `bwrap` has shown."""
+    """The result of trying out one `bwrap`."""
 
     problem: str | None
     can_limit_tmpfs: bool
 
 
 class Bubblewrap:
-    """The `bwrap` that is found on the PATH, and whether it works. It is tested once, when it is first needed."""
+    """The `bwrap` found on the PATH, and whether it works. It is tested once, when it is first needed."""
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
@@ -59,7 +59,7 @@ class Bubblewrap:
 
     @property
     def program(self) -> str | None:
-        """Where `bwrap` is now, if anywhere."""
+        """The current path of `bwrap`, if there is one."""
         return shutil.which("bwrap")
 
     def problem(self) -> str | None:
@@ -106,9 +106,9 @@ def confined(
     readable: Iterable[str] = (),
     tmp_size: int | None = None,
 ) -> list[str]:
-    """Return the command line that runs `arguments` in `workdir`, with `directory` as the only place to change.
+    """Return the command line that runs `arguments` in `workdir`, with `directory` as the only writable place.
 
-    Both are real paths, which the command sees as they are. Paths of `readable` are shown where they are, read-only.
+    Both are real paths, which the command sees unchanged. The paths in `readable` are shown where they are, read-only.
     `tmp_size` limits /tmp and /dev/shm. bwrap reports what happens on the file descriptor `status`.
     """
     shown = [word for path in readable if os.path.exists(path) for word in ("--ro-bind", path, path)]
@@ -118,7 +118,7 @@ def confined(
         *(("--tmpfs", above) if above else ()),
         *shown,
         *("--bind", directory, directory),
-        # These are in memory as well: a file that is written beside the workspace would be lost without a word.
+        # These are in memory as well: a file written next to the workspace would be lost silently.
         *(("--remount-ro", above) if above else ()),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", workdir),
@@ -129,7 +129,7 @@ def confined(
 
 
 def private_variables(directory: str) -> dict[str, str]:
-    """Return the variables that point to places of the sandbox: the user's home is not there."""
+    """Return the variables that point to places in the sandbox, where the user's home does not exist."""
     home = f"{_TMP}/home"
     if directory == _TMP:
         return {"HOME": _SHM, "TMPDIR": _SHM}
@@ -141,7 +141,7 @@ def private_variables(directory: str) -> dict[str, str]:
 def _directory_in_scratch(directory: str) -> str | None:
     """Return the entry of /tmp or /dev/shm that a workspace lies below; `None` if it lies elsewhere, or is that entry.
 
-    A workspace directly in /tmp has the scratch directory itself beside it, which stays writable.
+    A workspace directly in /tmp is next to other entries of the scratch directory, which stays writable.
     """
     for scratch in (_TMP, _SHM):
         name, slash, _ = directory.removeprefix(f"{scratch}/").partition("/")
@@ -161,7 +161,7 @@ def _base(program: str, tmp_size: int | None) -> list[str]:
     for name in _ETC:
         for path in sorted(glob(f"/etc/{name}")):
             words += ["--ro-bind", path, path]
-    # Root's own identity reaches through /proc/sys to the machine's settings, with no capability at all.
+    # Root can change the machine's settings through /proc/sys, even without any capabilities.
     words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"]
     size = [] if tmp_size is None else ["--size", str(tmp_size)]
     return [*words, *size, "--tmpfs", _SHM, *size, "--tmpfs", _TMP, "--dir", f"{_TMP}/home"]
@@ -170,7 +170,7 @@ def _base(program: str, tmp_size: int | None) -> list[str]:
 def _try_out(program: str) -> Trial:
     problem = _problem_of(program, 1 << 20)
     if problem is not None and "--size" in problem:
-        # Before 0.7 it did not know the option.
+        # Versions before 0.7 do not know the option.
         return Trial(_problem_of(program, None), can_limit_tmpfs=False)
     return Trial(problem, can_limit_tmpfs=problem is None)
 

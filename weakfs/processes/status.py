@@ -7,11 +7,11 @@ import json
 
 
 class Status:
-    """Reads JSON, a line each. Bubblewrap reports `first` and `exit_code`, the supervisor the others.
+    """Reads lines of JSON. Bubblewrap reports `first` and `exit_code`, the supervisor the other fields.
 
-    `started` and `ended` are the supervisor's child, which is the command or bubblewrap, and its exit code.
-    `first` is the first process in the sandbox, `exit_code` that of the command in it. `failure` is why nothing could
-    be started, `left` how many processes could not be ended, `exceeded` the limit that the command was killed for.
+    `started` and `ended` are the supervisor's child, which is the command or bubblewrap, and its exit code. `first` is
+    the first process in the sandbox, `exit_code` that of the command in it. `failure` says why nothing could be
+    started, `left` how many processes could not be ended, and `exceeded` for which limit the command was killed.
     """
 
     def __init__(self) -> None:
@@ -31,14 +31,14 @@ class Status:
         return self.closed or self.ended is not None or self.failure is not None
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes of the pipe; none stand for its end."""
+        """Add the next bytes from the pipe; an empty value stands for its end."""
         self.closed = not data
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             try:
                 report = json.loads(line)
             except ValueError:
-                # Nothing, or the half line of a bubblewrap that was killed; its meaning is reported otherwise.
+                # Nothing, or a partial line of a bubblewrap that was killed; what it meant is reported in another way.
                 continue
             self.started = report.get("started", self.started)
             self.ended = report.get("ended", self.ended)

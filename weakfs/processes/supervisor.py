@@ -1,13 +1,13 @@
 """Run one command, and let nothing of it outlive the call.
 
-A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line
-of its standard input is the job. A second line or SIGTERM ends the command. So does the end of that input, and then
-without grace: the runtime has died, and the next one may be about to undo what the command did. What happens is
-reported as JSON, a line each, on STATUS_FD; bubblewrap reports more there.
+A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line of its standard
+input is the job. A second line or SIGTERM ends the command. So does the end of that input, in that case without a grace
+period: the runtime has died, and the next one may be about to undo what the command did. Events are reported on
+STATUS_FD as JSON, one per line; bubblewrap reports more there.
 
-On Linux it adopts every process that the command leaves behind, those that made a session of their own among
-them, and is gone itself only when they are. What cannot be caught: work that the command had another program do,
-such as a service manager or a container engine. Elsewhere only the command's process group is killed.
+On Linux it adopts every process that the command leaves behind, including those that started a session of their own,
+and exits only when they are gone. It cannot catch work that the command had another program do, such as a service
+manager or a container engine. Elsewhere only the command's process group is killed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from types import FrameType
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-# How often orphans are looked for, in seconds.
+# How often to look for orphans, in seconds.
 _PAUSE = 0.02
 
-# How often the processes of a sandbox are counted, in seconds. A fork bomb makes thousands in a second.
+# How often to count the processes of a sandbox, in seconds. A fork bomb creates thousands in a second.
 _COUNTING = 0.02
 
 _STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
 def main() -> None:
-    """Do the job that standard input names."""
+    """Run the job given on standard input."""
     status = int(sys.argv[1])
     os.set_inheritable(status, False)
     line = sys.stdin.buffer.readline()
@@ -52,7 +52,7 @@ def main() -> None:
         signal.signal(number, _woken)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = _start(job, status)
-    # The command's output ends when the command lets go of it, not when this process does.
+    # The command's output ends when the command closes it, not when this process does.
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _woken(number: int, frame: FrameType | None) -> None:
-    """Take a signal; that it came is read from the pipe."""
+    """Handle a signal by doing nothing; its arrival is read from the pipe."""
 
 
 def _prctl(option: int, value: int) -> None:
@@ -76,14 +76,14 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _tell(status: int, message: dict[str, object]) -> None:
-    # Nobody may be listening any more.
+    # There may be no reader any more.
     with suppress(OSError):
-        # A bubblewrap that was killed may have left half a line.
+        # A bubblewrap that was killed may have left a partial line.
         os.write(status, b"\n" + json.dumps(message).encode() + b"\n")
 
 
 def _start(job: dict[str, object], status: int) -> int:
-    """Start the command in a session of its own. Texts of the job are bytes, one a character."""
+    """Start the command in a session of its own. Texts in the job are bytes, one per character."""
     arguments = [word.encode("latin-1") for word in _texts(job["arguments"])]
     environment = [pair.encode("latin-1").partition(b"=") for pair in _texts(job["environment"])]
     directory = str(job["directory"]).encode("latin-1")
@@ -92,12 +92,12 @@ def _start(job: dict[str, object], status: int) -> int:
         return child
     try:
         os.setsid()
-        # Told from here, since bubblewrap writes to the same pipe, and in pieces.
+        # Reported from here, because bubblewrap writes to the same pipe, and in pieces.
         _tell(status, {"started": os.getpid()})
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         limits = job["resources"] if isinstance(job["resources"], dict) else {}
-        # Python ignores these, and what is ignored stays so in the program. With a limit on the size of files that is
-        # wanted: a program then reports "File too large" instead of being killed without a word.
+        # Python ignores these signals, and an ignored signal stays ignored in the program. With a limit on file size
+        # that is intended: a program then reports "File too large" instead of being killed silently.
         for number in (signal.SIGPIPE, *(() if "RLIMIT_FSIZE" in limits else (signal.SIGXFSZ,))):
             signal.signal(number, signal.SIG_DFL)
         for name, value in limits.items():
@@ -114,7 +114,7 @@ def _start(job: dict[str, object], status: int) -> int:
 def _set_limit(number: int, value: int) -> None:
     """Lower a limit to `value`; one that is lower already stays."""
     soft, hard = (value if old == resource.RLIM_INFINITY else min(old, value) for old in resource.getrlimit(number))
-    # A process can catch the signal that comes with the soft limit on CPU time, but not the one of the hard limit.
+    # A process can catch the signal for the soft limit on CPU time, but not the one for the hard limit.
     if number == resource.RLIMIT_CPU and hard == value != resource.getrlimit(number)[1]:
         hard += 1
     resource.setrlimit(number, (soft, hard))
@@ -133,7 +133,7 @@ class _Census:
         self._proc = -1
 
     def take(self) -> None:
-        """Look once."""
+        """Count once."""
         if self._proc < 0:
             self._proc = self._open()
         if self._proc >= 0:
@@ -150,7 +150,7 @@ class _Census:
             with suppress(OSError):
                 found = os.open(f"/proc/{pid}/root/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
-                    # In the /proc of this process's own namespace, `self` leads somewhere.
+                    # In the /proc of this process's own namespace, `self` exists.
                     os.readlink("self", dir_fd=found)
                 except FileNotFoundError:
                     return found
@@ -167,9 +167,9 @@ def _seconds(value: object) -> float:
 
 
 def _wait_for(child: int, woken: int, census: _Census | None) -> tuple[int | None, bool]:
-    """Wait for the command's end and return its exit code, as a shell counts it; `None` when it must be ended.
+    """Wait for the command to end and return its exit code in a shell's terms; `None` if it must be ended.
 
-    The second value is true if it must be ended because nobody waits for it any more.
+    The second value is true if it must be ended because nobody is waiting for it any more.
     """
     while True:
         ready, _, _ = select.select([0, woken], [], [], None if census is None else _COUNTING)
@@ -193,7 +193,7 @@ def _reaped() -> Iterator[tuple[int, int]]:
 
 
 def _all_gone(child: int) -> bool:
-    """Reap what has ended, and return whether neither a child nor a member of the command's group is left."""
+    """Reap ended processes, and return whether neither a child nor a member of the command's group is left."""
     for _ in _reaped():
         pass
     try:
@@ -204,7 +204,7 @@ def _all_gone(child: int) -> bool:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to a process group; returns whether there is one."""
+    """Send a signal to a process group; return whether the group exists."""
     try:
         os.killpg(group, number)
     except OSError:
@@ -213,20 +213,20 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def _children(parent: int) -> list[int]:
-    """List the children of a process, adopted ones too. Our own cannot vanish before they are waited for."""
+    """List the children of a process, including adopted ones. Our own cannot vanish before they are waited for."""
     own = str(parent)
     found: list[int] = []
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                # The program's name is in parentheses and may hold any others.
+                # The program's name is in parentheses and may itself contain parentheses.
                 if file.read().rpartition(b")")[2].split()[1] == own.encode():
                     found.append(int(name))
     return found
 
 
 def _end_all(child: int, woken: int, grace: float, killing: float) -> int:
-    """End every process that is left, with SIGTERM and then SIGKILL; returns how many could not be killed."""
+    """End every remaining process, with SIGTERM and then SIGKILL; return how many could not be killed."""
     asked: set[int] = set()
     until = time.monotonic() + grace
     while not _all_gone(child):
@@ -234,7 +234,7 @@ def _end_all(child: int, woken: int, grace: float, killing: float) -> int:
         if now >= until + killing:
             return max(len(_children(os.getpid())), 1)
         number = signal.SIGKILL if now >= until else signal.SIGTERM
-        # Whoever was adopted since is asked as well; the group as a whole is asked once, killed until it is gone.
+        # Processes adopted since get SIGTERM too; the group as a whole gets SIGTERM once, and SIGKILL until it is gone.
         if number == signal.SIGKILL or not asked:
             _signal_group(child, number)
         for pid in _children(os.getpid()):

@@ -35,10 +35,10 @@ def compile_glob(pattern: str, *, hidden: bool = False) -> GlobPattern:
     """Return the compiled `pattern`; the same object for the same arguments.
 
     `*` and `?` match within a segment; `**` as a whole segment matches any number of directories, including none;
-    `[a-z]` and `[!a]` (or `[^a]`) match one character; `{a,b}` matches either text, slashes included. A pattern
-    without a slash matches the name at any depth; others start at the directory that is searched, or at the root if
-    they begin with a slash. A pattern that ends in a slash matches directories, any other files and links. A name
-    that starts with a dot matches only a segment that starts with a dot, unless `hidden`. Case matters.
+    `[a-z]` and `[!a]` (or `[^a]`) match one character; `{a,b}` matches either text, slashes included. A pattern without
+    a slash matches the name at any depth; others start at the directory that is searched, or at the root if they begin
+    with a slash. A pattern that ends in a slash matches directories; any other matches files and links. A name that
+    starts with a dot matches only a segment that starts with a dot, unless `hidden`. Case matters.
 
     Raises ValueError, with the position and the remedy, for an unclosed `[` or `{`, a backward range, an
     empty pattern, or braces that expand to more than 1,000 alternatives; PermissionError if `..` climbs
@@ -58,7 +58,7 @@ class _Node:
         self.directories_only = directories_only
 
     def reached(self) -> tuple[_Node, ...]:
-        """Return this node and those reached from it without a name, because `**` also matches no directory."""
+        """Return this node and those reached from it without a name, because `**` also matches zero directories."""
         if self.segment is None and self.after is not None:
             return self, *self.after.reached()
         return (self,)
@@ -68,7 +68,7 @@ StateOf = Callable[[frozenset[_Node]], "GlobState"]
 
 
 class GlobPattern:
-    """A compiled pattern. Immutable to its users, and safe to share between threads."""
+    """A compiled pattern. Immutable for its users, and safe to share between threads."""
 
     __slots__ = ("_absolute", "_matches_root", "_relative", "_start", "_states", "hidden", "pattern")
 

@@ -158,7 +158,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _alternatives(text: str, pattern: str, *, hidden: bool) -> list[Alternative]:
-    """Parse one text without braces. `x/**/` has two results: `x` itself, and every directory below it."""
+    """Parse one text without braces. `x/**/` gives two alternatives: `x` itself, and every directory below it."""
     names: list[str] = []
     for name in text.split("/"):
         if name in ("", "."):

@@ -1,8 +1,8 @@
 """Grep: finding the lines of a text that match a regular expression, in time linear in the text (RE2).
 
-A text is bytes; its lines end at `\\n` only, and each is a text of its own: nothing matches across lines but with a
-`MultilinePattern`, `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes
-after it (as in ripgrep). Bytes that are not UTF-8 are seen, and shown, as U+FFFD.
+A text is bytes; its lines end at `\\n` only, and each is a text of its own: only a `MultilinePattern` matches across
+lines, `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes after it (as
+in ripgrep). Bytes that are not UTF-8 are treated, and shown, as U+FFFD.
 
 The engine runs over the whole text, or over many small texts joined together, and Python examines only the lines
 that it hits. The result is defined as that of searching each line alone, and the tests compare the two. Texts are not
@@ -35,21 +35,21 @@ MAX_PROGRAM_SIZE: Final = 20_000
 # default of 8 MiB and 50 ms with 32 MiB. Small programs gain nothing, and RE2 keeps the last 128 patterns.
 LARGE_PROGRAM: Final = 2_000
 LARGE_MEMORY: Final = 32 * 1024 * 1024
-# In texts that are searched together, at most this many lines are examined because they have part of the pattern. If
-# there are more, the part is common here, and the rest is searched for the whole pattern.
+# In texts that are searched together, at most this many lines are examined because they contain part of the pattern. If
+# there are more, that part is common here, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
 # A longer text is searched in parts that end at line ends, so that a call can be interrupted between them.
 PART: Final = 1024 * 1024
 VALIDATED_AT_ONCE: Final = 1024 * 1024
-# A match of several lines may look at all that follows it, so that many of them take quadratic time in one text.
+# A match of several lines may examine all text after it, so many such matches in one text take quadratic time.
 MOST_MULTILINE: Final = 1_000
 REPLACEMENT: Final = "\ufffd"
 
 
 class Hit(NamedTuple):
     """One matching line, without its `\\n`. `line_number` counts from 1; `start` and `end` are the first
-    match's offsets in `line`, in characters. Of a match of several lines, `line` is all of them and the number the
-    first one's."""
+    match's offsets in `line`, in characters. For a match of several lines, `line` is all of them and the number is that
+    of the first."""
 
     line_number: int
     line: str
@@ -105,7 +105,7 @@ class LinePattern:
     def search_together(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
         """Return an iterator of the matching lines of many texts in order, each with its text's index.
 
-        `joined` is the texts joined with `\\n`: every line of theirs is a line of it, and one call of the engine
+        `joined` is the texts joined with `\\n`: each of their lines is a line of it, and one call of the engine
         searches many of them. A single long text is searched in parts.
         """
         if not texts:
@@ -154,7 +154,7 @@ class LinePattern:
         return lines, position
 
     def _matching(self, joined: bytes, position: int) -> Iterator[_Line]:
-        """Yield the matching lines from `position` on, which must be the start of a line."""
+        """Yield the matching lines from `position`, which must be the start of a line, onwards."""
         while position <= len(joined) and (span := self._find(joined, position, len(joined))) is not None:
             line_start, line_end = _edges(joined, position, *span)
             yield line_start, joined[line_start:line_end], span[0] - line_start, span[1] - line_start
@@ -182,7 +182,7 @@ class MultilinePattern:
     def search_together(self, texts: Sequence[bytes], joined: bytes) -> Iterator[tuple[int, Hit]]:
         """Yield the matches of many texts in order, each with its text's index.
 
-        A line is part of one match at most, and a text has at most `MOST_MULTILINE` of them.
+        A line is part of at most one match, and a text has at most `MOST_MULTILINE` matches.
         """
         for index, data in enumerate(texts):
             for hit in islice(self._matching(_valid_utf8(data)), MOST_MULTILINE):
@@ -195,7 +195,7 @@ class MultilinePattern:
             if match is None or match.span()[0] == len(data):
                 return
             start, end = match.span()
-            # A match that ends with a line break does not reach into the next line.
+            # A match that ends with a line break does not extend into the next line.
             line_start, line_end = _edges(data, position, start, max(start, end - 1))
             number += data.count(b"\n", position, line_start)
             yield _hit(number, data[line_start:line_end], start - line_start, min(end, line_end) - line_start)

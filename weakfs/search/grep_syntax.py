@@ -96,8 +96,8 @@ def tokens(pattern: str) -> Iterator[Token]:
 
 
 def explain(pattern: str, *, multiline: bool = False) -> str | None:
-    """Return what `pattern` asks for that a search by lines in linear time cannot give, and what to write
-    instead; None if there is no such thing. With `multiline` it may hold line breaks."""
+    """Return what in `pattern` a linear-time search by lines does not support, and what to write
+    instead; None if there is no such thing. With `multiline`, line breaks are supported."""
     for token in tokens(pattern):
         trouble = _unsupported(token)
         if trouble is not None:
@@ -117,14 +117,14 @@ def explain(pattern: str, *, multiline: bool = False) -> str | None:
 def for_lines(pattern: str) -> str:
     """Return a valid `pattern` changed so that in a whole text it finds what it finds in each line.
 
-    `^`, `$`, `\\A` and `\\z` become the ends of a line whatever the flags; groups no longer capture, because
-    captures cost RE2 another pass.
+    `^`, `$`, `\\A` and `\\z` become the edges of a line whatever the flags; groups no longer capture, because captures
+    cost RE2 another pass.
     """
     return "".join(_for_lines(token) for token in tokens(pattern))
 
 
 def required_text(pattern: str) -> str:
-    """Return the longest text known to be in every match of `pattern`, "" if none is."""
+    """Return the longest text known to be in every match of `pattern`; "" if there is none."""
     runs = [""]
     depth = 0
     for token in tokens(pattern):
@@ -142,7 +142,7 @@ def required_text(pattern: str) -> str:
 
 
 def rarest_part(text: str) -> str:
-    """Return the end of `text` from its rarest character on, "" if no such end is worth a search.
+    """Return the end of `text` from its rarest character on; "" if that is not worth a search.
 
     The engine searches for the first byte of a text with the processor's widest instructions and compares the
     rest where it is found: over 21 MB, `needle_` takes 5 ms and `dle_` one.
@@ -154,7 +154,7 @@ def rarest_part(text: str) -> str:
 
 
 def _commonness(character: str) -> int:
-    """Return how common a character is, in steps of eight ranks: of equally rare ones the first leaves more text."""
+    """Return how common a character is, in steps of eight ranks: the first of equally rare ones leaves more text."""
     return -(COMMON.find(character) // 8) if character in COMMON else -len(COMMON)
 
 

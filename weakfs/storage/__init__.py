@@ -1,4 +1,4 @@
-"""Storage: key-value engines, and the event streams that durable sessions are kept in."""
+"""Storage: key-value engines, and the event streams in which durable sessions are kept."""
 
 from weakfs.storage.adapters import SyncEventStore, SyncStorage, ThreadedEventStore, ThreadedStorage
 from weakfs.storage.derived import DerivedStorage

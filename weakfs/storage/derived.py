@@ -14,7 +14,7 @@ PAGE = 500
 class DerivedStorage(ABC):
     """An `AsyncStorage` that needs `get_versioned`, `set`, `create`, `replace`, `delete`, `keys` and `close`.
 
-    An engine overrides what it does better, such as bulk operations in one request.
+    An engine overrides what it can do better, such as bulk operations in one request.
     """
 
     @property
@@ -57,7 +57,7 @@ class DerivedStorage(ABC):
         """Return the names below a directory; a directory among them costs one request, however much it holds."""
         above = f"{directory}/" if directory else ""
         names: list[str] = []
-        # A directory comes back as `name/`, and what is in it is passed over.
+        # A directory is returned as `name/`, and its contents are skipped.
         position = above + after + (LAST if after.endswith("/") else "")
         while limit is None or len(names) < limit:
             page = PAGE if limit is None else min(PAGE, limit - len(names))
@@ -85,7 +85,7 @@ class DerivedStorage(ABC):
         while found := await self.keys(prefix, after=after, limit=PAGE):
             values = await self.get_many(found)
             for key in found:
-                # What was deleted meanwhile is left out.
+                # Keys that were deleted in the meantime are omitted.
                 if key in values:
                     yield key, values[key]
             after = found[-1]

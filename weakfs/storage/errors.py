@@ -17,13 +17,13 @@ class OutcomeUnknown(StorageError):
 
 
 class StorageDamaged(StorageError):
-    """What an engine returned is not what was stored; the message says where, and what can be saved."""
+    """An engine returned something other than what was stored; the message says where, and what can be saved."""
 
 
 class StreamConflict(StorageError):
     """Somebody else appended to the stream first; nothing was changed.
 
-    `expected` is the number of the frame that the stream should have ended at, `actual` the one that it ends at.
+    `expected` is the number of the frame at which the stream should have ended, `actual` the one at which it ends.
     """
 
     def __init__(self, stream: str, expected: int, actual: int) -> None:
@@ -42,4 +42,4 @@ class LeaseLost(StorageError):
 
 
 class DurabilityWarning(UserWarning):
-    """An engine may lose what it acknowledged, because of how its server is set up."""
+    """An engine may lose acknowledged changes, because of how its server is configured."""

@@ -1,8 +1,8 @@
 """`EventStore`, the protocol of event streams: numbered frames, contents by digest, and checkpoints.
 
-A stream holds one session. Its frames are numbered 1, 2, 3 without gaps; each is what one commit of the session wrote.
-Contents belong to a stream too, so that deleting a session deletes what it holds, and sessions can be spread over any
-number of machines: nothing orders the frames of different streams. A stream exists from its first change on.
+A stream holds one session. Its frames are numbered 1, 2, 3 without gaps; each holds what one commit of the session
+wrote. Contents belong to a stream too, so that deleting a session deletes everything in it, and sessions can be spread
+over any number of machines: the frames of different streams have no order. A stream exists from its first change on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Frame(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """The state after a frame, in whatever form the writer chose."""
+    """The state after a frame, in whatever form the writer chooses."""
 
     number: int
     data: bytes
@@ -34,7 +34,7 @@ class Lease(NamedTuple):
     stream: str
     owner: str
     fencing: int
-    # The seconds for which it was granted, by the clock of the engine.
+    # How long it was granted for, in seconds by the engine's clock.
     seconds: float
 
 
@@ -63,19 +63,19 @@ class EventStore(Protocol):
         """Append frames, and return the number of the last one.
 
         `contents` maps hex digests to bytes that the frames refer to; they are stored before the frames, and those that
-        the stream already has are not written again. Raises `StreamConflict` if the stream does not end at `expected`,
-        with nothing changed, unless it holds exactly these frames there: a retry after an unknown outcome succeeds.
-        Raises `LeaseLost` if `fencing` is not that of the newest lease, or if it is `None` and somebody holds a lease.
-        Without frames, only the contents are stored.
+        the stream already has are not written again. Raises `StreamConflict`, with nothing changed, if the stream does
+        not end at `expected`, unless exactly these frames follow there: a retry after an unknown outcome succeeds.
+        Raises `LeaseLost` if `fencing` is not the number of the newest lease, or if it is `None` and somebody holds a
+        lease. Without frames, only the contents are stored.
         """
         ...
 
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
-        """Yield the frames that follow frame `after`, in order. Frames that were trimmed are left out."""
+        """Yield the frames that follow frame `after`, in order. Trimmed frames are omitted."""
         ...
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
-        """Wait until the stream has a frame after `after`, at most `timeout` seconds; return the number of its head."""
+        """Wait at most `timeout` seconds until the stream has a frame after `after`; return the number of its head."""
         ...
 
     def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
@@ -83,15 +83,15 @@ class EventStore(Protocol):
         ...
 
     def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        """Return those of the contents that the stream has."""
+        """Return the contents among these that the stream has."""
         ...
 
     def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
-        """Return which of the contents the stream has."""
+        """Return which of these contents the stream has."""
         ...
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        """Store a checkpoint; it replaces those of the same and of lower numbers once it is complete."""
+        """Store a checkpoint; once complete, it replaces those with the same or a lower number."""
         ...
 
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
@@ -119,8 +119,8 @@ class EventStore(Protocol):
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         """Take or renew the lease of a stream. Raises `LeaseLost` if somebody else holds it and it has not expired.
 
-        A lease that is renewed before it expires keeps its fencing number. `owner` is the name of one writer, which no
-        two use at the same time.
+        A lease that is renewed before it expires keeps its fencing number. `owner` is the name of one writer; no two
+        writers use the same name at the same time.
         """
         ...
 
@@ -139,7 +139,7 @@ class EventStore(Protocol):
 
 @runtime_checkable
 class AsyncEventStore(Protocol):
-    """`EventStore` with `async` methods. A cancelled append took effect as a whole or not at all."""
+    """`EventStore` with `async` methods. A cancelled append has taken effect as a whole or not at all."""
 
     @property
     def url(self) -> str: ...

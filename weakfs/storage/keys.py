@@ -1,7 +1,7 @@
 """The names that storage accepts: keys of a `Storage`, and the streams of an `EventStore`.
 
-Every engine checks them in the same way, so that what one engine stores fits into all of them. The strictest are the
-object stores: a key has at most 1,024 bytes there.
+Every engine checks them in the same way, so that whatever one engine stores, all others can store too. Object stores
+are the strictest: there a key has at most 1,024 bytes.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 KEY_BYTES = 900
 STREAM_BYTES = 255
 
-# Follows every key that has something else in its place: no key contains it.
+# Sorts after every key: no key contains it.
 LAST = "\U0010ffff"
 
 # Object stores list keys in XML, which cannot hold these.
 _INVALID = re.compile("[\x00-\x1f\x7f\ufffe\uffff\U0010ffff]")
-# What a stream's name may not be in a key: the separator, the escape itself, and a leading dot.
+# What a stream's name may not contain as part of a key: the separator, the escape character, and a leading dot.
 _ESCAPED = re.compile(r"^\.|[/%]")
 _DIGEST = re.compile("[0-9a-f]{1,128}")
 _ESCAPE = re.compile("%([0-9A-F]{2})")
 
 
 def check_key(key: str) -> str:
-    """Return a key that is valid. Raises `ValueError` if it is not."""
+    """Return a key if it is valid. Raises `ValueError` otherwise."""
     if not 0 < _encoded_size(key, "key") <= KEY_BYTES:
         raise ValueError(f"invalid key {key[:80]!r}: a key has 1 to {KEY_BYTES} bytes of UTF-8; shorten it")
     if _INVALID.search(key):
@@ -34,7 +34,7 @@ def check_key(key: str) -> str:
 
 
 def check_stream(name: str) -> str:
-    """Return the name of a stream that is valid. Raises `ValueError` if it is not."""
+    """Return the name of a stream if it is valid. Raises `ValueError` otherwise."""
     if not 0 < _encoded_size(name, "stream") <= STREAM_BYTES:
         raise ValueError(f"invalid stream {name[:80]!r}: a name has 1 to {STREAM_BYTES} bytes of UTF-8; choose another")
     if _INVALID.search(name):
@@ -43,7 +43,7 @@ def check_stream(name: str) -> str:
 
 
 def check_digest(digest: str) -> str:
-    """Return a digest that is valid. Raises `ValueError` if it is not."""
+    """Return a digest if it is valid. Raises `ValueError` otherwise."""
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"invalid digest {digest[:80]!r}: it is not 1 to 128 lower-case hexadecimal digits")
     return digest
@@ -55,7 +55,7 @@ def escape_stream(name: str) -> str:
 
 
 def unescape_stream(segment: str) -> str:
-    """Return the name of a stream whose key has `segment`."""
+    """Return the name of the stream that `segment` of a key stands for."""
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), segment)
 
 

@@ -27,7 +27,7 @@ from weakfs.storage.streams import AsyncStorageEventStore, StorageEventStore
 
 @runtime_checkable
 class _HasEventStore(Protocol):
-    """A storage whose engine keeps event streams better than in its keys."""
+    """A storage whose engine has a better place for event streams than its keys."""
 
     def event_store(self) -> EventStore: ...
 
@@ -92,7 +92,7 @@ _SCHEMES = {
     "az": _Scheme(_objects, "s3"),
 }
 
-# One letter is a drive of Windows.
+# A single letter is a Windows drive.
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
 
 
@@ -107,7 +107,7 @@ def open(location: str | os.PathLike[str]) -> Storage:
 
 
 async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
-    """Open a key-value engine whose methods are `async`; it raises what `open` raises."""
+    """Open a key-value engine whose methods are `async`. Raises what `open` raises."""
     engine, url = _find(location)
     if engine.async_storage is not None:
         return await engine.async_storage(url)
@@ -117,7 +117,7 @@ async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
 def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
     """Open the event streams at a location, or those in a `Storage`, which stays open when the store is closed.
 
-    It raises what `open` raises.
+    Raises what `open` raises.
     """
     if not isinstance(location, str | os.PathLike):
         return location.event_store() if isinstance(location, _HasEventStore) else StorageEventStore(location)
@@ -128,7 +128,7 @@ def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:
 
 
 async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> AsyncEventStore:
-    """Open event streams whose methods are `async`; otherwise it is like `open_event_store`."""
+    """Open event streams whose methods are `async`; otherwise like `open_event_store`."""
     if not isinstance(location, str | os.PathLike):
         if isinstance(location, _HasAsyncEventStore):
             return location.async_event_store()

@@ -1,7 +1,7 @@
-"""`Storage`, the protocol of key-value engines, and `AsyncStorage`, the same with `async`.
+"""`Storage`, the protocol of key-value engines, and `AsyncStorage`, the same with `async` methods.
 
 Keys are text of the form `a/b/c`, compared and listed in the order of their UTF-8 bytes. Values are bytes. An engine
-knows keys and values, and nothing of sessions.
+knows only keys and values, nothing about sessions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Versioned(NamedTuple):
-    """A value and its version: an opaque text, never empty, that no other value of the key has had or will have.
+    """A value and its version: an opaque string, never empty, that no other value of the key has had or will have.
 
     An engine may keep the version if a key is set to the value that it already has.
     """
@@ -78,7 +78,7 @@ class Storage(Protocol):
         ...
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the values of those keys that are set."""
+        """Return the values of the keys among these that are set."""
         ...
 
     def set_many(self, values: Mapping[str, bytes]) -> None:
@@ -100,7 +100,7 @@ class Storage(Protocol):
 
 @runtime_checkable
 class AsyncStorage(Protocol):
-    """`Storage` with `async` methods. A cancelled call took effect as a whole or not at all."""
+    """`Storage` with `async` methods. A cancelled call has taken effect as a whole or not at all."""
 
     @property
     def url(self) -> str: ...

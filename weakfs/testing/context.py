@@ -20,7 +20,7 @@ def make_stub_context(
     adapter: object = None,
     budget_tracker: object = None,
 ) -> ToolContext:
-    """Return a context with only what a test provides; the session's clock counts up from 1.
+    """Return a context that contains only what a test provides; the session's clock counts up from 1.
 
     Without `filesystem` the context has none, so a test can check how a handler deals with that.
     """

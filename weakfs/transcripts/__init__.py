@@ -1,7 +1,7 @@
 """Recorded agent sessions: the tool calls of a JSONL transcript, whatever program wrote it.
 
-Each module of `formats` reads one format, `formats.detection` finds the format of a line, and `reader` joins answers
-to calls. A new format is a function from a decoded line to its calls and answers, and a row in the table of
+Each module of `formats` reads one format, `formats.detection` determines the format of a line, and `reader` joins
+answers to calls. A new format is a function from a decoded line to its calls and answers, and a row in the table of
 `formats.detection`.
 """
 

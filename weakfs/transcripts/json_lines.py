@@ -13,7 +13,7 @@ from weakfs.transcripts.records import Message, Skipped
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DRAIN_BYTES = 1 << 20
-# Half of a surrogate pair: programs that count in UTF-16 cut texts there, and write U+FFFD for it into files.
+# Half of a surrogate pair: programs that count in UTF-16 cut texts there, and write it to files as U+FFFD.
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -191,12 +191,12 @@ def _mended(value: object) -> object:
 
 
 def as_object(value: object) -> Message | None:
-    """Return a value as a JSON object, None if it is anything else."""
+    """Return a value if it is a JSON object; None otherwise."""
     return cast(Message, value) if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object] | None:
-    """Return a value as a JSON list, None if it is anything else."""
+    """Return a value if it is a JSON list; None otherwise."""
     return cast("list[object]", value) if isinstance(value, list) else None
 
 

@@ -24,7 +24,7 @@ PROGRAMS: Mapping[str, Literal["claude-code", "codex", "copilot"]] = {
 # The field that identifies a line of each program's own files.
 _IDENTITY = {"claude-code": "uuid", "copilot": "id"}
 
-# How the oldest rollouts tell the model its directory, since they have no field for it.
+# How the oldest rollouts inform the model of its directory; they have no field for it.
 _TOLD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: *(\S[^\n]*)", re.MULTILINE)
 _TOLD_WITHIN = 4000
 
@@ -39,7 +39,7 @@ class SourceTracker:
     sources: dict[str, Source] = field(factory=dict[str, Source])
     _roots: dict[object, str] = field(factory=dict[object, str])
     _seen: set[str] = field(factory=set[str])
-    # By the root of their session, in the order in which they first appear.
+    # Keyed by the root of their session, in the order of first appearance.
     _directories: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
     _worktrees: dict[str | None, dict[str, None]] = field(factory=dict[str | None, dict[str, None]])
 
@@ -77,7 +77,7 @@ class SourceTracker:
         return found
 
     def follow_call(self, name: str, call: TranscriptCall) -> None:
-        """Update the directories from a call on the last line followed: where it works, and which ones it makes."""
+        """Update the directories from a call on the last line followed: where it works, and which ones it creates."""
         source = self.source(name)
         if source is None or call.arguments is None:
             return

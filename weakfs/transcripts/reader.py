@@ -1,4 +1,4 @@
-"""The transcript reader: read a file from the first line to the last, and join the answers to their calls.
+"""The transcript reader: it reads a file from the first line to the last, and joins the answers to their calls.
 
 The file is read twice: once to find the positions of all calls and answers, then call by call, so that only one call
 is held at a time, whatever the size of the file.
@@ -272,7 +272,7 @@ class _Index:
 
 
 class _Calls:
-    """The calls so far and, by id, those that wait for an answer, oldest first."""
+    """The calls so far and, by id, those waiting for an answer, oldest first."""
 
     def __init__(self) -> None:
         self.made: list[_Row] = []

@@ -52,10 +52,10 @@ def _time_of_number(value: float) -> int:
 
 @define
 class RecordedClock:
-    """A session's clock that shows the times of a recording.
+    """A clock for a session that shows the times of a recording.
 
-    It starts at `at`, and shows the real time while that is None, as for a recording without times. It never goes
-    back: a call recorded earlier than the one before it, or without a time, gets the time of the one before. The only
+    It starts at `at`, and shows the real time while `at` is None, as for a recording without times. It never goes back:
+    a call recorded earlier than the one before it, or without a time, gets the time of the previous call. The only
     reading that may be earlier is the start of a call, since calls may have run concurrently.
     """
 
@@ -74,7 +74,7 @@ class RecordedClock:
         self._move(call.made_at)
 
     def start(self, call: TranscriptCall) -> None:
-        """Show the time at which a call was made once, then the time at which it was answered."""
+        """Show the time at which a call was made a single time, then the time at which it was answered."""
         self._move(call.made_at)
         self._started = call.made_at
         self._move(call.answered_at)

@@ -19,7 +19,8 @@ from weakfs.editing.hints.similarity import character_pairs, likeness
 
 # The most lines of a quote that are aligned.
 MOST_LINES = 400
-# The most lines of the file equal to a line of the quote that are considered, rare ones first; in all, and per window.
+# The most lines of the file, equal to a line of the quote, that are considered, rare ones first: in total, and per
+# window.
 MOST_HITS = 20_000
 MOST_IN_WINDOW = 300
 WINDOWS = 3
@@ -31,16 +32,17 @@ GAP_COST = 0.05
 SIMILAR = 0.5
 # The most pairs of lines compared in one gap.
 MOST_COMPARISONS = 2000
-# If no line is equal, the limits for comparing lines that share a word with the quote.
+# The limits for comparing lines that share a word with the quote, if no line is equal.
 WORD = re.compile(r"\w{3,}")
 MOST_WORDS = 12
 MOST_OF_A_WORD = 100
-# If not even a word is shared, compare all lines of a file up to this many characters with one line of the quote.
+# If no line shares even a word with the quote, all lines of a file of up to this many characters are compared with one
+# line of the quote.
 SMALL = 100_000
 # The minimum length at which a match of the whole quote is significant.
 LEAST_WHOLE = 4
 
-# A line of the file and one of the quote, both from 0.
+# A line of the file and one of the quote, both counted from 0.
 Pair = tuple[int, int]
 # A range of lines of the file: the first, and the one after the last.
 Span = tuple[int, int]
@@ -48,7 +50,7 @@ Span = tuple[int, int]
 
 @frozen
 class Alignment:
-    """The lines of a file that are nearest to a quote, from `start` to before `stop`, and the pairs of lines."""
+    """The lines of a file nearest to a quote, from `start` up to but not including `stop`, and the pairs of lines."""
 
     start: int
     stop: int
@@ -58,7 +60,7 @@ class Alignment:
 
 @frozen
 class Aligner:
-    """The lines of a file and of a quote, as they are, and as `rows` and `quoted` in their loose form.
+    """The lines of a file and of a quote, as they are and, in `rows` and `quoted`, in their loose form.
 
     Of two equally good places, the one nearer to the line `near` of the file is chosen.
     """
@@ -108,7 +110,7 @@ class Aligner:
         start, stop = span[0] + best, span[0] + bisect_left(ends, at + len(wanted)) + 1
         if stop - start > 2 * len(self.quoted) + SLACK:
             return None
-        # Only as pairs of lines, with whatever is between them.
+        # Only pairs of lines count, whatever lies between them.
         inside = self._filled([], (start, stop))
         return Alignment(start, stop, tuple(inside), float(len(wanted)))
 
@@ -266,7 +268,7 @@ class Aligner:
     # If no line is equal
 
     def _by_similar_line(self, span: Span) -> Alignment | None:
-        """Find the line most similar to one of the quote, among those that share a rare word with it."""
+        """Find the line most similar to a line of the quote, among those that share a rare word with it."""
         wanted = {place: character_pairs(self.quoted[place]) for place in range(len(self.quoted))}
         best, found = SIMILAR, None
         for line, place in self._candidates(span):
@@ -276,7 +278,7 @@ class Aligner:
         return None if found is None else self._aligned([found], span, best)
 
     def _candidates(self, span: Span) -> list[Pair]:
-        """Return pairs of a line of the file and one of the quote that may be similar, the nearest lines first."""
+        """Return pairs of lines, one of the file and one of the quote, that may be similar, nearest lines first."""
         words: dict[str, int] = {}
         for place, line in enumerate(self.old):
             for word in WORD.findall(line[:1000]):

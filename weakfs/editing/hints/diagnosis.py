@@ -1,4 +1,4 @@
-"""The diagnosis of a quote that is not in a file: the cause by name, and the first difference at the nearest place.
+"""The diagnosis of a quote that is not in a file: the named cause, and the first difference at the nearest place.
 
 Edits and patches of every format use this. Nothing here is ever applied: the diagnosis goes back to the caller, who
 can read the file and try again.
@@ -22,7 +22,7 @@ from weakfs.editing.normalization import Haystack, Needle, TooRepetitive
 # Only this much of a longer quote is examined, and no message is longer than this.
 MOST_LOOKED_AT = 100_000
 # The most lines at the beginning of a long quote that are skipped because they are in the file, to reach the first
-# difference. If the lines that are examined do not differ, the lines below them are examined, this many times.
+# difference. If the lines examined do not differ, those below them are examined next, up to this many times.
 MOST_EQUAL = 40
 MOST_ROUNDS = 3
 MOST_IN_HINT = 1400
@@ -52,9 +52,9 @@ class Diagnosis:
 class Subject:
     """A quote that is not in a file: its lines, and the text that was to replace them.
 
-    `name` is how messages call it. The blocks `within` are searched first, which `whose` describes, and places near
-    the line `near` are preferred (all from 0). `counts_blanks` says that blank lines and the width of white space
-    count, `shows_lines` that the answer includes the nearest lines.
+    `name` is what messages call it. The blocks `within`, which `whose` describes, are searched first, and places near
+    the line `near` are preferred (all counted from 0). `counts_blanks` says that blank lines and the width of white
+    space count, `shows_lines` that the answer includes the nearest lines.
     """
 
     old: str
@@ -114,7 +114,7 @@ class QuotedFile:
         return self._elided(old) or self._nearest(subject, old, sure)
 
     def _from_first_difference(self, subject: Subject) -> Subject:
-        """Return a long quote without its first lines if these are in the file exactly."""
+        """Return a long quote without its first lines if exactly these lines are in the file."""
         if subject.old.count("\n") < MOST_LINES:
             return subject
         quoted = subject.old.split("\n")
@@ -133,7 +133,7 @@ class QuotedFile:
     def _line_of(self, wanted: str, near: int) -> int | None:
         """Return the line (from 0) at which whole lines occur, searching from the line `near`, then from the start."""
         start = len("\n".join(self.lines[:near])) + 1 if near else 0
-        # Both get a leading line break, so that the search finds nothing within a line.
+        # Both get a leading line break, so that the search finds nothing in the middle of a line.
         text, wanted = f"\n{self.text}", f"\n{wanted}\n"
         at = text.find(wanted, start)
         if at < 0 and start:
@@ -157,7 +157,7 @@ class QuotedFile:
         return first, self.text.count("\n", 0, self.haystack.original(stop)) + 1
 
     def _numbers_itself(self, misquote: Misquote, found: tuple[int, int]) -> bool:
-        """Return whether the numbers are in the file itself there: a numbered list, or numeric keys."""
+        """Return whether the file itself has the numbers there, as in a numbered list or numeric keys."""
         return misquote.hint == "line_numbers" and NUMBERED.match(self.lines[found[0] - 1]) is not None
 
     def _elided(self, old: str) -> Diagnosis | None:

@@ -15,20 +15,20 @@ from weakfs.editing.normalization import folded, plain
 
 INVISIBLE = "invisible characters"
 
-# The most characters of a line, and the most lines wrapped differently, that are shown.
+# The most characters of a line, and the most differently wrapped lines, that are shown.
 MOST_SHOWN = 160
 MOST_WRAPPED = 3
-# Longer pieces are not compared in every way in which they may differ.
+# Longer pieces are not checked for every kind of difference.
 MOST_COMPARED = 100_000
 # The most lines similar to one of the quote that are compared with it.
 MOST_LIKE_IT = 20
-# The most lines, in addition to those of the quote, that one line of the quote may have been wrapped into.
+# The most extra lines that one line of the quote may have been wrapped into.
 WRAPPED_MORE = 8
 
 
 @frozen
 class Difference:
-    """A sentence, and the line of the file (from 0) that it is about, if there is one."""
+    """A sentence, and the line of the file (from 0) that it is about, if any."""
 
     text: str
     line: int | None = None
@@ -83,7 +83,7 @@ class _Comparison:
 
     @cached_property
     def gaps(self) -> list[_Gap]:
-        """All differences between the two, in order."""
+        """The gaps in which the two differ, in order."""
         same = [pair for pair in self.place.pairs if self.quote.is_same(self.lines[pair[0]], pair[1])]
         if not same:
             return [_Gap((self.place.start, self.place.stop), (0, len(self.quote.lines)))]
@@ -236,7 +236,7 @@ def first_difference(
 ) -> Difference | None:
     """Return the first difference between a quote and the nearest lines of a file, or `None` if there is none.
 
-    `rows` are the lines in their loose form, `name` is how messages call the quote.
+    `rows` are the lines in their loose form, `name` is what messages call the quote.
     """
     found = _Comparison(lines, rows, quote, place, name).first()
     return found and Difference(found.text[:1].upper() + found.text[1:], found.line)

@@ -26,7 +26,7 @@ ELIDED = re.compile(
     r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*|\*)\s*(?:[\[(<]?(?:\.{3}|…)|(?:the )?(?:rest of|remaining|existing)\b).*"
     r"|[\[(<]?(?:\.{3,}|…)[\])>]?(?: .*)?)"
 )
-# The white space around it is not part of the match: a run of it would be scanned once for each of its characters.
+# The white space around it is not part of the match: a run would be scanned again from each of its characters.
 ELIDED_INSIDE = re.compile(r"(?<=[^\S\n])(?:\.{3,}|…)(?=[^\S\n])")
 MARKER = re.compile(r"(?P<search><{5,9}[ \t]*(?:SEARCH|ORIGINAL))|(?P<divider>={5,9})|>{5,9}[ \t]*(?:REPLACE|UPDATED)")
 DIFF_HEADER = re.compile(r"@@|--- [ab/]|\+\+\+ [ab/]|diff --git ")
@@ -40,7 +40,7 @@ MOST_PARTS = 8
 class Misquote:
     """What is wrong with a quote, the remedy, and the text that was meant; `hint` is a keyword for it.
 
-    `meant_text` is how messages call that text.
+    `meant_text` is what messages call that text.
 
     `is_sure` says that this is wrong even if the text that was meant is not in the file either.
     """
@@ -54,7 +54,7 @@ class Misquote:
 
 
 def misquotes(old: str) -> Iterator[Misquote]:
-    """Yield what may be wrong with a quote, single problems first and then pairs of them. O(old)."""
+    """Yield what may be wrong with a quote: single problems first, then pairs of problems. O(old)."""
     pasted = [*_pasted(old)]
     yield from pasted
     yield from _escaped(old)

@@ -10,10 +10,10 @@ from weakfs.errors import WeakfsError
 class EditError(WeakfsError, ValueError):
     """A replacement that was refused; nothing was changed.
 
-    `status` and `error_code` go into a receipt, `reason` is the message without its first words. `matches` is the
-    number of matches (`None` if they were not counted) and `lines` the line (from 1) of each, at most the first
-    1,000; if there is no match, `lines` are the first and the last line of the nearest text, and `hint` is a keyword
-    for the difference. `unquoted` is a reason that quotes nothing of the text, for kinds whose `reason` may.
+    `status` and `error_code` go into a receipt; `reason` is the message without its first words. `matches` is the
+    number of matches (`None` if they were not counted) and `lines` the line (from 1) of each, at most the first 1,000;
+    if there is no match, `lines` are the first and the last line of the nearest text, and `hint` is a keyword for the
+    difference. `unquoted` is a reason that does not quote the text, for errors whose `reason` may quote it.
     """
 
     status: ClassVar[str] = "error"

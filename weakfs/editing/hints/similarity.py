@@ -33,7 +33,7 @@ def spaceless(text: str) -> str:
 
 
 def unrepeated(text: str) -> str:
-    """Return `text` with each run of a character used for drawing rules reduced to one. O(text)."""
+    """Return `text` with each run of a character that rules are drawn with reduced to a single one. O(text)."""
     for char in "-=_*#~":
         while char * 2 in text:
             text = text.replace(char * 8, char).replace(char * 2, char)

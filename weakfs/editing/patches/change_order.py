@@ -1,4 +1,4 @@
-"""The changes that produce a patch's result, in an order in which none is in the way of another."""
+"""The changes that produce a patch's result, in an order in which none gets in the way of another."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Step:
 
     @property
     def destination(self) -> str:
-        """The path that exists after the change, or no longer exists."""
+        """The path that the change creates, changes or deletes."""
         return self.to if self.verb == "move" else self.path
 
     @property
@@ -45,7 +45,7 @@ class Step:
 
 
 def steps_of(places: Places) -> list[Step]:
-    """Return the changes: deletions, then moves, then writes. Files that move in a circle are read and written."""
+    """Return the changes: deletions, then moves, then writes. Files that move in a cycle are read and written."""
     moves = _moves(places)
     sources = set(moves.values())
     deletes: list[Step] = []
@@ -143,7 +143,7 @@ def _after_move(places: Places, path: str, entry: Entry, writes: list[Step]) -> 
 
 
 def _smaller_first(places: Places, writes: list[Step]) -> list[Step]:
-    """Order writes that shrink files first, so that a quota that the result satisfies is satisfied all the time."""
+    """Order writes that shrink files first, so that a quota that holds for the result holds throughout."""
 
     def growth(step: Step) -> int:
         there = places.before(step.path)

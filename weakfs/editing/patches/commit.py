@@ -55,7 +55,7 @@ def _foresee_quota(fs: Filesystem, steps: list[Step]) -> None:
     try:
         totals = fs.statistics()
     except PermissionError:
-        # If not everything may be examined, each change is checked when it is made.
+        # If some of it may not be examined, each change is checked when it is made.
         return
     size, nodes = totals.total_size, totals.node_count
     made: set[str] = set()
@@ -86,7 +86,7 @@ def _missing(fs: Filesystem, path: str, made: set[str]) -> int:
 
 
 def _is_missing(fs: Filesystem, directory: str) -> bool:
-    """Return whether a directory must be created; one above everything that may be examined counts as existing."""
+    """Return whether a directory must be created; one above the part that may be examined counts as existing."""
     try:
         return not fs.exists(directory)
     except PermissionError:

@@ -54,24 +54,24 @@ class Document:
         return self.lines[at].endswith("\r") and not is_given
 
     def show_mark(self) -> None:
-        """Make the byte order mark the first character of the first line, so that a patch can change it."""
+        """Put the byte order mark at the start of the first line, so that a patch can change it."""
         if self.is_marked:
             self.is_marked = False
             self.ended = self.ended and bool(self.lines)
             self.replace([(0, 1, [BYTE_ORDER_MARK + line for line in self.lines[:1] or [""]])])
 
     def hide_mark(self) -> None:
-        """Remove it from the first line again."""
+        """Remove the byte order mark from the first line again."""
         if self.lines and self.lines[0].startswith(BYTE_ORDER_MARK):
             self.is_marked = True
             self.replace([(0, 1, [self.lines[0].removeprefix(BYTE_ORDER_MARK)])])
 
     def find(self, lines: Sequence[str], level: int, start: int) -> int:
-        """Return the first position of consecutive lines, compared at that level of `FOLDS`; -1 if there is none."""
+        """Return the first position of consecutive lines, compared at that level of `FOLDS`, or -1."""
         return self._index(level).find(lines, start)
 
     def is_again(self, lines: Sequence[str], level: int, at: int) -> bool:
-        """Return whether the lines at a position also occur after it, compared at that level."""
+        """Return whether the lines at a position occur again after it, compared at that level."""
         return self._index(level).is_again(lines, at)
 
     def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:

@@ -88,7 +88,7 @@ class UpdateTargetNotText(PatchError):
 
 
 class PatchPathForbidden(PatchError):
-    """A path climbs above the root, is a directory, or cannot be used for another reason."""
+    """A path climbs above the root, is a directory, or is unusable for another reason."""
 
     status = "forbidden"
     error_code = "path_forbidden"

@@ -13,7 +13,7 @@ class ChecksPlannedChanges(Protocol):
     """A filesystem that may refuse changes for reasons of its own."""
 
     def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
-        """Raise what changes of these paths would raise, with this many bytes written at each."""
+        """Raise what changing these paths would raise, with this many bytes written at each."""
 
 
 @runtime_checkable
@@ -34,6 +34,6 @@ def may_quote(fs: Filesystem, *paths: str | None) -> bool:
 
 
 def check_transfer(fs: Filesystem, source: str | None, destination: str) -> None:
-    """Raise the error for which transferring a file's contents to another path would be refused, if any."""
+    """Raise the error with which transferring a file's contents to another path would be refused, if it would be."""
     if source is not None and source != destination and isinstance(fs, HidesContents):
         fs.check_planned_transfer(source, destination)

@@ -48,7 +48,7 @@ class Hunk:
         return [line[1:] for line in self.lines if line[0] != "-"]
 
     def with_context_unmarked(self) -> Hunk:
-        """Return the hunk with its context as if the mark were part of each line."""
+        """Return the hunk with its context lines taken as if their mark were part of them."""
         lines = tuple(
             " " + line if line[0] == " " and line[1:] and at not in self.unmarked else line
             for at, line in enumerate(self.lines)
@@ -93,7 +93,7 @@ class Block:
 class AddFile:
     """A new file, or with `is_link` a symbolic link to `lines`; `mode` is `None` if the patch does not say.
 
-    With `only_if_empty` it replaces no file that has any contents.
+    With `only_if_empty` it does not replace a file that has contents.
     """
 
     path: str

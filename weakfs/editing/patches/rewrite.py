@@ -88,7 +88,7 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
 
 def _change(document: Document, places: list[Place]) -> None:
     is_diff = any(place.hunk.start is not None for place in places)
-    # The hunks of a diff were made alike, and one of them may show what another has no line for.
+    # The hunks of a diff were all made in the same way, so one of them may show what no line of another shows.
     meant = is_diff and _means_returns(document, places)
     runs = [run for place in places for run in _runs(document, place, meant or _means_returns(document, [place]))]
     runs.sort(key=lambda run: run[:2])
@@ -130,7 +130,7 @@ def _runs(document: Document, place: Place, means_returns: bool) -> Iterator[Run
 
 
 def _means_returns(document: Document, places: Sequence[Place]) -> bool:
-    """Return whether hunks show carriage returns, and on the same lines as the file."""
+    """Return whether hunks contain carriage returns, and on the same lines as the file."""
     if not any(line.endswith("\r") for place in places for line in place.hunk.lines):
         return False
     return all(

@@ -40,8 +40,8 @@ def replace_blocks(
 ) -> tuple[str, ...]:
     """Replace blocks in order, each in the result of the previous ones, and return how each matched.
 
-    Raise `BlockMisfit` with at most `most_failures` failures; the document must not be used after that.
-    O(blocks * lines), most of it as fast as copying.
+    Raise `BlockMisfit` with at most `most_failures` failures; the document must not be used afterwards. O(blocks *
+    lines), most of it as fast as copying.
     """
     was_changed = document.is_changed
     count = len(document.lines)
@@ -69,7 +69,7 @@ def replace_blocks(
 
 
 def _all_runs(lines: Sequence[str], origins: Sequence[int]) -> list[Run]:
-    """Return the runs that make these lines from the original ones, whose count ends `origins`."""
+    """Return the runs that turn the original lines into these; `origins` ends with the number of original lines."""
     runs: list[Run] = []
     at = start = 0
     for number, origin in enumerate(origins):
@@ -81,7 +81,7 @@ def _all_runs(lines: Sequence[str], origins: Sequence[int]) -> list[Run]:
 
 
 def _place(document: Document, block: Block, *, takes_first: bool) -> tuple[list[Run], str]:
-    """Return the runs of lines to replace for a block, and how it matched. Raise `EditError` if it does not."""
+    """Return the runs of lines to replace for a block, and how it matched. Raise `EditError` if it does not match."""
     old, new = block.old, block.new
     if document.is_marked:
         old, new = _unmarked(old), _unmarked(new)

@@ -15,9 +15,9 @@ PIECE = 40
 
 
 def pieces_between(held: bytes, made: bytes, document: Document | None = None) -> tuple[Piece, ...] | None:
-    """Return the pieces that turn one content into the other; `None` if writing all of it is as good. O(content).
+    """Return the pieces that turn one content into the other; `None` if writing all of it is no worse. O(content).
 
-    A document that was changed once has them; otherwise there is one, from the first byte that differs to the last.
+    A document that was changed once knows them; otherwise there is one, from the first byte that differs to the last.
     """
     pieces = None
     if document is not None and document.changed_once is not None:

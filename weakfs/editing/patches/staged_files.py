@@ -15,7 +15,7 @@ from weakfs.filesystem.paths import is_within, join, normalize, parent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.filesystem.results import FileStat
 
-# Looking up a path costs the square of its depth.
+# The cost of looking up a path grows with the square of its depth.
 DEEPEST = 4096
 
 
@@ -57,7 +57,7 @@ class Places:
         self.fs = fs
         self.now: dict[str, Entry | None] = {}
         self.giving_way: list[str] = []
-        # What the patch will delete or move, which is not an obstacle: the order of files in a diff is irrelevant.
+        # What the patch will delete or move is not an obstacle: the order of files in a diff is irrelevant.
         self.vacating: set[str] = set()
         self._before: dict[str, FileStat | None] = {}
         self._canonical: dict[str, str] = {}
@@ -73,7 +73,7 @@ class Places:
             try:
                 found = self._canonical[path] = self._resolved(path)
             except (PermissionError, ValueError) as error:
-                # The specific error says more than this could.
+                # The original error is more specific than this one would be.
                 if type(error) not in (PermissionError, ValueError):
                     raise
                 raise Unusable(str(error)) from error
@@ -118,7 +118,7 @@ class Places:
             try:
                 there = self._stat(top)
             except PermissionError:
-                # If nothing above a permitted place may be examined, there is nothing to follow.
+                # If nothing above a permitted place may be examined, no link can be followed there.
                 break
             if there is not None:
                 self._directories[top] = self._behind(there) if there.is_symlink else there.path
@@ -134,7 +134,7 @@ class Places:
         """Return the directory a link leads to, which need not exist; for one outside, return the link's own path."""
         found = self._target(parent(link.path), link.target or "")
         if found is None:
-            # What the filesystem says about the entries behind it is right for any link.
+            # What the filesystem reports about the entries behind it is right for any link.
             with suppress(OSError):
                 for entry in self.fs.walk(link.path):
                     return parent(entry.path)

@@ -81,7 +81,7 @@ class Stage:
                         self.places.vacating.add(path)
 
     def do(self, operation: Operation) -> None:
-        """Do one operation, or record why it cannot be done; what builds on a failed one is skipped."""
+        """Do one operation, or record why it cannot be done; operations that depend on a failed one are skipped."""
         check_interrupted()
         if len(self.problems) >= MAX_PROBLEMS:
             return
@@ -221,7 +221,7 @@ class Stage:
             self._transfer(operation, path, paths[1], entry)
 
     def _first_there(self, operation: UpdateFile, path: str) -> str:
-        """Return the first existing path of those that a diff may mean, or the first one."""
+        """Return the first path, of those that a diff may mean, that exists; if none does, the first one."""
         for one in operation.other_paths:
             with suppress(Unusable):
                 if self.places.entry(path) is not None:
@@ -312,7 +312,7 @@ class Stage:
                 )
             ) from error
         except PermissionError as error:
-            # The specific error says more than this could.
+            # The original error is more specific than this one would be.
             if type(error) is not PermissionError:
                 raise
             raise _forbidden(operation, path, error) from error
@@ -383,7 +383,7 @@ def _forbidden(operation: Operation, path: str, error: Exception) -> Refused:
 
 
 def _with_mode(mode: int, wanted: int) -> int:
-    """Return a file's permission bits with the executable bits that a diff states, and the others unchanged."""
+    """Return a file's permission bits with the executable bits that a diff states and the other bits unchanged."""
     return mode | (mode & 0o444) >> 2 if wanted & EXECUTABLE else mode & ~EXECUTABLE
 
 

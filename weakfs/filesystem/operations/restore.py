@@ -74,7 +74,7 @@ def as_snapshot(snapshot: FilesystemSnapshot | ExternalFsSnapshot) -> Filesystem
 def check_snapshot(
     snapshot: FilesystemSnapshot, filesystem_id: str, *, read_only: bool, dry_run: bool, foreign: bool
 ) -> None:
-    """Raise `TypeError` if it is not a snapshot, `ValueError` if it is of another filesystem (unless `foreign`), and
+    """Raise `TypeError` for anything but a snapshot, `ValueError` for one of another filesystem (unless `foreign`), and
     `PermissionError` if the filesystem is read-only."""
     if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
@@ -98,7 +98,7 @@ def check_snapshot(
 def report(
     snapshot_id: str, before: FileTree, after: FileTree, *, dry_run: bool, notes: tuple[Note, ...] = ()
 ) -> RestoreReport:
-    """Return what going from one tree to another changes. O(differences)."""
+    """Return the report of a restore from one tree to another. O(differences)."""
     found = diff(before, after)
     written = {*found.added, *found.changed, *(new for _, new in found.moved)}
     removed = {*found.removed, *(old for old, _ in found.moved)}

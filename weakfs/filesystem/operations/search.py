@@ -24,8 +24,8 @@ from weakfs.search import (
 from weakfs.session.interruption import check_interrupted
 
 # Small files are searched together, up to this many bytes at once: for 2 kB, calling the engine costs more than
-# searching. Above 128 KiB malloc gets the memory for joining them from the system anew each time: over 21 MB in
-# 10,000 files, that doubles the time.
+# searching. Above 128 KiB, malloc gets new memory from the system for each join: over 21 MB in 10,000 files, that
+# doubles the time.
 BATCH = 1 << 16
 # A search that reaches this many directories checks whether they are mostly copies of one another.
 MANY_DIRECTORIES = 10_000
@@ -79,14 +79,13 @@ class Searching(Reading):
     ) -> GrepResult:
         """Find the lines that match a regular expression (RE2 syntax), in files below a directory or in one file.
 
-        Returns one match per line, by path, then line. `glob` selects files. Hidden files are searched unless
-        `hidden` is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are
-        not searched.
-        `max_matches=None` means `limits.max_grep_matches`, -1 for all. The search stops when the maximum is
+        Returns one match per line, by path, then line. `glob` selects files. Hidden files are searched unless `hidden`
+        is false, and then only if `glob` or `path` names them; binary files, links, FIFOs and the like are not
+        searched. `max_matches=None` means `limits.max_grep_matches`, -1 for all. The search stops when the maximum is
         exceeded: `files_searched` and `binary_skipped` count up to that file. `max_per_file` bounds the matches of each
-        file. With `multiline` a match may span lines, and `.` matches a line break; then a match has all of its lines,
-        and a file has at most 1,000.
-        Raises `ValueError` for an expression that the engine does not support. Linear in the size of what is searched.
+        file. With `multiline`, a match may span lines, and `.` matches a line break; a match then contains all of its
+        lines, and a file has at most 1,000 matches. Raises `ValueError` for an expression that the engine does not
+        support. Linear in the size of what is searched.
         """
         most = self.limits.max_grep_matches if max_matches is None else max_matches
         most = None if most == -1 else most
@@ -252,7 +251,7 @@ def _search(
 
 
 def _first_of_each(hits: Iterable[tuple[int, Hit]], most: int) -> Iterator[tuple[int, Hit]]:
-    """Yield at most so many hits of each file."""
+    """Yield at most this many hits of each file."""
     last, count = -1, 0
     for index, hit in hits:
         count = count + 1 if index == last else 1

@@ -91,8 +91,8 @@ class Writing(Reading):
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
         """Replace pieces of a file: `(start, stop, content)` in order, with offsets in bytes of its current content.
 
-        For editors: the record of the change is as small as the change. Raises `ValueError` for pieces that overlap,
-        are out of order or are outside the file.
+        Meant for editors: the record of the change is as small as the change. Raises `ValueError` for pieces that
+        overlap, are out of order or are outside the file.
         """
         self._refuse_if_read_only("edit", path)
         chosen = _checked_pieces(path, pieces)
@@ -180,7 +180,7 @@ class Writing(Reading):
             source, destination, size, nodes = self._transfer(src, dst, "copy")
             if source is None:
                 return
-            # On a host the entry may have disappeared, or changed kind, since it was looked up.
+            # On a host, the entry may have disappeared or changed its kind since it was looked up.
             _, segments, node = self._existing(source, "copy", follow=False)
             if type(node) is FileTree:
                 more, files, directories = self.totals(segments)
@@ -231,7 +231,7 @@ class Writing(Reading):
         return source, destination, size, nodes
 
     def chmod(self, path: PathArg, mode: int) -> None:
-        """Set permission bits, such as 0o755. They are stored, but not enforced in memory."""
+        """Set permission bits, such as 0o755. In memory, they are stored but not enforced."""
         if type(mode) is not int or not 0 <= mode <= 0o7777:
             raise ValueError(f"cannot set the mode of {path!r} to {mode!r}; use permission bits from 0 to 0o7777")
         self._refuse_if_read_only("chmod", path)

@@ -1,7 +1,7 @@
 """Checkpoints in storage: the state of a session as one document, without its history.
 
-It has the sections of a session file, apart from the records. Contents are named by digest and are read when they are
-needed. LOG values that are events, such as the calls of tools, are named by their place in the history.
+It has the sections of a session file, apart from the records. Contents are referred to by digest and read when they are
+needed. LOG values that are events, such as tool calls, are referred to by their place in the history.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from weakfs.session.slices.tags import tag_of
 
 FORMAT = "weakfs-checkpoint"
 VERSION = 1
-# The events that hold a state, with its place among their fields.
+# The events that contain a state, and its position among their fields.
 STATES = {tag_of(RolledBack): 2, tag_of(Merged): 3}
 
 
 class CheckpointBlobs(Blobs):
-    """The blobs of a checkpoint: large ones are named by digest, which is computed once for each object."""
+    """The blobs of a checkpoint: large ones are referred to by digest, which is computed once for each object."""
 
     def __init__(self, known: Mapping[int, tuple[Content, str]]) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class CheckpointBlobs(Blobs):
         return self._same(number, content)
 
     def name_copies(self, keys: Mapping[str, str]) -> None:
-        """Name contents by the keys of the copies that only checkpoints use."""
+        """Refer to contents by the keys of the copies that only checkpoints use."""
         for digest, key in keys.items():
             row = self._rows_by_digest[digest]
             del row["content"]
@@ -109,7 +109,7 @@ class StateDocument(Document):
             self._writing.pools[pool.cls] = (pool, pool.writer(self.blobs))
 
     def sections(self) -> dict[str, Json]:
-        """Return what the tables refer to."""
+        """Return the sections that the tables refer to."""
         pools = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
         return {"slices": self._slices, **pools, "blobs": self.blobs.rows}
 
@@ -118,11 +118,11 @@ class StateDocument(Document):
         return b"".join(JsonObject({**fields, "installed": self._all_installed(), **self.sections()}).pieces())
 
     def states_of(self, first: int, rows: Iterable[Row]) -> list[Json]:
-        """Return the states in records, each with the number of its record."""
+        """Return the states in records, each with its record's number."""
         return [[seq, self.table(row[3][STATES[row[2]]])] for seq, row in enumerate(rows, first) if row[2] in STATES]
 
     def mark(self, line: Timeline, runs: Mapping[str, EventRun]) -> tuple[bytes, dict[str, int]]:
-        """Return the document of a checkpoint of the past, and the lengths of LOG slices that are not in it."""
+        """Return the document of a checkpoint of the past, and the lengths of the LOG slices that are not in it."""
         lengths = {tag: len(line.logs[tag]) for tag in sorted(runs)}
         logs = self._logs({tag: values for tag, values in line.logs.items() if tag not in lengths}, {})
         states: Json = [[line.seq, self.table(line.state)]]
@@ -227,7 +227,7 @@ class LoadedCheckpoint(LoadedDocument):
         return line
 
     def _with_events(self, logs: Table, runs: dict[str, Json], heads: dict[str, Json]) -> Table:
-        """Add the values of heads, and those that are events in the history."""
+        """Add the values in heads, and those that are events in the history."""
         for tag, (head, first, count) in runs.items():
             shape = self._shape(tag, "$.events")
             values = logs.get(shape.tag, Log[Any]())
@@ -298,13 +298,13 @@ class StoredStates:
         return self.document(digest).logs
 
     def document(self, digest: str) -> LoadedStates:
-        """Return a document of states; the ones that were read last are kept."""
+        """Return a document of states; the most recently read ones are cached."""
         found = self._recent.get(digest)
         if found is None:
             text = self.decoder.contents.read(bytes.fromhex(digest))
             fields = Fields(document_of(text, f"content {digest}"), f"content {digest}")
             found = LoadedStates(self.decoder, fields)
-            # One assignment, since other threads read at the same time.
+            # A single assignment, because other threads read at the same time.
             self._recent = {**dict(list(self._recent.items())[-1:]), digest: found}
         return found
 
@@ -329,7 +329,7 @@ class StoredMark:
     states: StoredStates
     # The LOG slices of a later moment.
     later: Table
-    # It is never among the records of a merged fork.
+    # It is never one of the records of a merged fork.
     block_end: int = 0
 
     @property

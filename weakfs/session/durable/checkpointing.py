@@ -1,4 +1,4 @@
-"""Writing checkpoints in the background: the state is immutable, so a thread can write it while calls go on."""
+"""Writing checkpoints in the background: the state is immutable, so a thread can write it while calls continue."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ from weakfs.storage.event_store import Checkpoint, EventStore
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
 
-# A checkpoint is due when the frames since the last take this many bytes, and twice as many as it does.
+# A checkpoint is due when the frames since the last one take this many bytes, and twice as many as it does.
 LEAST = 4 << 20
 FACTOR = 2
-# A checkpoint of the past is kept when the frames since the last one take so many times its bytes, for reading history.
+# A checkpoint of the past is kept, for reading history, when the frames since the last one take this many times its
+# bytes.
 MARK_FACTOR = 8
 # Contents are stored in batches of about this many bytes.
 BATCH = 8 << 20
@@ -54,7 +55,7 @@ logger = logging.getLogger("weakfs.session")
 
 @frozen(eq=False)
 class Moment:
-    """What a checkpoint is made of: the session after one frame."""
+    """What a checkpoint consists of: the session after one frame."""
 
     number: int
     session_id: str
@@ -62,7 +63,7 @@ class Moment:
     counter: int
     rules: Rules
     line: Timeline
-    # The timeline with the records that `line` has dropped.
+    # The timeline, including the records that `line` has dropped.
     whole: Timeline
     # The bytes of frames since the last checkpoint.
     size: int
@@ -114,7 +115,7 @@ class Checkpointing:
         return cls(store, stream, StreamHistory(store, stream, decoder, states), states)
 
     def moment(self, session: SessionCore, number: int, line: Timeline, whole: Timeline | None = None) -> Moment:
-        """Return what a checkpoint after a frame is made of. O(index).
+        """Return what a checkpoint after a frame consists of. O(index).
 
         `whole` is the timeline before it was compacted.
         """
@@ -135,11 +136,11 @@ class Checkpointing:
 
     @property
     def due(self) -> int:
-        """How many bytes of frames a checkpoint follows."""
+        """How many bytes of frames make a checkpoint due."""
         return max(LEAST, FACTOR * self.last.size)
 
     def begin(self, session: SessionCore, number: int) -> None:
-        """Write a checkpoint of the trunk, which is the state after a frame, in the background."""
+        """Write a checkpoint of the trunk, the state after a frame, in the background."""
         if self._thread is None:
             moment = self.moment(session, number, session._trunk)
             self.pending = 0
@@ -152,7 +153,7 @@ class Checkpointing:
         try:
             written = self.write(moment)
         except Exception:
-            # The frames are there: the next checkpoint will do.
+            # The frames are stored, so the next checkpoint will do.
             logger.exception("cannot write a checkpoint of session %r", moment.session_id)
         else:
             with session.lock:
@@ -165,13 +166,13 @@ class Checkpointing:
         self._thread = None
 
     def wait(self) -> None:
-        """Wait for a checkpoint that is being written; never called under the session's lock."""
+        """Wait for a checkpoint that is being written; must not be called under the session's lock."""
         thread = self._thread
         if thread is not None:
             thread.join()
 
     def write(self, moment: Moment) -> Written:
-        """Write a checkpoint and what it refers to, and delete the copies that only the one before referred to."""
+        """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred."""
         text, written, contents = self.document(moment)
         self.put(contents)
         self._put_checkpoint(Checkpoint(moment.number, text), set(written.copies.values()))
@@ -192,7 +193,7 @@ class Checkpointing:
     def document(self, moment: Moment, *, is_reset: bool = False) -> tuple[bytes, Written, dict[str, Content]]:
         """Return a checkpoint's document, what is known about it, and the contents that it refers to.
 
-        That of a reset lasts as long as its frame, and so do the contents: it uses no copies.
+        The document and the contents of a reset last as long as its frame, so it uses no copies.
         """
         line, last = moment.line, self.last
         whole = moment.whole
@@ -228,7 +229,7 @@ class Checkpointing:
             states = (*states, StatesEntry(first, line.seq, digest))
             contents |= of_records.blobs.by_digest
             contents[digest] = text
-        # What these documents refer to lasts.
+        # What these documents refer to is kept.
         copies = {digest: key for digest, key in copies.items() if digest not in contents}
         document.blobs.name_copies(copies)
         for digest, content in states_of.items():
@@ -254,7 +255,7 @@ class Checkpointing:
         return text, written, contents
 
     def put(self, contents: Mapping[str, Content]) -> None:
-        """Store those contents that the stream does not have."""
+        """Store the contents that the stream does not have yet."""
         there = self.store.has_contents(self.stream, list(contents))
         batch: dict[str, bytes] = {}
         size = 0
@@ -270,7 +271,7 @@ class Checkpointing:
             self.store.put_contents(self.stream, batch)
 
     def settle(self, session: SessionCore, written: Written) -> None:
-        """Make a checkpoint that was written the newest one, and drop from memory the history that it names."""
+        """Make a written checkpoint the newest one, and drop the history that it refers to from memory."""
         self.last = written
         self.states.entries = list(written.states)
         self.history.until = written.seq
@@ -295,7 +296,7 @@ class Checkpointing:
                     stretch.items = StoredEvents(self.history, tag, run.first + stretch.start - run.head, size)
 
     def replace(self, session: SessionCore, moment: Moment, text: bytes, written: Written) -> None:
-        """Make the document of a frame the newest checkpoint, and trim the history that nothing needs any more."""
+        """Make the document of a frame the newest checkpoint, and trim history that nothing needs any more."""
         from weakfs.session.durable.trimming import trim
 
         self.pending = 0
@@ -312,7 +313,7 @@ class Checkpointing:
             trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
 
     def _hold_events(self, line: Timeline, written: Written) -> None:
-        """Read the LOG values whose frames or documents are about to be deleted into memory."""
+        """Read into memory the LOG values whose frames or documents are about to be deleted."""
         for tag, run in written.runs.items():
             head = written.heads.get(tag)
             kept = {digest for _, digest in head.chunks} if head is not None else set[str]()
@@ -365,6 +366,6 @@ class Checkpointing:
             heads=loaded.heads,
         )
         past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
-        # They are read as packed ones are.
+        # They are read in the same way as packed ones.
         line.forget_checkpoints(cast("Log[PackedMark]", Log(past)))
         return line, header, loaded.rules

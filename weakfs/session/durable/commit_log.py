@@ -34,9 +34,9 @@ from weakfs.storage.event_store import Frame as StoredFrame
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
 
-# How often a frame is appended if the outcome is unknown each time.
+# How often to try appending a frame if the outcome is unknown each time.
 ATTEMPTS = 3
-# How many records a frame of imported history holds.
+# How many records a frame of imported history contains.
 PART = 256
 # The number of a frame and the frame.
 Note = tuple[int, Frame]
@@ -53,7 +53,7 @@ class CommitLog:
     checkpoints: Checkpointing
     # The number of the newest frame that the session has read or written.
     head: int
-    # The slices that a reader knows.
+    # The slices that a reader knows about.
     known_slices: frozenset[str]
     # Whether changes are merged with what others stored first.
     merges: bool = False
@@ -63,18 +63,18 @@ class CommitLog:
     is_closed: bool = False
     # The trunk before it was brought up to date with what others stored, and a copy of it.
     base: tuple[Point, Timeline] | None = None
-    # What was stored of the snapshots of attached filesystems from before rollbacks.
+    # The stored part of the snapshots of attached filesystems from before rollbacks.
     externals: Mapping[int, Any] = NO_EXTERNALS
     # The session's own fields in the document that was read last.
     header: dict[str, Any] = field(factory=dict[str, Any])
     # Identifies this writer in the names of its frames.
     writer: str = field(factory=lambda: writer_id())
-    # The commit that work outside the session was prepared for, until the session has taken it over.
+    # The commit for which work outside the session was prepared, until the session has adopted it.
     prepared: CommitPlace | None = None
     _count: int = 0
     _process: int = field(factory=os.getpid)
     _frames: FrameWriter = field(factory=FrameWriter)
-    # Frames of failed changes that may have been stored nevertheless.
+    # Frames of failed changes that may nevertheless have been stored.
     _uncertain: set[str] = field(factory=set[str])
     _rules: Rules | None = None
     _undeclared: frozenset[str] = frozenset()
@@ -123,7 +123,7 @@ class CommitLog:
         if not self._append(session, name, [data], contents, journals):
             return False
         if rules is not self._rules:
-            # Only now: a frame that was not stored told readers nothing of these slices.
+            # Only now: a frame that was not stored has not told readers about these slices.
             self._rules, self._undeclared = rules, undeclared
             self.known_slices |= {spec.tag for spec in installed}
         self.externals = after.externals
@@ -134,7 +134,7 @@ class CommitLog:
 
     def _next_name(self, session: SessionCore) -> str:
         if self._process != os.getpid():
-            # Frames of a process and of its parent need different names: equal ones are one frame sent twice.
+            # Frames of a process and of its parent need different names: an equal name means one frame sent twice.
             self._process, self.writer = os.getpid(), writer_id()
             self.checkpoints.forget_thread()
             if self.merges:
@@ -150,10 +150,11 @@ class CommitLog:
         contents: Mapping[str, bytes],
         journals: Mapping[str, Journal],
     ) -> bool:
-        """Append frames, the first of which has this name. Return false if what others stored was read instead."""
+        """Append frames; the first has this name. Return false if, instead, frames that others stored were read."""
         if journals:
             if not self.head:
-                # The storage may not exist yet: whoever asks for the commit can then tell that from one that is away.
+                # The storage may not exist yet: a later search for the commit can then distinguish that from an
+                # unreachable one.
                 self.store.put_contents(self.stream, {digest_of(b"").hex(): b""})
             place = CommitPlace(lasting_url(self.store.url), self.stream, self.head + 1, name, session._trunk.seq)
             prepare_all(journals, place)
@@ -183,16 +184,16 @@ class CommitLog:
         return True
 
     def was_stored(self, session: SessionCore, place: CommitPlace) -> bool:
-        """Return whether a commit of this stream is in it, and read what the session has not read.
+        """Return whether a commit is in this stream, and read what the session has not read yet.
 
-        Raises `StorageError` if that cannot be found out.
+        Raises `StorageError` if that cannot be determined.
         """
         found = was_stored(self.store, place, fencing=None if self.lease is None else self.lease.lease.fencing)
         if found:
-            # It is to be read and not rolled back: what was done outside the session stays too.
+            # It must be read and not rolled back: what was done outside the session stays too.
             self._uncertain.discard(place.name)
         if session._trunk.seq == place.after and self.head >= place.number:
-            # It was interrupted between storing the commit and taking it over.
+            # It was interrupted after storing the commit and before adopting it.
             self.head = place.number - 1
         if self.head < place.number:
             self.refresh(session)
@@ -216,11 +217,11 @@ class CommitLog:
                 raise
 
     def _undo(self, session: SessionCore, others: list[StoredFrame]) -> None:
-        """Read a change of this session that failed and was stored nevertheless, and roll it back.
+        """Read a change of this session that failed but was stored nevertheless, and roll it back.
 
         What it did outside the session was undone when it failed. If the rollback cannot be stored, the session stays
-        as it was, without the change; likewise if somebody else appends meanwhile, for the caller tries again. A change
-        that others have built on stays.
+        as it was, without the change; likewise if somebody else appends in the meantime, since the caller tries again.
+        A change on which others have built stays.
         """
         before = session._trunk
         reader, notes = self._read(session, others)
@@ -247,12 +248,12 @@ class CommitLog:
         self.checkpoints.history.add(head, line.seq, rows)
 
     def _news_of(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
-        """Return the slices that readers do not know yet, and those whose reducers they cannot know."""
+        """Return the slices that readers do not know about yet, and those whose reducers they cannot know."""
         installed = tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
         return installed, undeclared_slices(rules)
 
     def start(self, session: SessionCore, line: Timeline) -> None:
-        """Store the timeline of another session in a stream that is empty. Raise `SessionConflict` if it is not."""
+        """Store the timeline of another session in an empty stream. Raise `SessionConflict` if it is not empty."""
         if not self._start_anew(session, line):
             raise SessionConflict(session.session_id, 0, self.head)
 
@@ -264,7 +265,7 @@ class CommitLog:
         frames: list[bytes] = []
         contents: dict[str, bytes] = {}
         if not before.seq:
-            # Nothing of its history is in the storage yet.
+            # None of its history is in storage yet.
             history.forget()
             rows = iter(after.rows)
             seq = after.dropped
@@ -298,7 +299,7 @@ class CommitLog:
         return True
 
     def before_others(self) -> tuple[Point, Timeline]:
-        """Return where the trunk was before `commit_row` read what others had stored, and a copy of it."""
+        """Return the trunk's position before `commit_row` read what others had stored, and a copy of it."""
         if self.base is None:
             raise SessionError("nobody else has changed the session")
         return self.base
@@ -328,7 +329,7 @@ class CommitLog:
             self._adopt(session, reader, notes, last)
 
     def _read(self, session: SessionCore, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note]]:
-        """Apply frames to a copy of the trunk; return also what the index of the history is to note about them."""
+        """Apply frames to a copy of the trunk; also return what the index of the history must record about them."""
         notes: list[Note] = []
         reader = self.reader(session._rules, session._trunk.copy(), session._counter)
         reader.note = lambda number, frame: notes.append((number, frame))
@@ -362,7 +363,7 @@ class CommitLog:
         )
 
     def load_reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
-        """Return the timeline and the rules that a frame resets the session to."""
+        """Return the timeline and the rules to which a frame resets the session."""
         text = self.contents.read(bytes.fromhex(frame["reset"]))
         line, self.header, rules = self.checkpoints.load(text, f"frame {number}")
         return line, rules
@@ -393,19 +394,19 @@ class CommitLog:
 
 
 def writer_id() -> str:
-    """Return a name for a writer that no other has."""
+    """Return a unique name for a writer."""
     return uuid4().hex[:12]
 
 
 def id_suffix(writer: str) -> str:
-    """Return the end of the ids that a session gives while others change it too."""
+    """Return the suffix of the ids that a session assigns while others change it too."""
     return f"-{writer[:8]}"
 
 
 def undeclared_slices(rules: Rules) -> frozenset[str]:
-    """Return the slices with a reducer that neither the registry declares nor the slice type marks.
+    """Return the slices with a reducer that is neither declared by the registry nor marked by the slice type.
 
-    A program registers it after opening, so that records cannot be reduced before.
+    A program registers such a reducer after opening, so records cannot be reduced before that.
     """
     known = Rules.of(rules.registry)
     for spec in rules.specs.values():

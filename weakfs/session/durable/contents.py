@@ -42,7 +42,7 @@ class StreamContents:
         return found
 
     def missing_of(self, found: Mapping[bytes, Iterable[Stored]]) -> dict[str, bytes]:
-        """Read those blobs, stored elsewhere, that the stream does not have. One that is lost is left out."""
+        """Read the blobs, stored elsewhere, that the stream does not have. Lost ones are omitted."""
         elsewhere: dict[str, Stored] = {}
         for digest, candidates in found.items():
             first = list(candidates)
@@ -57,6 +57,6 @@ class StreamContents:
                 try:
                     read[name] = content.join()
                 except MissingBlob:
-                    # It was lost before; only what needs it fails.
+                    # It was already lost; only what needs it fails.
                     continue
         return read

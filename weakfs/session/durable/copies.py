@@ -1,7 +1,8 @@
-"""Copies of contents that only checkpoints use: the wholes of files that frames describe by their edits.
+"""Copies of contents that only checkpoints use: the full contents of files that frames describe by their edits.
 
-Each has a key of its own, which no frame names, so that a checkpoint can delete the copies of the one that it replaces
-while other writers append. A session that still refers to a deleted copy gets the content from the frames again.
+Each has a key of its own, to which no frame refers, so that a checkpoint can delete the copies of the one that it
+replaces while other writers append. A session that still refers to a deleted copy gets the content from the frames
+again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from weakfs.session.slices.registry import Registry
     from weakfs.storage.event_store import Frame
 
-# The digest, the number of a frame after which the content was there, and the name of the writer.
+# The digest, the number of a frame after which the content existed, and the name of the writer.
 COPY = re.compile("[0-9a-f]{64}[0-9a-f]{16}[0-9a-f]{12}")
 
 
@@ -51,7 +52,7 @@ class Copies:
     registry: Registry
 
     def read(self, digest: bytes) -> bytes:
-        """Return the content. Raise `MissingBlob` if neither a copy nor the frames have it any more."""
+        """Return the content. Raise `MissingBlob` if neither a copy nor the frames contain it any more."""
         store, stream = self.contents.store, self.contents.stream
         name = digest.hex()
         found = store.get_contents(stream, [self.key, name])
@@ -68,7 +69,7 @@ class Copies:
         return checked(digest, data, where)
 
     def _from_frames(self, digest: str) -> bytes | None:
-        """Return the content from the state that the frames lead to. O(frames)."""
+        """Return the content from the state to which the frames lead. O(frames)."""
         from weakfs.session.durable.checkpoint import StateDocument
         from weakfs.session.durable.checkpointing import Checkpointing
         from weakfs.session.durable.commit_log import CommitLog

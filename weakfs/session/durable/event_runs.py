@@ -1,4 +1,4 @@
-"""Runs of events in LOG slices: values that are events of the history, named by their place there."""
+"""Runs of events in LOG slices: values that are events of the history, referred to by their place there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weakfs.session.slices.schema import Rules
 
 @frozen(eq=False)
 class EventRun:
-    """How the values of a LOG slice are named: `head` values, then `count` events, which `first` others precede."""
+    """How the values of a LOG slice are referred to: `head` values, then `count` events, preceded by `first` others."""
 
     head: int
     first: int
@@ -34,8 +34,8 @@ def event_runs(
 ) -> dict[str, EventRun]:
     """Return the runs of events in LOG slices. `rows` are the records since `before` was computed.
 
-    `counts` are the numbers of events so far, `kept_from` those before the first frame that stays. A slice that holds
-    anything but its own events starts a new run.
+    `counts` are the numbers of events so far, `kept_from` those before the first frame that is kept. A slice that holds
+    anything other than its own events starts a new run.
     """
     tags = {spec.tag for spec in rules.specs.values() if spec.kind == "log" and rules.registry.by_tag.get(spec.tag)}
     fields: dict[str, list[tuple[Any, ...]]] = {tag: [] for tag in tags}
@@ -64,14 +64,14 @@ def event_runs(
         run = EventRun(old.head, old.first, old.count + len(new), values)
         if not is_run:
             run = EventRun(len(values), total, 0, values)
-        # The frames of dropped records go: their events are written out.
+        # The frames of dropped records are deleted, so their events are written out.
         lost = min(max(kept_from.get(tag, 0) - run.first, 0), run.count)
         runs[tag] = EventRun(run.head + lost, run.first + lost, run.count - lost, values)
     return runs
 
 
 def continues(values: Log[Any], before: Log[Any]) -> bool:
-    """Return whether a log begins with the items of another, judging by the stretches that they share. O(log n)."""
+    """Return whether a log begins with the items of another, judged by the stretches that they share. O(log n)."""
     length = len(before)
     if not length:
         return True

@@ -29,7 +29,7 @@ Frame = dict[str, Json]
 
 @define(eq=False)
 class FrameDecoder:
-    """Decodes the frames of one stream, one after another; building its converters takes milliseconds."""
+    """Decodes the frames of one stream, one after another. Building its converters takes milliseconds."""
 
     rules: Rules
     contents: StreamContents
@@ -54,7 +54,7 @@ class FrameDecoder:
             raise UnknownTag(str(error), where="$.type") from None
 
     def blobs(self, rows: list[Json]) -> list[Content]:
-        """Return the blobs of frames; their contents are read from storage at once."""
+        """Return the blobs of frames; all their contents are read from storage together."""
         digests = {row["content"] for row in rows if type(row) is dict and row.keys() == {"content", "size"}}
         found = self.contents.read_many(digests) if digests else {}
         blobs: list[Content] = []
@@ -101,7 +101,7 @@ class FrameDecoder:
         return reading
 
     def plain_rows(self, frames: Sequence[Frame], where: str) -> list[Row]:
-        """Return the records of frames that hold only plain ones, a field at a time."""
+        """Return the records of frames with only plain records, one field at a time."""
         records: list[Frame] = []
         rows_of_blobs: list[Json] = []
         for frame in frames:
@@ -142,7 +142,7 @@ class FrameDecoder:
         return True
 
     def rows(self, frames: Sequence[tuple[int, Frame]], state_of: Callable[[int], Table]) -> list[Row]:
-        """Return the records of frames. The states in them are asked for by record number."""
+        """Return the records of frames. The states in them are looked up by record number."""
         rows: list[Row] = []
         plain: list[Frame] = []
         for number, frame in frames:
@@ -185,7 +185,7 @@ def parsed(number: int, data: bytes) -> Frame:
 
 
 def _renumber(records: Iterable[Frame], shift: int) -> None:
-    """Make the blobs of plain records those of a list that begins with `shift` others."""
+    """Renumber the blobs of plain records for a list that begins with `shift` others."""
     for record in records:
         for value in record["event"].values():
             if type(value) is dict or type(value) is list:

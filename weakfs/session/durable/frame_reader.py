@@ -1,7 +1,7 @@
 """Reading frames: decoding them, and applying them to a timeline.
 
-Frames whose records are plain are read together, a field at a time, and reduced in one run. Any other is applied by
-itself: its states are relative to the one before it.
+Frames whose records are plain are read together, one field at a time, and reduced in one run. Any other frame is
+applied by itself: its states are relative to the state before it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.
 PLAIN = frozenset({"id", "after", "counter", "records", "blobs"})
-# All fields: what a later version adds changes the state in ways that are not known here.
+# All fields: one that a later version adds may change the state in ways not known here.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
 # How many plain frames are reduced in one run.
 BATCH = 4096
@@ -36,12 +36,12 @@ BATCH = 4096
 
 @define(eq=False)
 class FrameReader:
-    """Applies frames to `line`, which nothing else sees until all are applied."""
+    """Applies frames to `line`, which nothing else sees until all of them are applied."""
 
     decoder: FrameDecoder
     line: Timeline
     counter: int
-    # Whether the timeline was read from storage as a whole: its checkpoints are then made when they are needed.
+    # Whether the whole timeline was read from storage: its checkpoints are then created when they are needed.
     is_new: bool = False
     # Called with the number and the contents of each frame.
     note: Callable[[int, Frame], object] | None = None
@@ -67,7 +67,7 @@ class FrameReader:
                     self.note(number, frame)
                 last = number
                 if "part" in frame:
-                    # The history of what the next document holds.
+                    # This is the history of what the next document contains.
                     continue
                 if self._is_plain(frame):
                     plain.append((number, frame))

@@ -1,6 +1,6 @@
-"""Writing frames: what one commit of a session changed, as JSON with the names and forms of a session file.
+"""Writing frames: the changes of one commit of a session, as JSON with the names and forms of a session file.
 
-A frame holds the new records, the blobs in them, and what records do not tell: snapshots, installed slices, ids. A
+A frame holds the new records, the blobs in them, and what records do not contain: snapshots, installed slices, ids. A
 state, such as that of a rollback, is written as its difference from the state before the frame. Frames are written
 under the session's lock: an event costs one dict, made by a function that is compiled for its type.
 """
@@ -48,7 +48,7 @@ class FrameBlobs(Blobs):
     """The blobs of one frame. Large ones are written as their digest, and collected in `contents_by_digest`."""
 
     def __init__(self, known: KnownDigests) -> None:
-        # Not the rest of the attributes: one of these is made for each frame.
+        # No other attributes: one of these is created for each frame.
         self.rows = []
         self.contents = []
         self.stored = {}
@@ -83,12 +83,12 @@ class FrameBlobs(Blobs):
         return [self.number(content) for content in contents]
 
     def are_equal(self, one: Content, other: Content) -> bool:
-        """Return whether two blobs are the same object: others count as different, which is always right."""
+        """Return whether two blobs are the same object. Treating any others as different is always correct."""
         return one is other
 
 
 class KnownDigests:
-    """The digests of the contents that were written last, so that each is hashed once."""
+    """The digests of the contents written most recently, so that each is hashed only once."""
 
     COUNT = 64
     LARGEST = 1 << 20
@@ -110,7 +110,7 @@ class KnownDigests:
 
 
 class FrameWriting(Writing):
-    """Encodes the values of one frame after another; building its converter takes milliseconds."""
+    """Encodes the values of one frame after another. Building its converter takes milliseconds."""
 
     def __init__(self, registry: Registry) -> None:
         super().__init__(registry, self._state, lambda row: EMPTY_TABLE)
@@ -134,10 +134,10 @@ class FrameWriting(Writing):
 
 @frozen(eq=False)
 class Change:
-    """What a frame holds: the change from one timeline to the one that continues it, and its rows.
+    """The contents of a frame: the change from one timeline to the one that continues it, and its rows.
 
-    `externals` are those of `Timeline.externals` that were stored, `installed` the slices that readers do not know. The
-    values of `undeclared` slices are part of the frame. A frame that is part of a history has no states.
+    `externals` are those of `Timeline.externals` that were stored, `installed` the slices that readers do not know
+    about. The values of `undeclared` slices are part of the frame. A frame that is part of a history has no states.
     """
 
     before: Timeline
@@ -162,7 +162,7 @@ class FrameWriter:
         try:
             return self._frame(rules, change, name, counter, fast=True)
         except (TypeError, ValueError):
-            # A value that JSON does not have, such as a large number: the slow way marks it.
+            # For a value that JSON cannot represent, such as a large number: the slow path marks it.
             return self._frame(rules, change, name, counter, fast=False)
 
     def part(self, rules: Rules, rows: Sequence[Row], after: int, *, name: str) -> tuple[bytes, FrameBlobs]:
@@ -306,7 +306,7 @@ def _no_state(state: Table) -> Json:
 
 
 def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotEntry], list[str]]:
-    """Return the snapshots that a timeline gained, and the ids of those that it lost. O(changes)."""
+    """Return the snapshots added to a timeline, and the ids of those removed. O(changes)."""
     ids: Iterable[str] = {*before.snapshots, *after.snapshots}
     if before.touched is not None and after.touched is not None and after.touched.extends(before.touched):
         ids = set(after.touched.since(len(before.touched)))
@@ -320,9 +320,9 @@ def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotE
 
 
 def event_writer(shape: Shape) -> WriteEvent | None:
-    """Return a function that writes the fields of one type of event; `None` if some need the slow way.
+    """Return a function that writes the fields of one type of event; `None` if some need the slow path.
 
-    Fields of text, whole numbers, blobs, and tuples of these are fast.
+    Fields of strings, integers, blobs, and tuples of these are fast.
     """
     if shape.tag in (tag_of(RolledBack), tag_of(Merged)) or not attrs.has(shape.cls):
         return None

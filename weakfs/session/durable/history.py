@@ -1,8 +1,8 @@
 """The history of a durable session: records and LOG values that are read from frames on demand.
 
-An index of one entry for some hundreds of records tells which frame to start with. States in records, such as those of
-rollbacks, are relative to the state before the frame, which old frames do not have: they are in documents of their own,
-written with each checkpoint.
+An index with one entry for every few hundred records shows with which frame to start. States in records, such as those
+of rollbacks, are relative to the state before the frame, which is not available for old frames: they are in documents
+of their own, written with each checkpoint.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from weakfs.session.history.reduction import Row
 from weakfs.session.slices.table import Table
 from weakfs.storage.event_store import EventStore
 
-# The least number of records between two entries of the index.
+# The minimum number of records between two entries of the index.
 GAP = 256
-# How many runs of records are kept after they were read.
+# How many runs of records are kept after being read.
 RECENT = 4
 
 
 @frozen(eq=False)
 class IndexEntry:
-    """A place in the history: the first frame of those that follow record `seq`.
+    """A place in the history: the first frame after record `seq`.
 
     `counts` holds the number of records of each type up to there.
     """
@@ -48,9 +48,9 @@ class StreamHistory:
     store: EventStore
     stream: str
     decoder: FrameDecoder
-    # Returns the state in a record, by the number of that.
+    # Returns the state in a record, given the record's number.
     state_of: Callable[[int], Table]
-    # The newest record whose state `state_of` knows: the one of the newest checkpoint.
+    # The newest record whose state `state_of` knows: that of the newest checkpoint.
     until: int = 0
     index: list[IndexEntry] = field(factory=list[IndexEntry])
     counts: Counter[str] = field(factory=Counter[str])
@@ -80,7 +80,7 @@ class StreamHistory:
             index.append(IndexEntry(number, after, dict(self.counts)))
 
     def first_frame(self, dropped: int) -> int:
-        """Return the number of the first frame that is needed once the records up to `dropped` are."""
+        """Return the number of the first frame that is still needed when the records up to `dropped` are dropped."""
         place = bisect_right(self.index, dropped, key=attrgetter("seq")) - 1
         return self.index[place].frame if place >= 0 else 0
 
@@ -103,7 +103,7 @@ class StreamHistory:
         return found
 
     def events(self, tag: str, first: int, count: int) -> list[Any]:
-        """Return `count` events of a type, from the one that `first` others of that type precede."""
+        """Return `count` events of a type, skipping the first `first` of that type."""
         place = bisect_right(self.index, first, key=lambda entry: entry.counts.get(tag, 0)) - 1
         build = self.decoder.rules.registry.shape(tag).build
         found: list[Any] = []
@@ -144,7 +144,7 @@ class StreamHistory:
             return rows
 
     def written(self, dropped: int) -> Json:
-        """Return the index as JSON, without what precedes record `dropped`."""
+        """Return the index as JSON, without the entries before record `dropped`."""
         first = max(bisect_right(self.index, dropped, key=attrgetter("seq")) - 1, 0)
         entries = self.index[first:]
         return {

@@ -23,7 +23,7 @@ class HeldLease:
         self._renewed = self.clock()
 
     def fencing(self) -> int:
-        """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else has it."""
+        """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else took it."""
         now = self.clock()
         if now - self._renewed > self.lease.seconds / 2:
             self.lease = self.store.lease(self.lease.stream, self.lease.owner, self.lease.seconds)

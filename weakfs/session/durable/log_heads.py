@@ -1,7 +1,7 @@
 """The heads of LOG slices: values whose records were dropped, stored once for all checkpoints.
 
-A compaction without `keep_calls` drops records and keeps calls. They go to documents of their own, oldest first, which
-every later checkpoint names.
+A compaction without `keep_calls` drops records and keeps calls. They go into documents of their own, oldest first, to
+which every later checkpoint refers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from weakfs.session.durable.history import stretches
 from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
-# The number of values that such a document holds. Fewer stay in the checkpoint itself.
+# The number of values in such a document. Fewer values stay in the checkpoint itself.
 LEAST, MOST = 64, 4096
 
 
 @frozen(eq=False)
 class LogHead:
-    """Where the first values of a slice are stored: the number of values in each document, with its digest."""
+    """Where the first values of a slice are stored: the number of values in each document, and its digest."""
 
     chunks: tuple[tuple[int, str], ...]
     # The log that begins with them.
@@ -65,7 +65,7 @@ def log_heads(
     before: Mapping[str, LogHead],
     text_of: Callable[[Table], bytes],
 ) -> tuple[dict[str, LogHead], dict[str, bytes]]:
-    """Return the heads of slices, and the documents that are new by digest. `before` are those of the last checkpoint.
+    """Return the heads of slices, and the new documents by digest. `before` are the heads of the last checkpoint.
 
     `text_of` writes a document of LOG slices.
     """

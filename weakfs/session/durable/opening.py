@@ -36,7 +36,7 @@ LEASE = 30.0
 def event_store(where: Where, durability: Durability) -> EventStore:
     """Return the event streams in a folder, at a URL, or in a `Storage`.
 
-    A `Storage` and a server are as durable as they were set up to be, whatever `durability` says.
+    A `Storage` and a server are as durable as they are configured to be, whatever `durability` says.
     """
     if isinstance(where, EventStore):
         return where
@@ -52,7 +52,7 @@ def event_store(where: Where, durability: Durability) -> EventStore:
 
 
 def stream_of(store: EventStore, session_id: str | None) -> str | None:
-    """Return the stream of a session: the only one, if none is named. `None` if there is none."""
+    """Return the stream of a session, by default the only one; `None` if there is none."""
     if session_id == "":
         raise ValueError("session_id is ''; pass text, or None for the only session")
     if session_id is not None:
@@ -92,7 +92,7 @@ def open_session(
 
 
 def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLog:
-    """Fill a new session from its stream, and let its changes be stored there."""
+    """Load a new session from its stream, and have its changes stored there."""
     name = session.session_id
     lease = HeldLease(store, store.lease(name, uuid4().hex, LEASE)) if exclusive else None
     checkpoints = Checkpointing.of(store, name, session._rules)

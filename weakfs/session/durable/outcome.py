@@ -1,7 +1,7 @@
-"""The outcome of a commit: whether its frame is in its stream, asked by whoever finds work that depends on it.
+"""The outcome of a commit: whether its frame is in its stream, for code that finds work depending on it.
 
-The process that appended the frame may be gone, or have lost its connection. A frame that is not there might still
-arrive from a server that has not done everything it received; an empty frame in its place then keeps it out.
+The process that appended the frame may be gone, or have lost its connection. A missing frame might still arrive from a
+server that has not processed everything it received; an empty frame in its place then keeps it out.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
 from weakfs.storage.event_store import EventStore
 from weakfs.storage.locations import open_event_store
 
-# Engines in the process itself: an append has ended when its process has, or when it has raised.
+# Engines in the process itself: an append is over when its process has ended, or when it has raised an exception.
 LOCAL = re.compile(r"(folder|sqlite):(?://(?=/))?(.*)", re.DOTALL)
 
 
 def lasting_url(url: str) -> str:
-    """Return the URL of a store that means the same in every working directory."""
+    """Return the URL of a store in a form that means the same in every working directory."""
     local = LOCAL.fullmatch(url)
     if local is None:
         return url
@@ -30,9 +30,9 @@ def lasting_url(url: str) -> str:
 
 
 def was_stored(store: EventStore, place: CommitPlace, *, fencing: int | None = None) -> bool:
-    """Return whether a commit is in its stream; if this returns false, it never will be.
+    """Return whether a commit is in its stream. If this returns false, it never will be.
 
-    Raises `StorageError` if that cannot be found out.
+    Raises `StorageError` if that cannot be determined.
     """
     while True:
         found = next(iter(store.read(place.stream, after=place.number - 1, limit=1)), None)
@@ -53,7 +53,7 @@ def was_stored(store: EventStore, place: CommitPlace, *, fencing: int | None = N
                 # The stream was deleted.
                 return False
         except LeaseLost:
-            # Whoever has the lease keeps the commit out as well.
+            # The holder of the lease keeps the commit out as well.
             return False
 
 

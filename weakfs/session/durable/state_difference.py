@@ -1,4 +1,4 @@
-"""The difference of two tables of slices as JSON, so that a state costs what it changes."""
+"""The difference between two tables of slices as JSON, so that a state costs only what it changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Comparing(Protocol):
         ...
 
     def changed(self, before: Any, row: Json, blobs: Any, expansion: Any) -> Any:
-        """Return the value that `difference` wrote."""
+        """Return the value that `difference` described."""
         ...
 
 

@@ -13,7 +13,7 @@ from weakfs.storage.errors import StorageError
 if TYPE_CHECKING:
     from weakfs.session.session import Session
 
-# How long to wait for the storage at once, in seconds: what this process does meanwhile is seen afterwards.
+# How long to wait for the storage at a time, in seconds: this process's own changes are only seen after that.
 STEP = 1.0
 
 

@@ -1,8 +1,8 @@
-"""Adapters between engines with and without `async`.
+"""Adapters between synchronous and asynchronous engines.
 
-Every engine is written once, as coroutines. `SyncStorage` and `SyncEventStore` call them without `async`: a coroutine
-that never waits is run in place, and any other by a loop in the background. `ThreadedStorage` and `ThreadedEventStore`
-call an engine without `async` from coroutines, in threads of their own.
+Every engine is written once, as coroutines. `SyncStorage` and `SyncEventStore` call them synchronously: a coroutine
+that never waits is run in place, any other on an event loop in the background. `ThreadedStorage` and
+`ThreadedEventStore` call a synchronous engine from coroutines, in threads of their own.
 """
 
 from weakfs.storage.adapters.asynchronous import InPlaceStorage, ThreadedEventStore, ThreadedStorage

@@ -1,6 +1,6 @@
 """Synchronous engines with `async` methods: `ThreadedStorage` and `ThreadedEventStore` call an engine in threads.
 
-A call that was cancelled before a thread took it up never happens. A call that had begun is waited for, so that nothing
+A call that is cancelled before a thread starts it never happens. A call that has started is waited for, so that nothing
 takes effect after the task has been cancelled.
 """
 
@@ -16,9 +16,9 @@ from weakfs.storage.storage import Storage, Versioned
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# What is read at once where values are passed from a thread to a loop.
+# How many values are read at once where they are passed from a thread to a loop.
 PAGE = 100
-# The seconds for which a thread waits for a frame at a time: what a cancelled `wait` may take to end.
+# The seconds for which a thread waits for a frame at a time: a cancelled `wait` may take this long to end.
 WAIT_SLICE = 0.25
 
 
@@ -29,7 +29,7 @@ class Call(Protocol):
 
 
 async def call_in_place(function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-    """Call a function in the thread that asks for it."""
+    """Call a function in the calling thread."""
     return function(*args, **options)
 
 
@@ -43,7 +43,7 @@ class Threads:
         self._is_closed = False
 
     async def __call__(self, function: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
-        # Imported where it is needed: it takes longer than all of this package.
+        # Imported only when needed: importing it takes longer than importing this whole package.
         import asyncio
 
         future = self._pool.submit(function, *args, **options)
@@ -52,14 +52,14 @@ class Threads:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             if not future.cancel():
-                # Cancelled again, it still waits: the call ends by itself.
+                # If cancelled again, it still waits: the call ends by itself.
                 while not waiting.done():
                     try:
                         await asyncio.wait([waiting])
                     except asyncio.CancelledError:
                         continue
                 if not waiting.cancelled():
-                    # Its failure is that of a call that nobody waits for.
+                    # Mark its failure as retrieved: nobody is waiting for the result any more.
                     waiting.exception()
             raise
 

@@ -1,4 +1,4 @@
-"""Asynchronous engines without `async`: `SyncStorage` and `SyncEventStore` run an engine's coroutines to completion."""
+"""Synchronous access to asynchronous engines: `SyncStorage` and `SyncEventStore` run their coroutines to completion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Run(Protocol):
 
 
 def run_in_place(call: Coroutine[object, None, T], /) -> T:
-    """Run a coroutine that never waits for anything: engines whose clients block, and memory."""
+    """Run a coroutine that never waits for anything: one of an engine whose client blocks, or of storage in memory."""
     try:
         call.send(None)
     except StopIteration as end:
@@ -33,7 +33,7 @@ class BackgroundLoop:
     """An event loop in a thread of its own, on which coroutines are run from any other thread."""
 
     def __init__(self) -> None:
-        # Imported where it is needed: it takes longer than all of this package.
+        # Imported only when needed: importing it takes longer than importing this whole package.
         import asyncio
 
         self._submit = asyncio.run_coroutine_threadsafe
@@ -46,7 +46,7 @@ class BackgroundLoop:
         try:
             return future.result()
         except BaseException:
-            # An interrupted caller leaves nothing running behind its back.
+            # If the caller is interrupted, nothing is left running.
             future.cancel()
             raise
 

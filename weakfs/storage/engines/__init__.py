@@ -1,4 +1,4 @@
-"""The engines: one module for each client, and `Engine`, what each of them supplies.
+"""The engines: one module for each client, and `Engine`, which describes what each of them supplies.
 
 A module is imported when a location of its kind is opened. It imports its client, which may belong to an extra.
 """
@@ -15,8 +15,8 @@ from weakfs.storage.storage import AsyncStorage, Storage
 class Engine(NamedTuple):
     """How locations of one kind are opened; each function is called with the URL.
 
-    Without `event_store`, event streams are kept in the keys of `storage`. Without the `async` ones, the others
-    are called in threads.
+    Without `event_store`, event streams are kept under keys of `storage`. Without the asynchronous functions, the
+    synchronous ones are called in threads.
     """
 
     storage: Callable[[str], Storage]

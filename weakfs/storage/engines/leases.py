@@ -6,7 +6,7 @@ from weakfs.storage.errors import LeaseLost
 
 
 def check_fencing(stream: str, fencing: int | None, *, newest: int, owner: str, is_held: bool) -> None:
-    """Check the fencing number of an append. Raises `LeaseLost` if somebody else holds the lease, or took it since."""
+    """Check the fencing number of an append. Raises `LeaseLost` if somebody else holds or has taken the lease."""
     if fencing is None and is_held:
         raise LeaseLost(
             f"cannot append to stream {stream!r}: {owner!r} holds its lease; wait until it is released or expires, "
@@ -22,7 +22,7 @@ def check_fencing(stream: str, fencing: int | None, *, newest: int, owner: str, 
 def lease_is_held(stream: str, owner: str, *, by: str, left: float) -> bool:
     """Return whether `owner` holds the lease of a stream, which expires in `left` seconds.
 
-    Raises `LeaseLost` if somebody else does.
+    Raises `LeaseLost` if somebody else holds it.
     """
     if left > 0 and by != owner:
         raise LeaseLost(

@@ -85,7 +85,7 @@ class AsyncMemoryStorage(DerivedStorage):
     def _put(self, key: str, value: bytes) -> str:
         if key not in self._values:
             insort(self._keys, key)
-        # Of the whole storage rather than of the key: what is deleted and set again has another version.
+        # Counted for the whole storage rather than per key: a key that is deleted and set again gets another version.
         self._count += 1
         version = str(self._count)
         self._values[key] = Versioned(bytes(value), version)

@@ -1,8 +1,8 @@
-"""Storage in object stores, S3, Google Cloud Storage and Azure, by obstore; needs the extra `s3`.
+"""Storage in object stores (S3, Google Cloud Storage and Azure) through obstore; needs the extra `s3`.
 
 Values change by conditional writes: `If-None-Match` creates an object, and `If-Match` with its entity tag replaces it.
 The path of the URL is a prefix of all keys. Its options are those of obstore, such as `endpoint`, `region` and
-`access_key_id`; without them, credentials are taken from the environment, as the tools of the provider do it.
+`access_key_id`; without them, credentials are taken from the environment, as the provider's own tools do.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Requests at the same time, and objects that are deleted by one request.
+# The number of concurrent requests, and of objects deleted by one request.
 PARALLEL, DELETED = 16, 1_000
-# A listing comes in pages of this size, whatever is asked for.
+# A listing comes in pages of this size, whatever size is requested.
 LISTED = 1_000
 OPTIONS_OF_CLIENT = {"allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout"}
 
 
 class Client(ABC):
-    """The calls of obstore, with and without `async`."""
+    """The calls of obstore, synchronous or asynchronous."""
 
     def __init__(self, store: ObjectStore) -> None:
         self.store = store
@@ -143,7 +143,7 @@ class AsyncClient(Client):
         return await asyncio.gather(*map(call, keys))
 
     def close(self) -> None:
-        """Keep the connections, which the store closes when nobody refers to it."""
+        """Do nothing: the store closes its connections when nothing refers to it any more."""
 
 
 class AsyncObjectStorage(DerivedStorage):
@@ -196,7 +196,7 @@ class AsyncObjectStorage(DerivedStorage):
         return await self._put(key, value, expected)
 
     async def delete(self, key: str) -> bool:
-        # The request to delete an object does not say whether there was one.
+        # The answer to a request to delete an object does not say whether it existed.
         was_set = await self.exists(key)
         if was_set:
             with self._errors(is_change=True):
@@ -210,7 +210,7 @@ class AsyncObjectStorage(DerivedStorage):
         found: list[str] = []
         if limit == 0:
             return found
-        # A listing is that of a directory: its prefix is made of whole segments.
+        # obstore lists a directory: the prefix must consist of whole segments.
         directory = prefix.rpartition("/")[0]
         start = max(after, _before(prefix) if prefix != f"{directory}/" else "")
         page = LISTED if limit is None else min(LISTED, max(limit, 2))
@@ -247,12 +247,12 @@ class AsyncObjectStorage(DerivedStorage):
 
     @contextmanager
     def _errors(self, *, is_change: bool) -> Iterator[None]:
-        """Raise the client's errors as errors of storage; no message holds a password."""
+        """Raise the client's errors as errors of storage; no message contains a password."""
         try:
             yield
         except BaseError as error:
             why = without_secrets(_summary(str(error)), self._secret_url)
-            # Everything that has a class of its own is an answer of the server.
+            # Every error that has a class of its own is an answer of the server.
             if is_change and type(error) in (GenericError, JoinError, BaseError):
                 raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
             kind = "the key" if isinstance(error, InvalidPathError) else "the bucket, its address and the credentials"
@@ -268,12 +268,12 @@ def _before(prefix: str) -> str:
     if not prefix:
         return ""
     last = ord(prefix[-1]) - 1
-    # There are no characters between D800 and DFFF.
+    # There are no characters from D800 to DFFF.
     return prefix[:-1] + (chr(last if not 0xD800 <= last <= 0xDFFF else 0xD7FF) + LAST if last > 0 else "")
 
 
 def _summary(message: str) -> str:
-    """Return the message of obstore without the debugging text that follows it."""
+    """Return obstore's message without the debugging text that follows it."""
     return " ".join(re.split(r"\n\nDebug source:", message)[0].split())
 
 
@@ -286,7 +286,7 @@ def _open_store(url: str) -> ObjectStore:
     client = {name: options.pop(name) for name in OPTIONS_OF_CLIENT & options.keys()}
     if any(value.startswith("http://") for value in options.values()):
         client.setdefault("allow_http", "true")
-    # The options of each provider have a type of their own; which one is meant is known from the URL.
+    # The options of each provider have a type of their own; the URL shows which one applies.
     opening: Callable[..., ObjectStore] = from_url
     retries = {"max_retries": 4, "retry_timeout": timedelta(seconds=30)}
     try:
@@ -313,7 +313,7 @@ async def open_async_storage(url: str) -> AsyncObjectStorage:
 def _open_storage(url: str) -> ObjectStorage:
     storage = ObjectStorage(url)
     try:
-        # What is wrong with the address or the credentials is known now.
+        # Detects a wrong address or wrong credentials immediately.
         storage.keys("heads/", limit=1)
     except BaseException:
         storage.close()

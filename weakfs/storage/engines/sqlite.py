@@ -1,7 +1,7 @@
-"""Storage in one SQLite file, by the standard library: for the processes of one machine.
+"""Storage in one SQLite file, using the standard library: for the processes of one machine.
 
 The file is in WAL mode. A change survives the death of the process; with `?durability=power` every change is synced and
-survives the loss of power as well, otherwise `flush` does it.
+survives a power failure as well; otherwise `flush` syncs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_key, check_stream
 from weakfs.storage.storage import Versioned
 
-# What SQL takes for one value, in a row or as a parameter.
+# The types of a value in SQL, in a row or as a parameter.
 Value = str | bytes | int | float | None
 
 SCHEMA = """
@@ -40,14 +40,14 @@ CREATE TABLE IF NOT EXISTS checkpoints (stream INTEGER PRIMARY KEY, number INTEG
 """
 # The version of the schema, in the header of the file.
 VERSION = 1
-# The seconds for which another process's transaction is waited for.
+# How long to wait for another process's transaction, in seconds.
 BUSY = 60.0
 PAGE = 256
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.1
 
 
 class Database:
-    """One connection, which threads use in turn."""
+    """One connection, which threads take turns using."""
 
     def __init__(self, path: str, *, durability: str = "process") -> None:
         if durability not in ("process", "power", "manual"):
@@ -103,7 +103,7 @@ class Database:
             self._connection.executemany(statement, parameters)
 
     def changed(self, statement: str, parameters: Sequence[Value] = ()) -> int:
-        """Execute a statement, and return the number of rows that it changed."""
+        """Execute a statement; return the number of rows that it changed."""
         with self._lock, self._errors():
             if self._is_closed:
                 raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
@@ -111,14 +111,14 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make several changes as one, or none if an exception leaves the block."""
+        """Make several changes as one, or none of them if the block raises an exception."""
         with self._lock:
             self.rows("BEGIN IMMEDIATE")
             try:
                 yield
                 self.rows("COMMIT")
             except BaseException:
-                # A full disk has rolled back already.
+                # If the disk is full, SQLite has rolled back already.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
@@ -352,14 +352,14 @@ class SqliteEventStore:
         )
 
     def flush(self) -> None:
-        """Move what is in the write-ahead log into the file, which syncs both."""
+        """Copy the write-ahead log into the file, which syncs both."""
         self._database.rows("PRAGMA wal_checkpoint(FULL)")
 
     def close(self) -> None:
         self._database.close()
 
     def _find(self, stream: str) -> tuple[int, int]:
-        """Return the id and the newest frame of a stream, zeros if there is none."""
+        """Return the id and the newest frame of a stream; zeros if the stream does not exist."""
         for id_, number in self._database.rows("SELECT id, number FROM streams WHERE name = ?", [check_stream(stream)]):
             assert isinstance(id_, int)
             assert isinstance(number, int)

@@ -1,4 +1,4 @@
-"""URLs of servers: options that are ours, and passwords that are never shown."""
+"""URLs of servers: our own options, and passwords, which are never shown."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from collections.abc import Collection
 from urllib.parse import unquote
 
-# Parts of the names of options whose values are secret.
+# An option is secret if its name contains one of these.
 _SECRET = ("password", "secret", "token", "passfile", "credential", "account_key", "access_key", "sas")
 _USER = re.compile(r"^([^:/?#]+://)([^/?#@]*)@")
 
 
 def redacted(url: str) -> str:
-    """Return a URL without passwords, in whatever part of it they are."""
+    """Return a URL without passwords, wherever in it they are."""
     address, options = _split(url)
     address = _USER.sub(lambda found: f"{found[1]}{found[2].partition(':')[0]}@", address)
     return _join(address, [option for option in options if not _is_secret(option)])
 
 
 def without_secrets(message: str, url: str) -> str:
-    """Return a message of a client with the passwords of `url` left out."""
+    """Return a client's message without the passwords of `url`."""
     address, options = _split(url)
     found = _USER.match(address)
     secrets = [found[2].partition(":")[2]] if found else []
@@ -30,7 +30,7 @@ def without_secrets(message: str, url: str) -> str:
 
 
 def take_options(url: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
-    """Return a URL without the options of these names, and the options."""
+    """Return a URL without the options of these names, and these options."""
     address, options = _split(url)
     left, taken = list[str](), dict[str, str]()
     for option in options:

@@ -24,7 +24,7 @@ def checkpoint_name(number: int) -> str:
 
 
 def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, workplace: Workplace) -> None:
-    """Write a checkpoint, synced, and remove older ones. One that is older than what is there changes nothing."""
+    """Write a checkpoint, synced, and remove older ones. If a newer one exists, nothing changes."""
     numbers = checkpoint_numbers(folder)
     if numbers and numbers[-1] > checkpoint.number:
         return
@@ -34,7 +34,7 @@ def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, workplace: Work
     workplace.publish(pieces, checkpoint_name(checkpoint.number), folder, is_synced=True)
     for number in numbers:
         if number < checkpoint.number:
-            # What remains is removed with the next one.
+            # What is left is removed with the next one.
             with suppress(OSError):
                 remove(checkpoint_name(number), folder)
 
@@ -45,7 +45,7 @@ def read_checkpoint(folder: Descriptor, path: str) -> Checkpoint | None:
         try:
             data = read_all(checkpoint_name(numbers[-1]), folder)
         except FileNotFoundError:
-            continue  # replaced meanwhile
+            continue  # replaced in the meantime
         return _decoded(data, numbers[-1], os.path.join(path, checkpoint_name(numbers[-1])))
     return None
 
@@ -68,5 +68,5 @@ def _decoded(data: bytes, number: int, path: str) -> Checkpoint:
 
 
 def checkpoint_numbers(folder: Descriptor) -> list[int]:
-    """Return the numbers of the checkpoints that are there, in order."""
+    """Return the numbers of the existing checkpoints, in order."""
     return sorted(int(found[1]) for name in os.listdir(folder.number) if (found := _NAME.fullmatch(name)))

@@ -1,4 +1,4 @@
-"""Locations of the folder engine: `folder:PATH`, with `?durability=power` or another one behind it."""
+"""Locations of the folder engine: `folder:PATH`, optionally followed by `?durability=power` or another durability."""
 
 from __future__ import annotations
 

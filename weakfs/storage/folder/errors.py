@@ -1,4 +1,4 @@
-"""What the folder engine raises, with the place of the damage or the cause of the failure."""
+"""The errors of the folder engine, with the place of the damage or the cause of the failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class JournalDamaged(StorageDamaged):
     """A file of a stream is damaged.
 
     `path` is the file, and `offset` where in it the damage begins. `number` is the last frame before the damage, up to
-    which everything is whole; `None` if the damage is in no journal.
+    which everything is intact; `None` if the damage is not in a journal.
     """
 
     def __init__(self, path: str, offset: int, number: int | None, cause: str) -> None:
@@ -27,8 +27,8 @@ class JournalDamaged(StorageDamaged):
 
 
 def failure(action: str, error: OSError) -> StorageError:
-    """Return the error for a call to the system that failed; `action` is what could not be done, with the path."""
-    # What may only be read was opened for that.
+    """Return the error for a failed system call; `action` says what could not be done, with the path."""
+    # A file that may only be read was opened for reading only.
     cause = "Permission denied" if error.errno == EBADF else error.strerror or error
     failed = StorageError(f"cannot {action}: {cause}; fix the cause and try again")
     failed.errno = error.errno

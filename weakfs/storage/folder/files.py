@@ -1,7 +1,7 @@
-"""The calls to the operating system: opening without following links, whole writes, syncs, temporary files.
+"""Calls to the operating system: opening without following links, whole writes, syncs, temporary files.
 
 Everything that the folder engine changes on a disk goes through the few functions of this module, so that a test can
-stop, fail or record each call.
+stop or record each call, or make it fail.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from errno import EEXIST, EINVAL, ENOENT, ENOTDIR, ENOTEMPTY, ENOTSUP
 
 from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, fcntl
 
-# Where files are written before they get their names, and where deleted streams go. No encoded name starts with a dot.
+# Where files are written before they get their final names, and deleted streams go. No encoded name starts with a dot.
 TEMPORARY = ".temporary"
 
 _READ = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
@@ -36,17 +36,17 @@ class Descriptor:
 
 
 def open_root(path: str) -> Descriptor:
-    """Open the folder of an engine, which may be a link."""
+    """Open an engine's folder, which may be a link."""
     return Descriptor(os.open(path, os.O_RDONLY | O_CLOEXEC | O_DIRECTORY))
 
 
 def open_folder(name: str, parent: Descriptor) -> Descriptor:
-    """Open a directory in another one; a link is `NotADirectoryError`."""
+    """Open a directory in another one. Raises `NotADirectoryError` for a link."""
     return Descriptor(os.open(name, _FOLDER, dir_fd=parent.number))
 
 
 def make_folder(name: str, parent: Descriptor, *, is_synced: bool) -> Descriptor:
-    """Open a directory, and create it if there is none."""
+    """Open a directory, creating it if it does not exist."""
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent.number)
         if is_synced:
@@ -55,7 +55,7 @@ def make_folder(name: str, parent: Descriptor, *, is_synced: bool) -> Descriptor
 
 
 def make_root(path: str, *, is_synced: bool) -> Descriptor:
-    """Open the folder of an engine, and create it and its parents if there is none."""
+    """Open an engine's folder, creating it and its parents if they do not exist."""
     missing: list[str] = []
     while not os.path.isdir(path):
         if os.path.lexists(path) and not os.path.isdir(path):
@@ -84,7 +84,7 @@ def size_of(file: Descriptor) -> int:
 
 
 def read_at(file: Descriptor, offset: int, size: int) -> bytes:
-    """Read bytes at an offset, fewer only where the file ends."""
+    """Read bytes at an offset; fewer only at the end of the file."""
     data = os.pread(file.number, size, offset)
     if len(data) == size or not data:
         return data
@@ -102,7 +102,7 @@ def read_all(name: str, folder: Descriptor) -> bytes:
 
 
 def write_at(file: Descriptor, offset: int, pieces: Sequence[bytes]) -> int:
-    """Write all pieces at an offset, in one call if the system takes them at once; return how many bytes."""
+    """Write all pieces at an offset, in one call if the system accepts that; return the number of bytes."""
     data = b"".join(pieces)
     written = os.pwrite(file.number, data, offset)
     if written < len(data):
@@ -113,7 +113,7 @@ def write_at(file: Descriptor, offset: int, pieces: Sequence[bytes]) -> int:
 
 
 def cut(file: Descriptor, size: int) -> None:
-    """Shorten a file."""
+    """Truncate a file."""
     os.ftruncate(file.number, size)
 
 
@@ -151,7 +151,7 @@ def remove(name: str, folder: Descriptor) -> bool:
 
 
 def remove_folder(name: str, parent: Descriptor) -> None:
-    """Remove a directory and the files in it, which are not followed if they are links."""
+    """Remove a directory and the files in it; links are not followed."""
     folder = open_folder(name, parent)
     for entry in os.listdir(folder.number):
         try:
@@ -173,7 +173,7 @@ def prune(name: str, parent: Descriptor) -> bool:
 
 
 class Workplace:
-    """The directory of temporary files of an engine. Each is locked by its writer, so that leftovers are recognized."""
+    """An engine's directory of temporary files. Each file is locked by its writer, so that leftovers are recognized."""
 
     def __init__(self, root: Descriptor, *, is_synced: bool) -> None:
         self.folder = make_folder(TEMPORARY, root, is_synced=is_synced)
@@ -222,13 +222,13 @@ class Workplace:
             sync_folder(folder)
 
     def discard(self, name: str, parent: Descriptor) -> str:
-        """Move a directory here, where nobody finds it; return its new name."""
+        """Move a directory here, where nothing looks for it; return its new name."""
         temporary = _temporary_name()
         rename(name, parent, temporary, self.folder)
         return temporary
 
     def _remove_leftovers(self) -> None:
-        """Remove what dead processes left."""
+        """Remove what dead processes left behind."""
         for name in os.listdir(self.folder.number):
             with suppress(OSError):
                 found = Descriptor(os.open(name, _READ, dir_fd=self.folder.number))
@@ -240,7 +240,7 @@ class Workplace:
 
 
 def _is_ours(file: Descriptor) -> bool:
-    """Lock a new temporary file; return false if another process has removed it as a leftover before."""
+    """Lock a new temporary file; return false if another process has already removed it as a leftover."""
     fcntl.flock(file.number, fcntl.LOCK_EX)
     return os.fstat(file.number).st_nlink > 0
 

@@ -1,4 +1,4 @@
-"""Group commit: one sync of the disk for all appends that wait for one."""
+"""Group commit: one sync of the disk for all appends that are waiting for one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Position = tuple[int, int]
 
 
 class GroupSync:
-    """Lets the first thread that waits sync for all others that wait by then; those that come later wait for the next.
+    """Lets the first waiting thread sync for all others waiting by then; later ones wait for the next sync.
 
-    After a sync has failed nothing is synced again: the system may have dropped what it could not write, and the next
-    sync would succeed without it.
+    After a failed sync nothing is synced again: the system may have dropped what it could not write, and the next sync
+    would succeed without it.
     """
 
     def __init__(self, stream: str) -> None:
@@ -26,7 +26,7 @@ class GroupSync:
         self.failure: OSError | None = None
 
     def wait(self, position: Position, sync: Callable[[], Position]) -> None:
-        """Return once everything up to `position` is on the disk. `sync` returns up to where it has made that true.
+        """Return once everything up to `position` is on the disk. `sync` returns the position up to which it synced.
 
         Raises `OutcomeUnknown` if a sync fails.
         """

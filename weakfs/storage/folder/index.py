@@ -1,8 +1,8 @@
-"""Indexes of segments: where frames and contents are, in a small file beside each sealed segment.
+"""Indexes of segments: where frames and contents are, in a small file next to each sealed segment.
 
-An index only repeats what its segment says, so one that is missing, damaged or of another segment is rebuilt. It stays
-on the disk, except for a filter of 16 bits per blob, which answers most questions for blobs that are not there, and the
-place of every 64th frame.
+An index contains nothing that is not in its segment, so one that is missing, damaged or of another segment is rebuilt.
+It stays on the disk, except for the place of every 64th frame and a filter of 16 bits per blob, which settles most
+lookups of missing blobs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from weakfs.storage.folder.files import Descriptor, read_at, size_of
 
 MAGIC = b"weakfs\0I"
 VERSION = 1
-# The place of a frame is kept of so many frames, or after so many bytes.
+# The place of a frame is kept every `EACH` frames or `APART` bytes.
 EACH = 64
 APART = 1 << 16
 BITS_PER_CONTENT = 16
-# Where in a key the numbers of its bits begin. With three bits of 16 one of 200 questions or fewer is answered wrongly.
+# Where in a key the numbers of its bits begin. With three of 16 bits, at most one lookup in 200 is a false positive.
 SHIFTS = (0, 20, 40)
 TOMBSTONE = 1 << 63
 
@@ -37,7 +37,7 @@ class Summary(NamedTuple):
     """What a segment holds up to an offset."""
 
     salt: bytes
-    # Up to where in the segment.
+    # The offset in the segment up to which this holds.
     covered: int
     first: int
     last: int
@@ -89,7 +89,7 @@ class Filter(NamedTuple):
 
 
 class Index:
-    """An index that is open. Not for a file that somebody else changes: indexes are replaced, never written over."""
+    """An open index. Its file does not change: indexes are replaced, never overwritten."""
 
     __slots__ = ("_file", "_numbers", "_offsets", "_rows", "_rows_at", "filter", "summary")
 
@@ -121,21 +121,21 @@ class Index:
         return key, offset
 
     def rows(self) -> Iterator[tuple[int, int]]:
-        """Yield all keys with their offsets."""
+        """Yield all keys and their offsets."""
         yield from _ROW.iter_unpack(read_at(self._file, self._rows_at, self._rows * _ROW.size))
 
     def marks(self) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of some frames with their offsets."""
+        """Yield the numbers of some frames and their offsets."""
         return zip(self._numbers, self._offsets, strict=True)
 
     def mark(self, number: int) -> int | None:
-        """Return where to begin to look for a frame; `None` for the beginning of the segment."""
+        """Return where to start looking for a frame; `None` for the beginning of the segment."""
         at = bisect_right(self._numbers, number)
         return self._offsets[at - 1] if at else None
 
 
 def read_index(file: Descriptor, salt: bytes, size: int) -> Index | None:
-    """Open an index, `None` if it is not a whole one of the segment with this salt and size."""
+    """Open an index; return `None` if it is incomplete, or not that of the segment with this salt and size."""
     data = read_at(file, 0, size_of(file))
     try:
         magic, version, _, bits, own, covered, *_, marks, rows = _HEADER.unpack_from(data)

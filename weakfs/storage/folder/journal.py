@@ -1,7 +1,7 @@
-"""`Journal`: the segments of one stream, as of the last time that its lock was held.
+"""`Journal`: the segments of one stream, as of the last time its lock was held.
 
 The lock of the stream is held while its journal is used. The newest segment is the active one; the others are sealed,
-and listed in the newest state record, which each segment begins with.
+and listed in the newest state record. Each segment begins with such a record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from weakfs.storage.folder.records import (
 )
 from weakfs.storage.folder.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
-# So many sealed segments are kept open.
+# How many sealed segments are kept open.
 AWAKE = 64
 _SEGMENT = re.compile(r"([0-9]{16})\.journal")
 
@@ -65,7 +65,7 @@ class Journal:
         self.place, self.folder, self.active = place, folder, active
         self.before, self.fencing, self.head = 1, 0, active.last
         self.sealed: tuple[Entry, ...] = ()
-        # How far the active segment is known to be on the disk, for the commits of streams that sync.
+        # Up to where the active segment is known to be on the disk, for the commits of streams that sync.
         self.synced = 0
         self._awake: OrderedDict[int, Segment] = OrderedDict()
         # The filters of the sealed segments, the newest first; empty until they are needed.
@@ -75,7 +75,7 @@ class Journal:
     # Opening, and following other processes
 
     def catch_up(self) -> None:
-        """Take in what was appended since, and cut a torn tail off. Raises `JournalDamaged`."""
+        """Read what has been appended since, and cut off a torn tail. Raises `JournalDamaged`."""
         while True:
             active = self.active
             size = size_of(active.file)
@@ -99,9 +99,9 @@ class Journal:
         return self.active.following == DELETED
 
     def _judge(self, bad: BadRecord) -> None:
-        """Cut the file at the last whole batch if what follows was never finished; raise if it is damaged."""
+        """Truncate the file after the last whole batch if what follows was never finished; raise if it is damaged."""
         active = self.active
-        # Each segment begins with a state, which came with its header.
+        # Each segment begins with a state, written together with its header.
         if (
             not active.state_at
             or bad.offset < active.end
@@ -109,7 +109,7 @@ class Journal:
         ):
             raise self.damaged(active.sequence, bad, active.last)
         if active.following is None:
-            # A reader who may not write sees the same state.
+            # A reader that may not write sees the same state.
             try:
                 cut(active.file, active.end)
             except OSError as error:
@@ -122,7 +122,7 @@ class Journal:
         except BadRecord as bad:
             raise self.damaged(self.active.sequence, bad, self.active.last) from None
         self.before, self.fencing = state.before, state.fencing
-        # One that was folded has another size.
+        # A folded segment has another size.
         listed = {(entry.sequence, entry.size) for entry in state.sealed}
         for entry in self.sealed:
             if (entry.sequence, entry.size) not in listed:
@@ -134,7 +134,7 @@ class Journal:
         self._known.pop(sequence, None)
 
     def _follow(self) -> None:
-        """Continue with the segment that follows the active one."""
+        """Continue with the segment after the active one."""
         active, following = self.active, self.active.following
         assert following is not None
         try:
@@ -174,9 +174,9 @@ class Journal:
             self.remove_segment(sequence)
 
     def remove_segment(self, sequence: int) -> None:
-        """Remove a segment that the newest state does not list any more."""
+        """Remove a segment that the newest state no longer lists."""
         self._forget(sequence)
-        # What remains is removed by whoever opens the stream next.
+        # What is left is removed the next time the stream is opened.
         with suppress(OSError):
             remove(index_name(sequence), self.folder)
             remove(segment_name(sequence), self.folder)
@@ -184,7 +184,7 @@ class Journal:
     # Looking things up
 
     def segment(self, sequence: int) -> Segment:
-        """Return a segment, open. Raises `JournalDamaged`."""
+        """Return an open segment. Raises `JournalDamaged`."""
         if sequence == self.active.sequence:
             return self.active
         if (segment := self._awake.get(sequence)) is not None:
@@ -211,7 +211,7 @@ class Journal:
         return segment
 
     def locate(self, digest: bytes, *, before: int | None = None) -> tuple[int, int] | None:
-        """Return the segment and the offset of a blob, `None` if the stream does not have it, or no longer.
+        """Return the segment and the offset of a blob; `None` if the stream does not have it, or no longer has it.
 
         With `before`, as of the end of the segment before that one.
         """
@@ -222,7 +222,7 @@ class Journal:
             if not self.sealed:
                 return None
             key = key_of(digest)
-            # `Filter.may_have` for two of its three bits, without a call: a long stream has a hundred segments.
+            # `Filter.may_have` for two of its three bits, inlined: a long stream has a hundred segments.
             other = key >> SHIFTS[1]
             bit, other_bit = 1 << (key & 7), 1 << (other & 7)
             for sequence, found in self._filters or self._load_filters():
@@ -263,13 +263,13 @@ class Journal:
         return Batch(self.active.end, self.active.seed)
 
     def write(self, batch: Batch) -> None:
-        """Write a batch with its commit. If that fails, the journal is as before."""
+        """Write a batch with its commit. If that fails, the journal is unchanged."""
         active = self.active
         batch.commit(active.marker, batch.offset - self.synced if self.place.is_synced else 0)
         try:
             write_at(active.file, active.end, batch.pieces)
         except BaseException:
-            # Where this fails as well, the next one to hold the lock finds a torn tail.
+            # If this fails as well, the next holder of the lock finds a torn tail.
             with suppress(OSError):
                 cut(active.file, active.end)
             raise
@@ -310,7 +310,7 @@ class Journal:
         self._take_state()
 
     def delete(self) -> None:
-        """Tell all that have the stream open that it is deleted."""
+        """Mark the stream as deleted for everybody who has it open."""
         batch = self.batch()
         batch.seal(DELETED)
         self.write(batch)
@@ -325,7 +325,7 @@ class Journal:
         sealed_size = batch.offset + OVERHEAD + COMMIT_BODY.size
         sealed = (*self.sealed, active.entry._replace(size=sealed_size))
         header = Header(following, self.head + 1, active.stream_id, os.urandom(16), place.stream)
-        # The new segment is whole on the disk before the old one says that it follows.
+        # The new segment is complete on the disk before the old one names it as the next.
         place.workplace().publish(
             new_segment(header, State(self.before, self.head, self.fencing, sealed)),
             next_name(following),
@@ -344,7 +344,7 @@ class Journal:
 
 
 def new_segment(header: Header, state: State) -> list[bytes]:
-    """Return the bytes of a segment that holds nothing but a state."""
+    """Return the bytes of a segment that contains only a state."""
     encoded = encode_header(header)
     batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
     batch.state(state)
@@ -360,9 +360,9 @@ def create_segment(place: Place, folder: Descriptor) -> None:
 
 
 def open_journal(place: Place, folder: Descriptor) -> Journal:
-    """Open the newest segment of a stream, and take in what its index does not cover.
+    """Open the newest segment of a stream, and read what its index does not cover.
 
-    Raises `JournalDamaged`; the damage of older segments is found when they are read.
+    Raises `JournalDamaged`; damage to older segments is found when they are read.
     """
     names = os.listdir(folder.number)
     sequences = sorted(int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name)))

@@ -1,4 +1,4 @@
-"""Reading the records of a segment file, and telling a torn write at its end from damage."""
+"""Reading the records of a segment file, and distinguishing a torn write at its end from damage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weakfs.storage.folder.records import (
     is_sound,
 )
 
-# Read at once.
+# How many bytes are read at once.
 WINDOW = 1 << 18
 
 
@@ -34,14 +34,14 @@ class Record(NamedTuple):
     kind: int
     offset: int
     size: int
-    # Of a content that was not verified, only the digest.
+    # For a content that was not verified, only the digest.
     body: memoryview
-    # Its checksum, which the one of the next record continues.
+    # Its checksum, from which that of the next record continues.
     seed: int
 
 
 class BadRecord(Exception):
-    """There is no whole record at `offset`; `cause` says why not."""
+    """There is no whole record at `offset`; `cause` says why."""
 
     def __init__(self, offset: int, cause: str) -> None:
         self.offset, self.cause = offset, cause
@@ -60,7 +60,7 @@ def read_header(file: Descriptor) -> tuple[Header, int]:
 
 
 def seed_at(file: Descriptor, offset: int) -> int:
-    """Return the checksum before a record, which its own continues."""
+    """Return the checksum before a record, from which its own continues."""
     data = read_at(file, offset - 4, 4)
     if len(data) < 4:
         raise BadRecord(offset, "the file ends before it")
@@ -86,7 +86,7 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
         size = length + OVERHEAD
         if kind not in KINDS:
             raise BadRecord(offset, f"there is no record of kind {kind}")
-        # Before anything of that length is read.
+        # Checked before reading anything of that length.
         if offset + size > end:
             raise BadRecord(offset, "the record is cut off")
         is_skipped = kind == CONTENT and not verify_contents
@@ -101,7 +101,7 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
             yield Record(kind, offset, size, window[at + head_size : at + needed], seed)
         else:
             checksum = unpack_checksum(window, stop)[0]
-            # `is_sound`, without a call.
+            # `is_sound`, inlined.
             if crc32(window[at:stop], seed ^ offset & MASK) != checksum:
                 raise BadRecord(offset, "the record does not match its checksum")
             seed = checksum
@@ -128,11 +128,11 @@ def head_at(file: Descriptor, offset: int, end: int) -> Record:
 
 
 def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
-    """Return where a whole commit follows a bad record that was on the disk by then, `None` if there is none.
+    """Return where a whole commit follows a bad record that was on the disk by then; `None` if there is no such commit.
 
-    If there is one, the bad record is damaged. If not, it was never finished: the process or the power failed. A commit
-    is also found if bytes were inserted or removed before it. A commit inside a blob, as part of a copy of this file,
-    is from before the bad record.
+    If there is one, the bad record is damaged. If not, the record was never finished: the process or the power failed.
+    A commit is also found if bytes were inserted or removed before it. A commit inside a blob, as part of a copy of
+    this file, dates from before the bad record.
     """
     pattern, end = commit_pattern(marker), size_of(file)
     size = PREFIX.size + COMMIT_BODY.size

@@ -21,7 +21,7 @@ class Holder(NamedTuple):
 
 
 def read_lease(folder: Descriptor, path: str) -> Holder | None:
-    """Return who took the lease last, `None` if it was never taken or was released."""
+    """Return the last holder of the lease; `None` if it was never taken or was released."""
     try:
         fields = json.loads(read_all(LEASE, folder))
         owner, fencing, expires = fields["owner"], fields["fencing"], fields["expires"]

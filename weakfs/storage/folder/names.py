@@ -1,9 +1,9 @@
 """Safe file names: keys and stream names of any text as paths below a folder, and back.
 
 Each part between slashes becomes a directory, the last one a file or directory with a suffix. Only `a-z`, `0-9`, `-`
-and `_` stand for themselves; all other bytes of the UTF-8 form are `%41`. So names differ on systems that fold case or
-normalize Unicode, no name is `..` or hidden, and none is a device of Windows. A long part is spread over nested
-directories that end in `+`.
+and `_` stand for themselves; all other bytes of the UTF-8 form are escaped like `%41`. So different names stay
+different on systems that fold case or normalize Unicode, no name is `..` or hidden, and none is a Windows device name.
+A long part is spread over nested directories whose names end in `+`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from errno import ELOOP, ENOENT, ENOTDIR
 
 from weakfs.storage.folder.files import Descriptor, open_folder
 
-# Below the 255 bytes that file systems allow, with room for a suffix.
+# Less than the 255 bytes that file systems allow, to leave room for a suffix.
 LONGEST = 200
 CONTINUED = "+"
-# An empty part, which no other part is encoded as.
+# An empty part; no other part has this encoding.
 EMPTY = "%"
 
 _UNSAFE = re.compile(rb"[^a-z0-9_-]")
@@ -40,7 +40,7 @@ def components(name: str, suffix: str) -> list[str]:
     for part in parts:
         encoded = _encoded(part)
         while len(encoded) >= LONGEST:
-            # An escape is not divided.
+            # An escape is not split.
             cut = LONGEST - next((back for back in (1, 2) if encoded[LONGEST - back] == "%"), 0)
             found.append(encoded[:cut] + CONTINUED)
             encoded = encoded[cut:] or EMPTY
@@ -57,7 +57,7 @@ def _encoded(part: bytes) -> str:
 
 
 def decoded(encoded: str) -> bytes | None:
-    """Return the part that a file name stands for, `None` if it stands for none: it was put there by somebody else."""
+    """Return the part that a file name stands for; `None` for a file that somebody else put there."""
     if encoded == EMPTY:
         return b""
     if not _ENCODED.fullmatch(encoded):
@@ -72,7 +72,7 @@ def walk(root: Descriptor, suffix: str, *, prefix: bytes = b"", after: bytes = b
 
 
 def children(folder: Descriptor, suffix: str, *, after: bytes = b"") -> Iterator[str]:
-    """Yield the names right below a folder that follow `after`, in order, those of directories with a slash."""
+    """Yield the names directly below a folder that follow `after`, in order; names of directories end in a slash."""
     yield from _decoded(_walk(folder, suffix, b"", "", b"", after, is_shallow=True))
 
 
@@ -103,7 +103,7 @@ def _walk(
             found = open_folder(entry, folder)
         except OSError as error:
             if error.errno in (ENOENT, ENOTDIR, ELOOP):
-                continue  # deleted meanwhile, or a link
+                continue  # deleted in the meantime, or a link
             raise
         if is_continued:
             yield from _walk(found, suffix, above, begun + entry[:-1], prefix, after, is_shallow=is_shallow)

@@ -1,8 +1,8 @@
 """The bytes of a journal: the header of a segment, and the records that follow it. Pure.
 
 `docs/formats/journal.md` describes the format. A record is a length and a kind, a body, and a checksum. The checksum
-covers the record, the checksum before it, and where in the file the record is: a record that was moved, or bytes that
-the file held earlier, do not pass.
+covers the record, the checksum before it, and the record's position in the file: a record that was moved, or bytes that
+the file contained earlier, do not match it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS = frozenset((CONTENT, FRAME, COMMIT, STATE, TOMBSTONE, SEAL))
 
 PREFIX = Struct("<IB")
 CHECKSUM = Struct("<I")
-# What a record takes beside its body.
+# What a record takes in addition to its body.
 OVERHEAD = PREFIX.size + CHECKSUM.size
 MASK = 0xFFFFFFFF
 LONGEST_BODY = MASK
@@ -29,18 +29,18 @@ ODD = 0x80
 LONGEST_DIGEST = 64
 FRAME_HEAD = Struct("<IBQ")
 NUMBER = Struct("<Q")
-# The marker of the segment, the bytes that may not be synced, and where in the file the commit is.
+# The marker of the segment, the number of bytes that may not be synced, and the position of the commit in the file.
 COMMIT_BODY = Struct("<4sIQ")
 _COMMIT = Struct("<IB4sIQ")
 _HEADER = Struct("<8sHHIQQ16s16sI")
 _STATE = Struct("<QQQI")
 _ENTRY = Struct("<QQQQQQ")
-# Longer than any name that a file system has room for.
+# Longer than any name that a file system allows.
 LONGEST_NAME = 1 << 16
 
 
 class Header(NamedTuple):
-    """The header of a segment: the number of the file, and what distinguishes it from others."""
+    """The header of a segment: the number of the file, and what distinguishes the file from others."""
 
     sequence: int
     # The number of the first frame that may be in this segment.
@@ -51,25 +51,25 @@ class Header(NamedTuple):
 
     @property
     def marker(self) -> bytes:
-        """What each commit of this segment begins with."""
+        """The bytes with which each commit of this segment begins."""
         return self.salt[:4]
 
 
 class Entry(NamedTuple):
-    """A sealed segment, as a state record lists it. The sizes are in bytes, with all that a record takes."""
+    """A sealed segment, as a state record lists it. The sizes are in bytes, including the overhead of each record."""
 
     sequence: int
     first: int
-    # The number of the last frame, `first` - 1 if there is none.
+    # The number of the last frame; `first` - 1 if there is none.
     last: int
     size: int
     frames: int
-    # Contents without those that were deleted since.
+    # The contents that have not been deleted since.
     contents: int
 
 
 class State(NamedTuple):
-    """What a state record holds: what the records before it have come to."""
+    """The contents of a state record: a summary of the records before it."""
 
     # Frames with lower numbers are trimmed.
     before: int
@@ -116,7 +116,7 @@ def decode_header(data: bytes) -> tuple[Header, int]:
 
 
 def decode_state(body: memoryview) -> State | None:
-    """Return the state in the body of a record, `None` if it is malformed."""
+    """Return the state in the body of a record; `None` if it is malformed."""
     if len(body) < _STATE.size:
         return None
     before, head, fencing, count = _STATE.unpack_from(body)
@@ -126,7 +126,7 @@ def decode_state(body: memoryview) -> State | None:
 
 
 def encode_digest(digest: str) -> bytes:
-    """Return a hexadecimal digest as records hold it: a byte with the length, and its bytes."""
+    """Return a hexadecimal digest in the form used in records: one byte with the length, then its bytes."""
     size = len(digest)
     if size % 2:
         return bytes([size // 2 + 1 | ODD]) + bytes.fromhex("0" + digest)
@@ -148,7 +148,7 @@ def digest_of(data: bytes | memoryview) -> bytes:
 
 
 class Batch:
-    """Records under construction, which are written together and end with a commit."""
+    """Records being built, which are written together and end with a commit."""
 
     __slots__ = ("offset", "pieces", "seed")
 
@@ -178,7 +178,7 @@ class Batch:
         self.offset += len(record) + 4
 
     def commit(self, marker: bytes, unsynced: int) -> None:
-        """End the batch. `unsynced` says how many bytes before the commit may be lost with the power."""
+        """End the batch. `unsynced` says how many bytes before the commit a power failure may lose."""
         self._add_whole(_COMMIT.pack(COMMIT_BODY.size, COMMIT, marker, min(unsynced, MASK), self.offset))
 
     def tombstone(self, digest: bytes) -> None:
@@ -199,5 +199,5 @@ def commit_pattern(marker: bytes) -> bytes:
 
 
 def is_sound(record: bytes | memoryview, checksum: int, seed: int, offset: int) -> bool:
-    """Return whether a record, without its checksum, passes."""
+    """Return whether a record, given without its checksum, matches the checksum."""
     return crc32(record, seed ^ offset & MASK) == checksum

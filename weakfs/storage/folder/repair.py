@@ -1,4 +1,4 @@
-"""Checking a stream from beginning to end, and giving up what is damaged. Nothing is deleted: files are set aside."""
+"""Checking a stream from beginning to end, and giving up what is damaged. Nothing is deleted; files are set aside."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEQUENCE = re.compile(r"([0-9]{16})\.(?:journal|next)")
 
 
 def check(stream: Stream) -> list[JournalDamaged]:
-    """Read everything that a stream has, and return what is damaged: at most one place per file."""
+    """Read everything in a stream, and return what is damaged: at most one place per file."""
     found: list[JournalDamaged] = []
     with stream.opened_folder() as folder:
         if folder is None:
@@ -75,7 +75,7 @@ def give_up(stream: Stream, damaged: JournalDamaged, workplace: Workplace) -> li
         pieces = _saved(sequence, stream, folder)
         if pieces is None:
             raise damaged
-        # From the newest on: whatever is cut off by a crash is still damaged, and is given up by the next attempt.
+        # Newest first: after a crash, what remains is still damaged, and the next attempt gives it up.
         later = [name for name in os.listdir(folder.number) if _SEQUENCE.fullmatch(name) and int(name[:16]) >= sequence]
         names = list(later)
         for name in sorted(later, reverse=True):
@@ -97,7 +97,7 @@ def give_up(stream: Stream, damaged: JournalDamaged, workplace: Workplace) -> li
 
 
 def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | None:
-    """Return a segment with what is whole of a damaged one, `None` if it is the oldest and nothing is."""
+    """Return a segment with the intact part of a damaged one; `None` if it is the oldest and nothing is intact."""
     with suppress(HeaderProblem, FileNotFoundError):
         segment = open_segment(segment_name(sequence), sequence, folder)
         _read_what_is_whole(segment)
@@ -109,7 +109,7 @@ def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | N
     older = [int(name[:16]) for name in os.listdir(folder.number) if _SEQUENCE.fullmatch(name)]
     if not (older := sorted(number for number in older if number < sequence)):
         return None
-    # The one before it is whole, and tells how the stream went on.
+    # The one before it is intact, and records how the stream continued.
     before = open_segment(segment_name(older[-1]), older[-1], folder)
     _read_what_is_whole(before)
     state = before.state()
@@ -119,7 +119,7 @@ def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | N
 
 
 def _as_the_files_are(state: State, first: int, folder: Descriptor) -> State:
-    """Return a state that fits the files: frames may have been trimmed, and segments folded, after it was written.
+    """Return a state that matches the files: frames may have been trimmed, and segments folded, since it was written.
 
     `first` is the first frame that may be in the segment that will have the state.
     """
@@ -137,7 +137,7 @@ def _as_the_files_are(state: State, first: int, folder: Descriptor) -> State:
 
 
 def _read_what_is_whole(segment: Segment) -> None:
-    """Take in the whole batches of a segment, but for its seal."""
+    """Read the whole batches of a segment, except for its seal."""
     with suppress(BadRecord):
         segment.read_on(size_of(segment.file))
 

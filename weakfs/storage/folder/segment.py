@@ -1,4 +1,4 @@
-"""`Segment`: one file of a journal, found through its index and through what was read since the index was written."""
+"""`Segment`: one file of a journal, with its index and what was read of the file since the index was written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from weakfs.storage.folder.records import (
 )
 from weakfs.storage.folder.records import TOMBSTONE as TOMBSTONE_RECORD
 
-# What follows `seal` in the last segment of a stream that is deleted.
+# What follows `seal` in the last segment of a deleted stream.
 DELETED = 0
 _EVERYTHING = Filter(b"\xff" * 8, 63)
 
@@ -54,7 +54,7 @@ def next_name(sequence: int) -> str:
 
 
 class Segment:
-    """A segment that is open, known up to `end`. The lock of the stream is held while it is used."""
+    """An open segment, known up to `end`. The lock of the stream is held while it is used."""
 
     __slots__ = (
         "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",
@@ -70,12 +70,12 @@ class Segment:
         self.salt, self.marker = header.salt, header.marker
         self.stream, self.stream_id, self.first = header.stream, header.stream_id, header.first
         self.last, self.end, self.frames, self.contents, self.state_at = header.first - 1, size, 0, 0, 0
-        # The number of the segment that follows, `None` while this one is not sealed.
+        # The number of the next segment; `None` while this one is not sealed.
         self.following: int | None = None
         # The checksum before `end`.
         self.seed = seed_at(file, size)
         self._index: Index | None = None
-        # What follows the index: offsets by digest, with `TOMBSTONE` added to those of tombstones.
+        # What the index does not cover: offsets by digest, with `TOMBSTONE` added to those of tombstones.
         self._offsets: dict[bytes, int] = {}
         self._marks: list[tuple[int, int]] = []
         self._marked = 0
@@ -87,12 +87,12 @@ class Segment:
 
     @property
     def filter(self) -> Filter:
-        """Return a filter of what the segment has."""
+        """Return a filter of the segment's blobs."""
         return self._index.filter if self._index and not self.uncovered else _EVERYTHING
 
     @property
     def uncovered(self) -> int:
-        """Return how many bytes follow those that the index on the disk covers."""
+        """Return how many bytes the index on the disk does not cover."""
         return self.end - (self._index.summary.covered if self._index else 0)
 
     def load_index(self, folder: Descriptor) -> bool:
@@ -121,15 +121,16 @@ class Segment:
         summary = Summary(
             self.salt, self.end, self.first, self.last, self.frames, self.contents, self.state_at, following
         )
-        # It can be rebuilt at any time: a failure to write it is not the caller's, and nothing waits for the disk.
+        # It can be rebuilt at any time, so a failure to write it does not concern the caller, and nothing waits for the
+        # disk.
         with suppress(OSError):
             workplace.publish([encode_index(summary, marks, rows)], index_name(self.sequence), folder, is_synced=False)
             self.load_index(folder)
 
     def read_on(self, size: int) -> None:
-        """Take in the batches from `end` up to `size` or to the seal.
+        """Read the batches from `end` up to `size` or the seal.
 
-        Raises `BadRecord` at the first record that is not part of a whole batch; what is before it has been taken in.
+        Raises `BadRecord` at the first record that is not part of a whole batch; what precedes it has been read.
         """
         waiting: list[Record] = []
         for record in records(self.file, self.end, size):
@@ -167,7 +168,7 @@ class Segment:
             raise BadRecord(offset, f"the record of kind {kind} is malformed")
 
     def add_frame(self, number: int, offset: int, size: int) -> None:
-        """Note where a frame is."""
+        """Record where a frame is."""
         self.last = number
         self.frames += size
         if number % EACH == 0 or offset >= self._marked + APART:
@@ -175,16 +176,16 @@ class Segment:
             self._marked = offset
 
     def add_content(self, digest: bytes, offset: int, size: int) -> None:
-        """Note where a blob is."""
+        """Record where a blob is."""
         self._offsets[digest] = offset
         self.contents += size
 
     def add_tombstone(self, digest: bytes, offset: int) -> None:
-        """Note that a blob was deleted; `contents` is left to the caller."""
+        """Record that a blob was deleted; the caller updates `contents`."""
         self._offsets[digest] = offset | TOMBSTONE
 
     def find(self, digest: bytes) -> int | None:
-        """Return where the newest content or tombstone of a digest is, `None` if there is none."""
+        """Return where the newest content or tombstone of a digest is; `None` if there is none."""
         offset = self._offsets.get(digest)
         if offset is not None or self._index is None:
             return offset
@@ -193,7 +194,7 @@ class Segment:
             found = head_at(self.file, at, self.end)
             if is_digest(found.body) and digest_of(found.body) == digest:
                 return offset
-            # Raises if it is damaged. Otherwise both digests begin with the same eight bytes.
+            # Raises an error if it is damaged. Otherwise both digests begin with the same eight bytes.
             record_at(self.file, at, self.end)
         return None
 
@@ -209,7 +210,7 @@ class Segment:
         return bytes(found.body[len(digest) :])
 
     def place(self, number: int) -> int:
-        """Return where to begin to look for a frame."""
+        """Return where to start looking for a frame."""
         for at in range(len(self._marks) - 1, -1, -1):
             if self._marks[at][0] <= number:
                 return self._marks[at][1]
@@ -225,7 +226,7 @@ class Segment:
 
 
 def open_segment(name: str, sequence: int, folder: Descriptor) -> Segment:
-    """Open a segment for reading and writing, or only for reading if nothing else is allowed."""
+    """Open a segment for reading and writing, or for reading only if writing is not allowed."""
     try:
         file = open_file(name, folder, os.O_RDWR)
     except OSError as error:

@@ -133,7 +133,7 @@ class FolderStorage:
         return list(islice(walk(root, SUFFIX, prefix=prefix.encode(), after=after.encode()), limit))
 
     def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        """Return the names directly below a directory, in order: `name` for a key, `name/` for a directory."""
+        """Return the names directly below a directory, in order: `name` for a key and `name/` for a directory."""
         self._check()
         try:
             folder = self._folder(components(check_key(directory), "") if directory else [])
@@ -144,7 +144,7 @@ class FolderStorage:
             self._fail("list", directory, error)
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return the values of those keys that are set."""
+        """Return the values of the keys among these that are set."""
         return {key: value for key in dict.fromkeys(keys) if (value := self.get(key)) is not None}
 
     def set_many(self, values: Mapping[str, bytes]) -> None:
@@ -185,7 +185,7 @@ class FolderStorage:
         return folder
 
     def _change(self, key: str, change: Callable[[Descriptor, str], T]) -> T:
-        """Change the file of a key while no other thread or process changes one in the same directory."""
+        """Change a key's file while no other thread or process changes a file in the same directory."""
         self._check()
         parts = components(check_key(key), SUFFIX)
         try:

@@ -25,20 +25,20 @@ from weakfs.storage.keys import check_digest, check_stream
 
 Durability = Literal["process", "power", "manual"]
 
-# So many streams are kept open, each with a few descriptors.
+# How many streams are kept open, each with a few descriptors.
 OPEN_STREAMS = 64
 
 
 class FolderEventStore:
-    """Event streams in a folder of a local disk, for any number of threads and processes of one machine.
+    """Event streams in a folder on a local disk, for any number of threads and processes on one machine.
 
-    `durability` says what an append that has returned survives: with "process" the death of the process, with "power"
-    a power failure as well, for which it waits for the disk, together with other appends. "manual" is "process", for
-    programs that call `flush` where it matters.
+    `durability` says what a completed append survives: with "process" the death of the process, with "power" a power
+    failure as well, for which it waits for the disk, together with other appends. "manual" is "process", for programs
+    that call `flush` where it matters.
 
     `segment_size` and `fold_budget` are in bytes: the size at which a journal continues in a new file, and the most
-    that `trim` rewrites. `lock_timeout` is how long to wait for another process, and `clock` the time in seconds since
-    1970, for leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
+    that one `trim` rewrites. `lock_timeout` is how long to wait for another process, and `clock` the time in seconds
+    since 1970, for leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class FolderEventStore:
             return stream
 
     def _check(self) -> None:
-        # A forked process shares descriptors, and so locks, with its parent: it opens its own.
+        # A forked process shares descriptors, and therefore locks, with its parent, so it opens its own.
         if self._process != os.getpid():
             self._begin()
         if self._is_closed:
@@ -124,14 +124,14 @@ class FolderEventStore:
         return number
 
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
-        """Yield the frames that follow frame `after`, in order. Frames that were trimmed are left out."""
+        """Yield the frames that follow frame `after`, in order. Trimmed frames are omitted."""
         try:
             yield from self._stream(stream).read(after, limit)
         except OSError as error:
             self._fail("read", stream, error)
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
-        """Wait until the stream has a frame after `after`, at most `timeout` seconds; return the number of its head."""
+        """Wait at most `timeout` seconds until the stream has a frame after `after`; return the number of its head."""
         try:
             return self._stream(stream).wait(after, timeout)
         except OSError as error:
@@ -148,7 +148,7 @@ class FolderEventStore:
             self._unsynced.add(stream)
 
     def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        """Return those of the contents that the stream has."""
+        """Return the contents among these that the stream has."""
         wanted = list(dict.fromkeys(map(_digest, digests)))
         try:
             return {decode_digest(digest): data for digest, data in self._stream(stream).contents(wanted)}
@@ -156,7 +156,7 @@ class FolderEventStore:
             self._fail("read contents of", stream, error)
 
     def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
-        """Return which of the contents the stream has."""
+        """Return which of these contents the stream has."""
         wanted = list(map(_digest, digests))
         try:
             return {decode_digest(digest) for digest in self._stream(stream).having(wanted)}
@@ -164,7 +164,7 @@ class FolderEventStore:
             self._fail("read contents of", stream, error)
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        """Store a checkpoint; it replaces older ones once it is complete. Appends go on meanwhile."""
+        """Store a checkpoint; once complete, it replaces older ones. Appends continue in the meantime."""
         try:
             self._stream(stream).put_checkpoint(checkpoint)
         except OSError as error:
@@ -180,7 +180,7 @@ class FolderEventStore:
     def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
         """Delete the frames numbered below `before`, and the contents with these digests.
 
-        Their space is free once the segments that hold them are folded, which one call does up to `fold_budget`.
+        Their space is freed when the segments that contain them are folded, which one call does up to `fold_budget`.
         """
         digests = list(map(_digest, contents))
         try:
@@ -222,7 +222,7 @@ class FolderEventStore:
             self._fail("release", lease.stream, error)
 
     def check(self, stream: str) -> list[JournalDamaged]:
-        """Read everything that a stream has, and return what is damaged, at most one place per file."""
+        """Read everything in a stream, and return what is damaged: at most one place per file."""
         try:
             return check(self._stream(stream))
         except OSError as error:
@@ -231,7 +231,7 @@ class FolderEventStore:
     def give_up(self, stream: str, damaged: JournalDamaged) -> list[str]:
         """Cut a stream before a damaged place that `check` found; return the names of the files that were set aside.
 
-        What is before the damage stays. The damaged files, and those that follow, get the suffix `.damaged`.
+        What precedes the damage stays. The damaged files, and those after them, get the suffix `.damaged`.
         """
         try:
             return give_up(self._stream(stream), damaged, self._root.workplace())

@@ -38,15 +38,15 @@ from weakfs.storage.folder.names import components
 from weakfs.storage.folder.records import FRAME, NUMBER
 
 SUFFIX = ".stream"
-# A reader of frames holds the lock for one segment, a reader of contents for so many of them.
+# A reader of frames holds the lock for one segment, a reader of contents for this many contents.
 CONTENTS_AT_ONCE = 64
 _LONGEST_POLL = 0.05
-# With a checkpoint, what was appended is indexed if it is more than this, so that opening need not read it again.
+# A checkpoint also indexes what was appended if it is more than this, so that opening need not read it again.
 _INDEX_EACH = 1 << 20
 
 
 class Root:
-    """The folder of a store, opened when it is first needed, and created when something is first written."""
+    """The folder of a store, opened when it is first needed and created when something is first written."""
 
     def __init__(self, path: str, *, is_synced: bool) -> None:
         self.path, self.is_synced = path, is_synced
@@ -54,14 +54,14 @@ class Root:
         self._workplace: Workplace | None = None
 
     def folder(self) -> Descriptor | None:
-        """Return the folder, `None` if there is none."""
+        """Return the folder; `None` if it does not exist."""
         if self._folder is None:
             with suppress(FileNotFoundError):
                 self._folder = open_root(self.path)
         return self._folder
 
     def made(self) -> Descriptor:
-        """Return the folder, and create it if there is none."""
+        """Return the folder, creating it if it does not exist."""
         if self._folder is None:
             self._folder = make_root(self.path, is_synced=self.is_synced)
         return self._folder
@@ -75,7 +75,7 @@ class Root:
 
 @frozen
 class Options:
-    """How the streams of a store are kept."""
+    """How a store keeps its streams."""
 
     # Appends wait for the disk.
     is_synced: bool
@@ -88,7 +88,7 @@ class Options:
 
 
 class Stream:
-    """A stream. `with stream:` holds its lock, in which `journal` is up to date, or `None` if there is no stream."""
+    """A stream. `with stream:` holds its lock; `journal` is then up to date, or `None` if there is no stream."""
 
     def __init__(self, root: Root, name: str, options: Options) -> None:
         self._root, self._options, self.name = root, options, name
@@ -139,7 +139,7 @@ class Stream:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None and not isinstance(error, StreamConflict | LeaseLost):
-            # What is in memory may be behind what is on the disk.
+            # The state in memory may be behind the one on the disk.
             self._unlock()
         elif self._opened is not None:
             fcntl.flock(self._opened.folder.number, fcntl.LOCK_UN)
@@ -173,7 +173,7 @@ class Stream:
     # Opening, creating and deleting
 
     def _open(self) -> Journal | None:
-        """Open the journal under its lock; return `None` if there is no stream."""
+        """Open the journal under its lock; return `None` if the stream does not exist."""
         root = self._root.folder()
         if root is None:
             return None
@@ -186,7 +186,7 @@ class Stream:
                 return None
             self._lock(folder)
             try:
-                # It may have been deleted while this waited.
+                # It may have been deleted while this thread waited.
                 if self._is_current(folder):
                     return open_journal(self.place, folder)
             except BaseException:
@@ -196,7 +196,7 @@ class Stream:
 
     @contextmanager
     def opened_folder(self) -> Generator[Descriptor | None, None, None]:
-        """Hold the lock of a stream whose journal may be damaged; yield its directory, `None` if there is none."""
+        """Hold the lock of a stream whose journal may be damaged; yield its directory, or `None` if there is none."""
         with self._mutex:
             self._unlock()
             folder = self._root.folder()
@@ -221,7 +221,7 @@ class Stream:
             return False
 
     def create(self) -> Journal:
-        """Return the journal, and create the stream if it does not exist. The caller holds the lock."""
+        """Return the journal, creating the stream if it does not exist. The caller holds the lock."""
         while self._opened is None:
             folder = self._root.made()
             for part in self._parts[:-1]:
@@ -242,7 +242,7 @@ class Stream:
                 continue
             if self._options.is_synced:
                 sync_folder(folder)
-            # Its lock is held since it was made.
+            # Its lock has been held since it was created.
             self._opened = open_journal(self.place, made)
         return self._opened
 
@@ -256,7 +256,7 @@ class Stream:
         return True
 
     def _finish_deletion(self, journal: Journal) -> None:
-        """Remove the files of a stream that is marked as deleted, unless that was done."""
+        """Remove the files of a stream that is marked as deleted, unless that has been done already."""
         self._opened = None
         parent = self._root.made()
         for part in self._parts[:-1]:
@@ -316,7 +316,7 @@ class Stream:
             self._sync.wait(position, self._sync_written)
 
     def _holds(self, journal: Journal, expected: int, frames: Sequence[bytes]) -> bool:
-        """Return whether frames that are appended were appended before."""
+        """Return whether the frames to append were already appended."""
         if not journal.before - 1 <= expected <= journal.head - len(frames):
             return False
         found = islice(self._frames(journal, expected + 1), len(frames))
@@ -328,7 +328,7 @@ class Stream:
             return self._opened.head if self._opened is not None else 0
 
     def read(self, after: int, limit: int | None) -> Iterator[Frame]:
-        """Yield frames; the lock is not held meanwhile."""
+        """Yield frames. The lock is not held in the meantime."""
         number, left = max(after, 0) + 1, limit
         while left is None or left > 0:
             with self:
@@ -351,7 +351,7 @@ class Stream:
                 number = frame.number + 1
 
     def _frames_of_segment(self, journal: Journal, number: int) -> Iterator[Frame]:
-        """Return the frames of one segment, from a frame on. What they are read from stays as it is."""
+        """Return the frames of one segment, from a frame on. The file that they are read from does not change."""
         holding = next((entry.sequence for entry in journal.sealed if number <= entry.last), journal.active.sequence)
         segment = journal.segment(holding)
         if not segment.first <= number <= segment.last:
@@ -379,7 +379,7 @@ class Stream:
         return frames()
 
     def contents(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-        """Yield those of the contents that the stream has."""
+        """Yield the contents among these that the stream has."""
         for start in range(0, len(digests), CONTENTS_AT_ONCE):
             with self:
                 if self._opened is None:
@@ -389,13 +389,13 @@ class Stream:
             yield from ((digest, data) for digest, data in found if data is not None)
 
     def having(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Return which of the contents the stream has."""
+        """Return which of these contents the stream has."""
         with self:
             journal = self._opened
             return {digest for digest in digests if journal is not None and journal.locate(digest) is not None}
 
     def wait(self, after: int, timeout: float) -> int:
-        """Wait until there is a frame after `after`: this process is notified, other processes are polled."""
+        """Wait for a frame after `after`: appends of this process notify, those of other processes are polled for."""
         deadline, delay = time.monotonic() + timeout, 0.001
         while True:
             head = self.head()
@@ -413,7 +413,7 @@ class Stream:
     # Checkpoints
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint, once the frames before it are on the disk. The lock is not held meanwhile."""
+        """Write a checkpoint once the frames before it are on the disk. The lock is not held in the meantime."""
         with self:
             journal = self.create()
             folder = journal.folder
@@ -440,11 +440,11 @@ class Stream:
         self._sync.wait(position, self._sync_written)
 
     def _sync_written(self) -> Position:
-        """Sync everything that is not synced yet; appends go on meanwhile."""
+        """Sync everything that is not synced yet; appends continue in the meantime."""
         with self:
             journal, synced = self._opened, self._sync.reached
             if journal is None:
-                return synced  # deleted meanwhile
+                return synced  # deleted in the meantime
             reached = journal.active.sequence, journal.active.end
             sealed = [entry.sequence for entry in journal.sealed if entry.sequence >= synced[0]]
             files = [*(journal.segment(sequence).file for sequence in sealed), journal.active.file]
@@ -454,7 +454,7 @@ class Stream:
         if reached[0] != synced[0]:
             self._sync_names(folder)
         if self._mutex.acquire(blocking=False):
-            # Only a help for who judges a torn tail: it may come late.
+            # This only helps in judging a torn tail, so it may be late.
             if self._opened is journal and journal.active.sequence == reached[0]:
                 journal.synced = max(journal.synced, reached[1])
             self._mutex.release()
@@ -479,7 +479,7 @@ class Stream:
             left = holder.expires - now if holder is not None and holder.fencing == journal.fencing else 0
             is_held = lease_is_held(self.name, owner, by=holder.owner if holder is not None else "", left=left)
             if not is_held:
-                # The lease may have reached the disk when the journal did not.
+                # The lease may have reached the disk although the journal has not.
                 journal.fencing = max(journal.fencing, holder.fencing if holder is not None else 0) + 1
                 journal.write_state(journal.batch(), journal.state())
             granted = Holder(owner, journal.fencing, now + seconds)

@@ -1,7 +1,7 @@
 """Trimming: marking frames and contents as deleted, and folding segments that are mostly dead.
 
-To fold a segment is to rewrite it without what is dead. A sealed segment never changes otherwise, and what is dead
-in one stays dead, so a fold holds the lock of the stream for some hundred records at a time.
+Folding a segment rewrites it without its dead records. A sealed segment never changes otherwise, and a dead record
+stays dead, so a fold holds the lock of the stream for only some hundred records at a time.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from weakfs.storage.folder.records import (
 from weakfs.storage.folder.segment import Segment, segment_name
 from weakfs.storage.folder.stream import Stream
 
-# A segment is folded if more than one in so many of its bytes is dead.
+# A segment is folded if more than one in this many of its bytes is dead.
 DEAD_SHARE = 4
-# The active segment is sealed to be folded only if it is larger.
+# The active segment is sealed and folded only if it is larger than this.
 SMALLEST = 1 << 16
 _RECORDS_AT_ONCE = 256
 _BATCH = 1 << 20
@@ -60,7 +60,7 @@ def trim(stream: Stream, before: int, digests: Iterable[bytes], *, fold_budget: 
         chosen = [entry for entry in journal.sealed if _is_mostly_dead(entry, journal.before)]
         frames_from = journal.before
     if chosen or stream.is_synced:
-        # What is folded away must be deleted on the disk as well, whatever the durability.
+        # What a fold removes must be marked as deleted on the disk first, whatever the durability.
         stream.flush()
     for entry in sorted(chosen, key=lambda entry: _live(entry, frames_from) / entry.size):
         live = _live(entry, frames_from)
@@ -78,12 +78,12 @@ def _live(entry: Entry, before: int) -> int:
 
 
 def _is_mostly_dead(entry: Entry, before: int) -> bool:
-    # The commits and the state take some bytes of a segment without dead records.
+    # Even in a segment without dead records, the commits and the state take some bytes.
     return (entry.size - _live(entry, before)) * DEAD_SHARE > entry.size
 
 
 def _mark(journal: Journal, before: int, digests: Iterable[bytes]) -> None:
-    """Record what is deleted."""
+    """Record the deletions."""
     before = min(max(before, journal.before), journal.head + 1)
     batch, lost, own = journal.batch(), dict[int, int](), list[tuple[bytes, int]]()
     for digest in dict.fromkeys(digests):
@@ -107,7 +107,7 @@ def _mark(journal: Journal, before: int, digests: Iterable[bytes]) -> None:
 
 @define
 class _Copy:
-    """A segment that is rewritten under a temporary name."""
+    """A segment being rewritten under a temporary name."""
 
     file: Descriptor
     header: Header
@@ -136,7 +136,7 @@ class _Copy:
 
 
 def _fold(stream: Stream, entry: Entry) -> None:
-    """Rewrite a sealed segment without what is dead."""
+    """Rewrite a sealed segment without its dead records."""
     with stream:
         journal = stream.journal
         if journal is None or entry not in journal.sealed:
@@ -159,7 +159,7 @@ def _fold(stream: Stream, entry: Entry) -> None:
         assert segment.following is not None
         copy.batch.seal(segment.following)
         copy.flush()
-        # The segment that it replaces may have been on the disk for long.
+        # The segment that it replaces may have been on the disk for a long time.
         sync_file(file)
         _replace(stream, entry, copy, name, workplace)
     finally:
@@ -167,7 +167,7 @@ def _fold(stream: Stream, entry: Entry) -> None:
 
 
 def _needed(stream: Stream, segment: Segment, before: int) -> Iterator[Sequence[Record]]:
-    """Yield the records of a segment that are not dead, some at a time, each time under the lock."""
+    """Yield the live records of a segment, a batch at a time, holding the lock for each batch."""
     found = records(segment.file, segment.header_size, segment.end)
     while True:
         try:
@@ -191,12 +191,12 @@ def _is_needed(journal: Journal, sequence: int, before: int, record: Record) -> 
         return bool(NUMBER.unpack_from(record.body)[0] >= before)
     if record.kind == CONTENT:
         return journal.locate(digest_of(record.body)) == (sequence, record.offset)
-    # A tombstone is needed while there is something that it covers.
+    # A tombstone is needed as long as something that it covers exists.
     return record.kind == TOMBSTONE and journal.locate(bytes(record.body), before=sequence) is not None
 
 
 def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, workplace: Workplace) -> None:
-    """Put the copy in the place of the segment, unless another process has folded it meanwhile."""
+    """Put the copy in the place of the segment, unless another process has folded it in the meantime."""
     with stream:
         journal = stream.journal
         if journal is None or entry not in journal.sealed:
@@ -214,7 +214,7 @@ def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, workplace: Wo
             sealed[at] = folded.entry._replace(contents=min(folded.contents, entry.contents))
         journal.write_state(journal.batch(), journal.state()._replace(sealed=tuple(sealed)))
     if copy.is_empty:
-        # Only once the disk has a state that does not list it.
+        # Only once a state that does not list it is on the disk.
         stream.flush()
         with stream:
             if stream.journal is not None:

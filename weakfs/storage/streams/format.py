@@ -1,7 +1,7 @@
 """The values that event streams store under the keys of a `Storage`; docs/formats/storage-keys.md describes them.
 
-A value is a line with the kind, the version of the format and a checksum, a line of JSON, and bytes whose lengths the
-JSON names.
+A value consists of a line with the kind, the version of the format and a checksum, a line of JSON, and bytes whose
+lengths the JSON states.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ HEAD, SEGMENT = b"weakfs stream", b"weakfs frames"
 class Head:
     """Where a stream ends, with its newest frames: replacing this value changes the stream."""
 
-    # Part of all other keys of the stream: a stream that is deleted and made again shares none of them.
+    # Part of all other keys of the stream: a stream that is deleted and created again shares none of them.
     id: str
-    # The newest frame, and the oldest that was not trimmed.
+    # The newest frame, and the oldest one not trimmed.
     number: int = 0
     first: int = 1
-    # The frames up to `number` that are in no segment yet.
+    # The frames up to `number` that are not in a segment yet.
     tail: tuple[bytes, ...] = ()
-    # The last frame of each segment that was not merged into a larger one, and the size of its frames.
+    # The last frame of each segment not yet merged into a larger one, and the size of its frames.
     segments: tuple[tuple[int, int], ...] = ()
     # The last frame in merged segments.
     merged: int = 0
-    # How often contents were deleted: what a writer knew to be there may be gone.
+    # How often contents were deleted: contents that a writer knew of may be gone.
     trims: int = 0
     fencing: int = 0
     owner: str = ""
@@ -89,7 +89,7 @@ def decode_head(value: bytes, where: str) -> Head:
 
 
 def encode_segment(frames: Sequence[Frame]) -> bytes:
-    """Return the value for frames that follow one another."""
+    """Return the value for consecutive frames."""
     fields: dict[str, object] = {"first": frames[0].number, "lengths": [len(frame.data) for frame in frames]}
     return _encode(SEGMENT, fields, [frame.data for frame in frames])
 

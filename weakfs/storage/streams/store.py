@@ -1,9 +1,9 @@
-"""`StorageEventStore`: event streams over any `Storage`, of which each change is one `create` or `replace` of a key.
+"""`StorageEventStore`: event streams over any `Storage`; each change is one `create` or `replace` of a key.
 
 A stream is the value of one key, its head. It holds the number of the newest frame, the lease, and the newest frames
-themselves, so that an append is one conditional write of one small object. Frames move on in bulk: when the tail has
-grown beyond a budget it is stored as a segment, and segments are merged into larger ones. Contents and checkpoints are
-keys of their own, stored before what refers to them.
+themselves, so that an append is one conditional write of one small object. Frames are moved out in bulk: when the tail
+has grown beyond a budget, it is stored as a segment, and segments are merged into larger ones. Contents and checkpoints
+have keys of their own and are stored before what refers to them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from weakfs.storage.keys import check_digest, check_stream, escape_stream, unesc
 from weakfs.storage.storage import AsyncStorage, Storage
 from weakfs.storage.streams.format import Head, decode_head, decode_segment, encode_head, encode_segment
 
-# Bytes of frames in the head, and in the segments that wait to be merged. Every append writes the tail again: on an
+# Bytes of frames in the head, and in the segments waiting to be merged. Every append writes the tail again: on an
 # object store a request costs the same for any size below this.
 TAIL_BYTES = 32 * 1024
 MERGE_BYTES = 2 * 1024 * 1024
-# A poll costs a request: from fast enough for a person who watches to what costs next to nothing.
+# A poll costs a request: the interval ranges from fast enough for a person watching to almost free.
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
-# Segments that are read at once, and how often a frame is looked for that is not where it should be.
+# How many segments are read at once, and how often to look for a frame that is not where it should be.
 READ_SEGMENTS, ATTEMPTS = 8, 3
-# Heads, and digests for each of them, that are remembered.
+# How many heads are remembered, and how many digests for each.
 HEADS, DIGESTS = 256, 2_000
 
 
@@ -118,7 +118,7 @@ class AsyncStorageEventStore:
                         return
             if position >= head.number:
                 return
-            # Segments may be merged or trimmed while they are read: what is missing now is found at another key.
+            # Segments may be merged or trimmed while they are read: what is missing here is now under another key.
             attempts = attempts + 1 if position == before else 0
             if attempts == ATTEMPTS:
                 raise StorageDamaged(
@@ -171,7 +171,7 @@ class AsyncStorageEventStore:
         directory = self._directory(stream, held.head, "checkpoints")
         while held.version is not None and (keys := await self._storage.keys(directory)):
             data = await self._storage.get(keys[-1])
-            # A newer one may have replaced it meanwhile.
+            # A newer one may have replaced it in the meantime.
             if data is not None:
                 return Checkpoint(int(keys[-1][len(directory) :]), data)
         return None
@@ -185,7 +185,8 @@ class AsyncStorageEventStore:
             head = held.head
             first = max(head.first, min(before, head.number + 1))
             tail = head.tail[max(first - head.tail_first, 0) :]
-            # Counted before anything is deleted: a writer who took the contents for stored learns it from this number.
+            # Counted before anything is deleted: from this number, a writer that believed the contents stored learns of
+            # it.
             trimmed = evolve(head, first=first, tail=tail, trims=head.trims + bool(digests))
             if trimmed == head or await self._swap(stream, held, trimmed):
                 break
@@ -228,7 +229,7 @@ class AsyncStorageEventStore:
                 return
 
     async def flush(self) -> None:
-        """Return at once: what the storage acknowledged is as durable as it makes it."""
+        """Return immediately: acknowledged changes are as durable as the storage makes them."""
 
     async def close(self) -> None:
         self._heads.clear()
@@ -236,7 +237,7 @@ class AsyncStorageEventStore:
             await self._storage.close()
 
     async def _load(self, stream: str) -> _Held:
-        """Read the head of a stream; one that does not exist has a new head, and no version."""
+        """Read the head of a stream; for one that does not exist, return a new head without a version."""
         key = _head_key(check_stream(stream))
         found = await self._storage.get_versioned(key)
         before = self._heads.get(stream)
@@ -259,7 +260,7 @@ class AsyncStorageEventStore:
             await self._swap(stream, held, held.head)
 
     async def _swap(self, stream: str, held: _Held, head: Head) -> bool:
-        """Replace the head unless another writer has; if that fails, nothing of it is remembered."""
+        """Replace the head unless another writer has replaced it; if that fails, forget it."""
         key, value = _head_key(stream), encode_head(head)
         with self._lock:
             self._heads.pop(stream, None)
@@ -292,12 +293,12 @@ class AsyncStorageEventStore:
             ((key, data),) = new.items()
             await self._storage.create(key, data)
         elif new:
-            # What is there already is written over with the same bytes: to ask for each would cost as many requests.
+            # Existing contents are overwritten with the same bytes: checking for each would cost as many requests.
             await self._storage.set_many(new)
         held.known.update(contents)
 
     async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
-        """Whether the frames were appended already, by an attempt whose outcome was not known."""
+        """Return whether the frames were already appended, by an attempt whose outcome was unknown."""
         found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
         return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
 
@@ -310,7 +311,7 @@ class AsyncStorageEventStore:
             values = await self._storage.get_many(keys)
             for key in keys:
                 for frame in decode_segment(values[key], key) if key in values else ():
-                    # Segments may overlap, where somebody died while merging them.
+                    # Segments may overlap if a process died while merging them.
                     if frame.number == position + 1:
                         yield frame
                         position = frame.number
@@ -325,14 +326,14 @@ class AsyncStorageEventStore:
     async def _rolled(self, stream: str, head: Head) -> Head:
         """Return the head with its tail moved into a segment, if the tail has grown beyond its budget.
 
-        A segment holds nothing but what was appended, so that it may be left behind if the head is not replaced.
+        A segment contains only what was appended, so it may be left behind if the head is not replaced.
         """
         size = sum(map(len, head.tail))
         if not head.tail or size < self._tail_bytes:
             return head
         directory = self._directory(stream, head, "frames")
         frames = [Frame(number, data) for number, data in enumerate(head.tail, head.tail_first)]
-        # Not `set`: if somebody else was faster, the key may hold a merged segment by now.
+        # Not `set`: if another writer was faster, the key may already hold a merged segment.
         await self._storage.create(f"{directory}{head.number:020d}", encode_segment(frames))
         segments = (*(one for one in head.segments if one[0] >= head.first), (head.number, size))
         merged = head.merged
@@ -365,7 +366,7 @@ def _head_key(stream: str) -> str:
 
 
 async def _sleep(seconds: float) -> None:
-    # Imported where it is needed: it takes longer than all of this package.
+    # Imported only when needed: importing it takes longer than importing this whole package.
     import asyncio
 
     await asyncio.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Copying: the copy equals the source and is independent of it; `relocation_cases` has what moving does as well."""
+"""Copying: the copy equals the source and is independent of it; see `relocation_cases` for what moving does as well."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .harness import FilesystemCases, refused
 
 __all__ = ["GlobCases"]
 
-# Files, a pattern, and its matches: one rule each, beyond the shared table.
+# Files, a pattern, and its matches: one rule each, in addition to the shared table.
 RULES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
     "star_stays_inside_a_segment": (("/a/b.txt", "/a/c/b.txt"), "a/*.txt", ("/a/b.txt",)),
     "question_mark_is_one_character": (("/d/ab", "/d/a", "/d/é🎉"), "d/??", ("/d/ab", "/d/é🎉")),

@@ -54,7 +54,7 @@ class History:
         return self.random.randbytes(self.random.randint(0, 20))
 
     def step(self) -> bool:
-        """Make one change; return whether it was possible. An impossible change must have changed nothing."""
+        """Make one change; return whether it was possible. An impossible change must not have changed anything."""
         before = self.fs.tree().fingerprint
         try:
             self.random.choice(self.steps)()

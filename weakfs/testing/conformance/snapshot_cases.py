@@ -1,4 +1,4 @@
-"""Snapshots and restores: exact, repeatable, forwards and backwards."""
+"""Snapshots and restores: exact and repeatable, forwards and backwards."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from .storage_cases import cancel_after
 INVALID_STREAMS = ("", "a\0b", "a\nb", "\ud800", "x" * 256)
 ODD_STREAMS = ("..", ".", ".a", "a/b", "a/frames", "../x", "%2F", "a b", "ä", "'", "*", "{x}", "s:1", "x" * 255)
 
-# Appends three frames at a time with a content, and writes the number of the last one when it is acknowledged.
+# Appends three frames and a content at a time, and writes the number of the last frame once it is acknowledged.
 WRITER = """
 import sys
 from weakfs.storage import open_event_store
@@ -47,14 +47,14 @@ def _data(store: EventStore, stream: str = "s") -> list[bytes]:
 class EventStoreConformance(ABC):
     """Test an event store; inherit from it and implement `open_event_store`."""
 
-    # The location of the place of the running test, where another process can open it.
+    # The location of the running test's store, at which another process can open it.
     location: str | None = None
 
     @abstractmethod
     def open_event_store(self) -> EventStore:
-        """Open the place of the running test, which is empty when the test begins.
+        """Open the store of the running test, which is empty when the test begins.
 
-        Called again in the same test, it opens the same place: what one store appends, the other one reads.
+        Called again in the same test, this opens the same store: what one object appends, the other one reads.
         """
 
     @pytest.fixture
@@ -65,7 +65,7 @@ class EventStoreConformance(ABC):
 
     @pytest.fixture
     def other(self, store: EventStore) -> Iterator[EventStore]:
-        """A second store on the same place, as another process would have it."""
+        """A second object for the same store, as another process would open it."""
         other = self.open_event_store()
         yield other
         other.close()
@@ -406,7 +406,7 @@ class EventStoreConformance(ABC):
             lines = writer.stdout.read().splitlines(keepends=True)
         acknowledged = max([acknowledged, *(int(line) for line in lines if line.endswith(b"\n"))])
         number = store.head("s")
-        # One more may have been stored, of which nobody was told.
+        # One more may have been stored without being acknowledged.
         assert number in (acknowledged, acknowledged + 3)
         assert _data(store) == [b"%d.%d" % (at, part) for at in range(0, number, 3) for part in range(3)]
         digests = {f"{at:08x}": b"content %d" % at for at in range(0, number, 3)}
@@ -429,7 +429,7 @@ class AsyncEventStoreConformance(EventStoreConformance):
 
     @abstractmethod
     async def aopen_event_store(self) -> AsyncEventStore:
-        """Open the place of the running test, as `EventStoreConformance.open_event_store` does."""
+        """Open the store of the running test, as `EventStoreConformance.open_event_store` does."""
 
     def open_event_store(self) -> EventStore:
         return SyncEventStore.opened(self.aopen_event_store())

@@ -10,7 +10,8 @@ from weakfs.storage import OutcomeUnknown, Storage, StorageError, Versioned
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Refused; lost on its way there; done, with the answer lost on its way back; done by a client that repeats a request.
+# Refused; lost on the way there; done, but the answer is lost on the way back; done twice, by a client that repeats
+# requests.
 Fault = Literal["before", "lost", "after", "twice"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
@@ -19,7 +20,7 @@ class FaultyStorage:
     """A `Storage` whose n-th change fails.
 
     `before` raises `StorageError` with nothing changed. `lost` and `after` raise `OutcomeUnknown`, with nothing changed
-    and with everything changed. `twice` makes the change two times, and returns the second answer.
+    and with everything changed. `twice` makes the change twice, and returns the second answer.
     """
 
     def __init__(self, storage: Storage, fault: Fault, *, at: int) -> None:

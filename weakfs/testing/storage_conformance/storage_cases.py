@@ -14,7 +14,7 @@ import pytest
 from weakfs.storage import AsyncStorage, Storage, SyncStorage
 
 INVALID_KEYS = ("", "/a", "a/", "a//b", "a/./b", "..", "a\0b", "a\nb", "\ud800", "x" * 901, "\U0010ffff", "\uffff")
-# What SQL and the shell take for patterns, and the borders of UTF-8 and UTF-16.
+# What SQL and the shell treat as patterns, and the edge cases of UTF-8 and UTF-16.
 ODD_KEYS = ("%", "_", "*", "?", "[a]", "\\", "'", '"', "a b", "ä", "\ufffd", "\U00010000", "{x}", "a" * 900)
 
 
@@ -24,14 +24,14 @@ T = TypeVar("T")
 class StorageConformance(ABC):
     """Test a key-value engine; inherit from it and implement `open_storage`."""
 
-    # How many keys take several pages.
+    # A number of keys that takes several pages.
     many_keys = 1203
 
     @abstractmethod
     def open_storage(self) -> Storage:
-        """Open the place of the running test, which is empty when the test begins.
+        """Open the storage of the running test, which is empty when the test begins.
 
-        Called again in the same test, it opens the same place: what one storage stores, the other one has.
+        Called again in the same test, this opens the same storage: what one object stores, the other one has.
         """
 
     @pytest.fixture
@@ -42,7 +42,7 @@ class StorageConformance(ABC):
 
     @pytest.fixture
     def other(self, storage: Storage) -> Iterator[Storage]:
-        """A second storage on the same place, as another process would have it."""
+        """A second object for the same storage, as another process would open it."""
         other = self.open_storage()
         yield other
         other.close()
@@ -277,7 +277,7 @@ class AsyncStorageConformance(StorageConformance):
 
     @abstractmethod
     async def aopen_storage(self) -> AsyncStorage:
-        """Open the place of the running test, as `StorageConformance.open_storage` does."""
+        """Open the storage of the running test, as `StorageConformance.open_storage` does."""
 
     def open_storage(self) -> Storage:
         return SyncStorage.opened(self.aopen_storage())
@@ -298,7 +298,7 @@ class AsyncStorageConformance(StorageConformance):
 
 
 async def cancel_after(task: asyncio.Future[T], steps: int) -> bool:
-    """Cancel a task after some turns of the loop. Return whether it had been done."""
+    """Cancel a task after some iterations of the event loop. Return whether it was already done."""
     for _ in range(steps):
         await asyncio.sleep(0)
     was_done = task.done()

@@ -1,7 +1,7 @@
 """Recorded sessions of other programs: each call is run by our tools on the recorded files, and compared.
 
 `programs` maps the tools of each program to ours and reads what a recording says about the files; `programs.dialects`
-has variants of our tools that behave like theirs. `reconstruction` collects what the recording shows of files,
+contains variants of our tools that behave like theirs. `reconstruction` collects what the recording shows of files,
 `file_states` sets up the files, `importer` runs the calls, and `verdicts` compares the results.
 """
 

@@ -20,14 +20,14 @@ IMPORT_CAUSE = "import"
 class FileStates:
     """The files that recorded calls run on.
 
-    After something outside the recording changes a file, its contents are unknown until the recording shows them
-    again. After a program runs that may have changed a file, its contents are doubtful until then.
+    After something outside the recording changes a file, its contents are unknown until the recording shows them again.
+    After a program runs that may have changed a file, the file's contents are doubtful until then.
     """
 
     session: Session
     files: Filesystem
     refusal: str = ""
-    # The parts that are known of files whose contents are not known in full.
+    # The known parts of files whose contents are not fully known.
     _parts: dict[str, Partial] = field(factory=dict[str, Partial])
     _lost: set[str] = field(factory=set[str])
     _absent: set[str] = field(factory=set[str])
@@ -119,7 +119,7 @@ class FileStates:
                 self.lose([path])
 
     def lose(self, paths: Iterable[str]) -> None:
-        """Discard what is known of these files, because it turned out to be wrong."""
+        """Discard what is known about these files, because it turned out to be wrong."""
         for path in paths:
             self._lost.add(path)
             self._parts.pop(path, None)
@@ -130,7 +130,7 @@ class FileStates:
         (self._absent.add if text is None else self._absent.discard)(path)
 
     def held(self, path: str) -> Text:
-        """Return the actual contents of a file, whatever is known of it."""
+        """Return the actual contents of a file, whatever is known about it."""
         try:
             return self.files.read_bytes(path).content.decode()
         except FileNotFoundError:

@@ -57,9 +57,9 @@ class Importer:
         return cls(toolset, FileStates(session, files), RecordedClock() if clock is None else clock)
 
     def prepare(self, calls: Iterable[TranscriptCall]) -> None:
-        """Collect what the calls show of the files, and set up the files as they were first.
+        """Collect what the calls show of the files, and set up the files as they were at the start.
 
-        The records of this have the cause `IMPORT_CAUSE` and precede those of the first call.
+        The resulting records have the cause `IMPORT_CAUSE` and precede those of the first call.
         """
         number = 0
         for call in calls:
@@ -234,7 +234,7 @@ class Importer:
         if verdict is None or verdict.agreement != "agreed" or not all(one.is_gapless for one in found.values()):
             # Remove the lines that were made up.
             self.world.settle({path: text for path, text in earlier.items() if text is not UNKNOWN})
-        # The files may have had more contents than is shown.
+        # The files may have had more contents than shown.
         self.world.settle(step.after(step.before))
         if verdict is None or verdict.agreement != "agreed":
             return None

@@ -21,7 +21,7 @@ class Outside(ValueError):
     """A path outside the session's directory."""
 
 
-# The directory in which we keep working trees beside the session's directory.
+# The directory in which we keep working trees next to the session's directory.
 WORKTREES = "/.worktrees"
 # The name of the directory in which programs keep working trees.
 _WORKTREE_PARENTS = frozenset({"worktrees", ".worktrees", ".claude-worktrees"})
@@ -86,8 +86,8 @@ def _normal(path: str, top: str, is_windows: bool) -> str | None:
 def _worktree(directory: str, top: str) -> str | None:
     """Return the working tree that contains a directory of the session; None if it is unknown.
 
-    Working trees are directories beside the session's own, directories where programs keep working trees, and the
-    directory that contains the session's own as a working tree. Any other, such as `/tmp`, is outside.
+    Working trees are directories next to the session's own, directories where programs keep working trees, and the
+    directory that contains the session's own as a working tree. Any other directory, such as `/tmp`, is outside.
     """
     if top.startswith(directory.rstrip("/") + "/"):
         between = top[len(directory) :].strip("/").split("/")[:-1]
@@ -126,5 +126,5 @@ def _inside(path: str, top: str, *, fold: bool) -> str | None:
     prefix = other.rstrip("/") + "/"
     if not one.startswith(prefix):
         return None
-    # If case folding expands letters, count the parts instead.
+    # Case folding may expand letters; then the parts are counted instead.
     return "/" + "/".join(path.split("/")[len(top.rstrip("/").split("/")) :])

@@ -23,14 +23,14 @@ def _unchanged(texts: Texts) -> Texts:
 class Step:
     """One call in terms of our tools.
 
-    `succeeded` is None if the recording does not say. `before` has each file whose text matters to the call,
-    `UNKNOWN` if its contents are not recorded; `after` computes the files' contents if the call succeeds, and
-    `is_silent` says that the recording does not show all of these. `arguments_for` computes other arguments if they
-    depend on the contents of the files. `shown` is the text returned by a read, and `is_before_exact` is False if
-    `before` is known only from an answer that may omit something. `unchecked` says why the answer cannot be compared,
-    and `needs` names a path that must exist. `part` is the result of a read that did not return the whole file,
-    `skeletons` are what the recording of a change shows of files, `hunks` and `edits` how it changed them.
-    `runs_program` says that the call may have changed any other file too.
+    `succeeded` is None if the recording does not say. `before` has each file whose text matters to the call, `UNKNOWN`
+    if its contents are not recorded; `after` computes the files' contents if the call succeeds, and `is_silent` says
+    that the recording does not show all of them. `arguments_for` computes other arguments if they depend on the
+    contents of the files. `shown` is the text returned by a read, and `is_before_exact` is False if `before` is known
+    only from an answer that may omit something. `unchecked` says why the answer cannot be compared, and `needs` names a
+    path that must exist. `part` is the result of a read that did not return the whole file, `skeletons` are what the
+    recording of a change shows of files, `hunks` and `edits` how it changed them. `runs_program` says that the call may
+    have changed any other file too.
     """
 
     tool: str
@@ -54,7 +54,7 @@ class Step:
 class NotPerformed(Exception):
     """A recorded call that we do not run; the message says why.
 
-    `after` has what the recording nevertheless says of files, `UNKNOWN` for those that changed in a way that is not
+    `after` has what the recording nevertheless says about files, `UNKNOWN` for those that changed in a way that is not
     recorded.
     """
 
@@ -64,7 +64,7 @@ class NotPerformed(Exception):
 
 
 class NoCounterpart(NotPerformed):
-    """A call of a tool without a counterpart; `runs_program` says that it may have changed any file."""
+    """A call to a tool without a counterpart; `runs_program` says that it may have changed any file."""
 
     def __init__(self, reason: str, *, runs_program: bool) -> None:
         self.runs_program = runs_program

@@ -57,7 +57,7 @@ class Comparison:
     checked: Checked
 
     def verdict(self) -> Verdict:
-        """Return the verdict, and discard what is known of files whose contents turn out to be different."""
+        """Return the verdict, and discard what is known about files whose contents turn out to be different."""
         step, result = self.step, self.result
         if step.unchecked or step.succeeded is None:
             return self._verdict("not_checked", step.unchecked or "no answer is recorded")
@@ -94,7 +94,7 @@ class Comparison:
         return self._verdict("differs", "other text was read", first_difference(path, ours, theirs))
 
     def _disagreeing(self, agreement: Agreement, detail: str, difference: Difference | None = None) -> Verdict:
-        """Return the verdict on a disagreement: not checked if a program may have changed a file before."""
+        """Return the verdict on a disagreement: "not_checked" if a program may have changed a file before."""
         if self.checked == "rebuilt" and any(self.world.is_doubtful(path) for path in self.step.before):
             return self._verdict("not_checked", _DOUBTFUL)
         return self._verdict(agreement, detail, difference)

@@ -1,4 +1,4 @@
-"""Claude Code's session files: Anthropic messages in an envelope, with the outcome beside the answer.
+"""Claude Code's session files: Anthropic messages in an envelope, with the outcome next to the answer.
 
 Its streamed output (`--output-format stream-json`) is the same with other field names.
 """
@@ -34,7 +34,7 @@ def read_claude_code(message: Message, line: int) -> Iterator[Found]:
     if inner is None or message.get("type") not in ("assistant", "user"):
         return
     found = list(read_anthropic(inner, line))
-    # The outcome is recorded once per message: with several answers it is not known which one it belongs to.
+    # The outcome is recorded once per message: with several answers, it is unknown to which one it belongs.
     is_single = sum(isinstance(one, Answer) for one in found) == 1
     for one in found:
         if isinstance(one, Answer) and is_single:

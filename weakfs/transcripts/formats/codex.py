@@ -64,7 +64,7 @@ def _read_call(item: Message, kind: str, line: int) -> Iterator[Found]:
 
 
 def _is_bare_call(message: Message) -> bool:
-    """Return whether a call is of the oldest Codex files, not of OpenAI's own format: its command is a list."""
+    """Return whether a call is in the format of the oldest Codex files, not OpenAI's own: its command is a list."""
     name = message.get("name")
     if message.get("type") != "function_call" or not isinstance(name, str) or name not in _BARE_TOOLS:
         return False

@@ -1,8 +1,8 @@
 """Copilot CLI's session files: events, each with a `type` such as `tool.execution_start`, and `data`.
 
 The format is that of the event types that GitHub's Copilot SDK publishes (`session-events.ts`): `id`, `parentId`,
-`timestamp`, `type`, `data`. A tool starts in one event and completes in another, joined by `toolCallId`. What the
-messages say about the same calls is skipped.
+`timestamp`, `type`, `data`. A tool starts in one event and completes in another, joined by `toolCallId`. Information
+about the same calls in messages is skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_copilot(message: Message, line: int) -> Iterator[Found]:
     elif kind == "tool.execution_complete":
         yield from _read_completed(data, line)
     elif kind == _REWIND:
-        # The program itself reverts files here: another change to them, which cannot be repeated.
+        # The program itself reverts files here: this is another change to them, which cannot be repeated.
         yield TranscriptCall(None, _REWIND, {}, line, recorded="", recorded_error=False)
 
 

@@ -27,11 +27,10 @@ READERS: Mapping[str, LineReader] = MappingProxyType(
 
 
 def sniff(message: Message) -> str | None:
-    """Return the name of a line's format, None for an unknown type.
+    """Return the name of a line's format; None for an unknown type.
 
-    Each line is examined by itself: transcripts get concatenated, and programs switch to another interface in
-    mid-session. A message without calls is always "anthropic", whoever wrote it; this is harmless, because nothing is
-    found in it.
+    Each line is examined by itself: transcripts get concatenated, and programs switch to another interface mid-session.
+    A message without calls is always "anthropic", whoever wrote it; this is harmless, because nothing is found in it.
     """
     if is_codex(message):
         return "codex"

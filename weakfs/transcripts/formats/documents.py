@@ -29,8 +29,9 @@ def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] 
     """Return the positions of the messages in a JSON document, or None for a file with one object per line.
 
     The messages are those of an array, or the objects of a file such as `jq .` writes. A document that cannot be read
-    is one `Skipped`, whatever the number of its lines. The file is at its beginning before and after. O(file), and
-    the file is held in memory meanwhile; if the first two lines show that it is not a document, it is not read.
+    is one `Skipped`, whatever the number of its lines. The file is positioned at its beginning before and after.
+    O(file), and the file is held in memory in the meantime; if the first two lines show that it is not a document, it
+    is not read.
     """
     is_candidate, is_certain = _look(file, max_bytes)
     file.seek(0)
@@ -80,7 +81,7 @@ def _look(file: BinaryIO, max_bytes: int) -> tuple[bool, bool]:
     second = next(lines, None)
     is_opening = first.data.strip() in _OPENINGS
     if second is None:
-        # A document cannot be told from a first line that was cut off.
+        # A document cannot be recognized by a first line that was cut off.
         return is_opening, is_opening
     is_object = any(isinstance(one, dict) for one in decode(second))
     return True, is_opening or (not is_object and first.data.rstrip().endswith((b",", b"[", b"{")))

@@ -170,7 +170,7 @@ def _skeletons(changes: list[_Change], patch: str) -> dict[str, Skeleton]:
 
 
 def _before(changes: list[_Change]) -> dict[str, Text]:
-    """Return what is known of the files that must exist; a new file may replace anything."""
+    """Return what is known about the files that must exist; a new file may replace anything."""
     return {change.path: change.before for change in reversed(changes) if not change.is_new}
 
 
@@ -187,7 +187,7 @@ def _failed_patch(recorded: Recorded, patch: str, named: list[_Change]) -> Step:
 
 
 def _outcome(changes: list[_Change], done: bool | None) -> Texts:
-    """Return what is known of the files of a patch that is not run."""
+    """Return what is known about the files of a patch that is not run."""
     if done is False:
         return {}
     return _after(changes, {})
@@ -222,7 +222,7 @@ def _recorded_changes(recorded: Recorded) -> tuple[list[_Change], OutsideRoot | 
 
 def _recorded_change(recorded: Recorded, path: str, fields: dict[str, object]) -> _Change | None:
     kind = fields.get("type")
-    # The first versions wrote `{"add": {...}}`.
+    # The earliest versions wrote `{"add": {...}}`.
     for name in ("add", "delete", "update"):
         if kind is None and isinstance(fields.get(name), dict):
             kind, fields = name, fields_of(fields[name])
@@ -283,7 +283,7 @@ def _given(text: Text, _: Text) -> Text:
 
 
 def _gone(held: Text) -> Text:
-    # It existed, or the patch would have failed; if nothing is known of it, there is nothing to delete here.
+    # It existed, or the patch would have failed; if nothing is known about it, there is nothing to delete here.
     return UNKNOWN if held is UNKNOWN else None
 
 

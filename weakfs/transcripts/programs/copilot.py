@@ -1,6 +1,7 @@
 """Copilot CLI's tools: our equivalent of each, and what its session files say about the files.
 
-They record less than others: no text from before a change, and reads only as the lines that the model was shown.
+They record less than those of other programs: no text from before a change, and for a read only the lines that the
+model was shown.
 """
 
 from __future__ import annotations

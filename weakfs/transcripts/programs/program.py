@@ -48,7 +48,7 @@ def said_in(*texts: object) -> str:
 
 
 def text_before_failure(said: str, *, refusals: Iterable[str], missing: Iterable[str]) -> Text:
-    """Return what the answer of a failed call says of its file; raise `NotPerformed` if the call was refused."""
+    """Return what the answer to a failed call says about its file; raise `NotPerformed` if the call was refused."""
     if any(refusal in said for refusal in refusals):
         raise NotPerformed("it was refused before it was carried out")
     return None if any(one in said for one in missing) else UNKNOWN

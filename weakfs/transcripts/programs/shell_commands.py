@@ -33,7 +33,7 @@ _ACTIONS: Mapping[str, tuple[str, ...]] = {
     "rg": ("--pre",),
     "sort": ("-o", "--output"),
 }
-# `sed` that prints some lines; other scripts of it can write.
+# `sed` scripts that print some lines; other scripts can write.
 _SED = re.compile(r"\bsed\s+-n\s+(['\"]?)[\d,$]+p\1(?=\s)")
 # Quoted words in which a shell expands nothing.
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\`$]|\\.)*\"")

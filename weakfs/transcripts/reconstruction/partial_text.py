@@ -114,7 +114,7 @@ def trusted_hunks(hunks: Sequence[Hunk], edits: Sequence[Edit]) -> tuple[bool, .
     """Return, for each hunk, whether its lines are exactly those of the file.
 
     Some versions write two spaces for each leading tab, so a line that begins with two spaces may really begin with a
-    tab, unless something else in the recording of the change shows which it is.
+    tab, unless something else in the recording of the change settles it.
     """
     lines = [line for hunk in hunks for line in _plain((*hunk.old, *hunk.new))]
     strings = [line for edit in edits for line in (*edit.old.split("\n"), *edit.new.split("\n"))]

@@ -57,7 +57,7 @@ class _Event:
 
 @define
 class _File:
-    """What is known of one file at the current position, and the events that wait for more to be shown."""
+    """What is known about one file at the current position, and the events waiting for more to be shown."""
 
     is_known: bool = False
     is_first: bool = True
@@ -86,7 +86,7 @@ class Reconstruction:
         self._unended.clear()
 
     def made(self, path: str) -> None:
-        """Note that a command created a file: what is shown of it from now on is not its original content."""
+        """Record that a command created a file: what is shown of it from now on is not its original content."""
         self._resolve(path, self._file(path), UNKNOWN)
         self._file(path).is_known = False
 
@@ -108,7 +108,7 @@ class Reconstruction:
                 file.waiting.append(_Event(number, self._programs, is_change=True))
 
     def finish(self) -> None:
-        """Trace back whatever still waits."""
+        """Trace back whatever is still waiting."""
         for path, file in self._files.items():
             self._resolve(path, file, UNKNOWN)
         self._files.clear()

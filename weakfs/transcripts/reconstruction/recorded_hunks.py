@@ -72,7 +72,7 @@ def read_unified(text: str) -> tuple[Hunk, ...] | None:
 
 
 def _count(digits: str) -> int:
-    # No file has more lines than that, and parsing a million digits takes minutes.
+    # No file has more lines than this, and parsing a million digits takes minutes.
     return int(digits[:18])
 
 
@@ -92,7 +92,7 @@ def _hunk(start: int, is_insertion: bool, lines: Iterable[str]) -> Hunk | None:
         last = (old,) if mark == "-" else (new,) if mark == "+" else (old, new)
         for side in last:
             side.append(text)
-    # The header of a pure insertion gives the line after which it goes, not the line before which.
+    # The header of a pure insertion gives the line after which the text goes, not the line before which it goes.
     return Hunk(start + 1 if is_insertion and not old else start, tuple(old), tuple(new))
 
 

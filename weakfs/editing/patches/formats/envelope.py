@@ -1,4 +1,4 @@
-"""The envelope of a V4A patch that a model writes as for a shell or a chat: heredocs and fences."""
+"""The envelope in which a model writes a V4A patch, as for a shell or a chat: heredocs and fences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from weakfs.editing.patches.errors import malformed, quoted
 
-# A longer first line is none of these.
+# A longer first line does not open an envelope.
 LONGEST = 1024
 # The deepest nesting: a fence with a heredoc inside.
 DEEPEST = 3
@@ -66,7 +66,7 @@ def _without_blanks(lines: list[str], at: int, end: int) -> tuple[int, int]:
 
 
 def _end_of_heredoc(lines: list[str], at: int, end: int, found: re.Match[str]) -> int:
-    """Return the end of a heredoc's lines: before its tag and the closing quotes, if present."""
+    """Return where a heredoc's lines end: before its tag and the closing quotes, if present."""
     tag = found["single"] or found["double"] or found["bare"]
     closing = tag + (")" if found["output"] else "") + (found["inner"] or "") + (found["word"] or "")
     tail = ""

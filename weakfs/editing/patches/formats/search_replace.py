@@ -23,7 +23,7 @@ _MARKER = re.compile(
 )
 _OPENING = re.compile(r"^<{5,9}[ \t]*(?:SEARCH|ORIGINAL)[ \t\r]*$", re.MULTILINE)
 
-# A Markdown fence, with a language but no file name after it, or a horizontal rule: neither is a name.
+# A Markdown fence, followed by a language but no file name, or a horizontal rule: neither is a name.
 _FENCE_OR_RULE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+#-]*|-{3,}|\*{3,}|_{3,}")
 _HEADING = re.compile(r"#{1,6}[ \t]+")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
@@ -47,7 +47,7 @@ def parse_search_replace(text: str) -> tuple[Operation, ...]:
 
     Raise `PatchParseError` if it is malformed. A block belongs to the file named by the last line of text above it;
     without any text between two blocks, they belong to the same file. Markdown fences are skipped, and so is text
-    further above a name. Lines that look like markers but have another number of signs than those of their block are
+    further above a name. Lines that look like markers but do not have as many signs as those of their block are
     contents. A carriage return at the end of a line belongs to that line, unless the markers end in one as well.
     """
     lines = text.removeprefix("\ufeff").split("\n")
@@ -169,7 +169,7 @@ class _Reading:
         return cls(tuple(dividers), None, len(markers))
 
     def leaves_end(self, markers: Sequence[_Marker]) -> bool:
-        """Return whether another closing marker comes next, which would then end no block."""
+        """Return whether another closing marker comes next, which would then belong to no block."""
         following = (marker.kind for marker in islice(markers, self.number + 1, None) if marker.kind != "divider")
         return next(following, None) == "replace"
 
@@ -236,7 +236,7 @@ def _path(lines: Sequence[str], at: int) -> str:
         code = _CODE.fullmatch(bare)
         if code and code[2].strip():
             return code[2].strip()
-        # `Makefile:` cannot be told from `Then:`.
+        # `Makefile:` cannot be distinguished from `Then:`.
         is_word = text.endswith(":") and "." not in bare and "/" not in bare
         if _PLAIN.fullmatch(bare) and any(map(str.isalnum, bare)) and not is_word:
             return bare

@@ -195,7 +195,7 @@ class _Reader:
         header.source, header.copies = self._name(value), True
 
     def _two_names(self) -> tuple[str, str, bool, bool]:
-        """Parse the names of the `---` and `+++` lines, and whether each stands for no file."""
+        """Parse the names in the `---` and `+++` lines, and whether each stands for a missing file."""
         old, never_was = name_and_time(self.lines[self.at].removeprefix("--- "))
         new, is_gone = name_and_time(self.lines[self.at + 1].removeprefix("+++ "))
         for number, name in enumerate((old, new), self.at + 1):
@@ -246,7 +246,7 @@ class _Reader:
         )
 
     def _body(self, start: int, old: int, new: int) -> tuple[_Body, bool]:
-        """Parse as many lines of a hunk as its header says, else all of them; return whether it was wrong."""
+        """Parse as many lines of a hunk as its header states, or all of them if it is wrong; return whether it is."""
         first = self.at
         if old >= 0:
             for takes_unmarked in (False, True):
@@ -262,7 +262,7 @@ class _Reader:
         return body, old >= 0
 
     def _counted(self, old: int, new: int, *, takes_unmarked: bool) -> _Body | None:
-        """Parse this many old and new lines of a hunk; `None` if it has fewer, or more."""
+        """Parse this many old and new lines of a hunk; `None` if it has fewer or more."""
         body = _Body()
         while self.at < len(self.lines):
             line = self.lines[self.at] or " "
@@ -328,7 +328,7 @@ class _Reader:
         return line != " " or self.at + 1 < len(self.lines) or self.lines[self.at] == " "
 
     def _goes_on(self) -> bool:
-        """Return whether a line of a hunk follows where there is none according to the header."""
+        """Return whether another line of a hunk follows where, according to the header, the hunk ends."""
         if self.at >= len(self.lines) or self.lines[self.at][:1] not in (" ", "-", "+"):
             return False
         # What git puts below a diff in a mail, and what starts the next file.

@@ -20,7 +20,7 @@ MOVE = "*** Move to:"
 END_OF_FILE = "*** End of File"
 UNENDED = re.compile(r"\\ No newline at end of file\s*", re.IGNORECASE)
 MARKERS = (ADD, DELETE, UPDATE, MOVE)
-# What models write for these; it cannot mean anything else.
+# What models write instead of these; it cannot mean anything else.
 SYNONYMS = {
     "*** Create File:": ADD,
     "*** New File:": ADD,
@@ -187,7 +187,7 @@ class _Reader:
         return at
 
     def _is_apart(self, below: int) -> bool:
-        """Return whether empty lines above the first hunk are not part of it: '@@' or no hunk is below them."""
+        """Return whether empty lines above the first hunk are not part of it: '@@' follows them, or no hunk does."""
         return below == self.last or self.lines[below][0] in "@*"
 
     def _hunk(self, *, is_first: bool) -> Hunk:

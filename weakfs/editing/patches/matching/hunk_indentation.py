@@ -21,7 +21,7 @@ WITH_INDENTATION = "its new lines were indented like the lines around them"
 
 
 def reindented(document: Document, place: Place) -> Place:
-    """Return a place with its new lines in the file's indentation. Raise `Misfit` if that is in doubt. O(file)."""
+    """Return a place with its new lines in the file's indentation. Raise `Misfit` if that is ambiguous. O(file)."""
     if place.anchor is not None:
         return _below_anchor(document, place)
     if place.level <= BLANKS_PASSED:
@@ -70,7 +70,7 @@ def _reindentation(document: Document, place: Place) -> Reindentation:
 
 
 def _below_anchor(document: Document, place: Place) -> Place:
-    """Indent lines that are added below an anchor that was given with another indentation than its line has."""
+    """Indent lines added below an anchor that was given with an indentation other than that of its line."""
     assert place.anchor is not None
     anchor = _indent(document.lines[place.anchor])
     texts = [line[1:] for line in place.hunk.lines if line[1:].strip()]
@@ -83,7 +83,7 @@ def _below_anchor(document: Document, place: Place) -> Place:
     given = _indent(min(texts, key=lambda text: len(_indent(text))))
     if given == wanted:
         return place
-    # As deep below the anchor as in the hunk, if the lines below it in the file are as deep.
+    # As deep below the anchor as in the hunk, if the lines below it in the file are equally deep.
     if given.startswith(named) and anchor + given[len(named) :] == wanted:
         hunk = evolve(place.hunk, lines=tuple(_shifted(line, given, wanted) for line in place.hunk.lines))
         return evolve(place, hunk=hunk, notes=(*place.notes, WITH_INDENTATION))

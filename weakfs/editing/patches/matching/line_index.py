@@ -1,4 +1,4 @@
-"""A line index for finding lines among lines: each distinct line is one character, so this is a text search."""
+"""An index for finding lines among lines: each distinct line is one character, so this is a text search."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Fold = Callable[[Sequence[str]], list[str]]
 # The number of distinct characters.
 ALPHABET = 0x110000
 
-# For more runs than this, building a new list of lines is faster than moving the rest of it for each run.
+# For more runs than this, building a new list of lines is faster than moving the rest of the list for each run.
 FEW_RUNS = 8
 
 
 class LineIndex:
-    """Lines as a string with one character for each, equal for equal lines.
+    """Lines as a string with one character per line; equal lines have equal characters.
 
     A search costs as much as `str.find`, which is linear for any text; comparing lists of lines one by one took
     minutes for 10,000 hunks in a file of 400,000 lines. Beyond 1,114,112 distinct lines, two may share a character,
@@ -38,7 +38,7 @@ class LineIndex:
         self._counts: Counter[str] | None = None
         self._codes: str
         if base is not None and base._lines is None:
-            # Most files have fewer distinct lines than lines: only those are folded.
+            # Most files have fewer distinct lines than lines: only the distinct ones are folded.
             distinct = list(base._numbers)
             self._codes = base._codes.translate(dict(enumerate(self._encode(fold(distinct)))))
         else:
@@ -52,7 +52,7 @@ class LineIndex:
             for line in dict.fromkeys(folded):
                 numbers.setdefault(line, len(numbers))
         else:
-            # For all lines of a file, a loop would take a large part of the time of a patch.
+            # Over all lines of a file, a loop would take a large part of the time of a patch.
             numbers.update(zip(dict.fromkeys(folded), count(), strict=False))
         if len(numbers) > ALPHABET:
             return "".join([chr(numbers[line] % ALPHABET) for line in folded])

@@ -14,8 +14,8 @@ Block = tuple[int, int]
 class Misfit(Exception):
     """A hunk has no unique place; `places` are the lines (from 1) where it fits, if there are several.
 
-    `lines` are others that the reason names, `blocks` the ones (from 0) that its anchor selects, `hunk` is the hunk
-    as last interpreted. `is_all` says that there is nothing to add to the reason.
+    `lines` are other lines that the reason names, `blocks` the blocks (from 0) that its anchor selects, and `hunk` is
+    the hunk as last interpreted. `is_all` says that there is nothing to add to the reason.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ FREEST = len(LEVELS) - 1
 TRAILING_SPACES = LEVELS.index("trailing blanks")
 # The most lines with a mark for which it is checked whether the mark is part of the line.
 MOST_MARKED = 20_000
-# How a diagnosis calls a hunk.
+# What a diagnosis calls a hunk.
 NAME = "the hunk"
 
 # The reason, and the lines of the file (from 1) that it names.
@@ -29,7 +29,7 @@ Reason = tuple[str, tuple[int, ...]]
 
 @frozen
 class Mismatches:
-    """The reasons of the hunks that have no place in one file, with the nearest lines if it `shows_lines`."""
+    """Why hunks have no place in one file, with the nearest lines if it `shows_lines`."""
 
     document: Document
     shows_lines: bool = True
@@ -91,7 +91,7 @@ class Mismatches:
         return found.reason, found.lines
 
     def misquote(self, hunk: Hunk) -> str:
-        """Return what else is wrong with the old lines of a hunk, as the end of a sentence, "" if nothing is known."""
+        """Return what else is wrong with the old lines of a hunk, as the end of a sentence; "" if nothing is known."""
         found = self._file.diagnose(Subject("\n".join(hunk.old), "", NAME, counts_blanks=True, shows_lines=False))
         return "" if found.hint in (None, "similar") else f"; besides, {found.reason}"
 

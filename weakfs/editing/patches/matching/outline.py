@@ -17,8 +17,8 @@ from weakfs.editing.patches.matching.misfit import Misfit
 TAB = 8
 # To find out whether a line is in a block, this many lines are read before the end of the block is computed.
 NEAR = 100
-# So many lines are read for the ends of all blocks together, about a second's work: an anchor may name a thousand
-# lines, each with a block that is as long as the file.
+# The most lines read to find the ends of all blocks together, about a second's work: an anchor may name a thousand
+# lines, each with a block as long as the file.
 MOST_READ = 1_500_000
 
 # Lines at the depth of a block's first line that belong to it, and lines whose depth is not significant.
@@ -53,7 +53,7 @@ class Outline:
     def end(self, first: int) -> int:
         """Return the line (from 0) after the block that begins at a line. O(block).
 
-        Raise `Misfit` when the blocks that were asked for are too many and too long.
+        Raise `Misfit` if the blocks requested so far are too many and too long.
         """
         if first not in self._ends:
             if self._read > MOST_READ:
@@ -149,7 +149,7 @@ class Outline:
         return is_behind
 
     def _paragraph(self, first: int, depth: int) -> Callable[[int], bool]:
-        """Return a predicate for the end of the lines beside a line: a blank line, or the end of their first block."""
+        """Return a predicate for the end of lines of equal depth: a blank line, or the end of their first block."""
         opened = False
 
         def is_behind(at: int) -> bool:
@@ -196,7 +196,7 @@ class Outline:
 
     def _next_code(self, at: int) -> int:
         if not self._code:
-            # All at once: comments that follow one another would each look for the line below all of them.
+            # All at once: otherwise each of several consecutive comments would look for the line below all of them.
             self._code = [len(self.lines)] * (len(self.lines) + 1)
             for line in range(len(self.lines) - 1, -1, -1):
                 self._code[line] = line if self._is_code(line) else self._code[line + 1]

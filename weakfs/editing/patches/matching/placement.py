@@ -1,7 +1,7 @@
 """Placement: finding the one place in a file that a hunk refers to, or the reason why there is none.
 
-The search order is: the place that the anchor or the header of the hunk names, from exact to loose comparison, and
-other places only if there is exactly one. A hunk that fits in several places is refused.
+The place that the anchor or the header of the hunk names is searched first, from exact to loose comparison; another
+place counts only if it is the only one. A hunk that fits in several places is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLEARLY = 10
 EXACT = LEVELS.index("exact")
 BLANKS_PASSED = LEVELS.index("trailing blanks")
 
-# The lines that a hunk changes: start and stop, which are equal if it only adds lines.
+# The lines that a hunk changes: start and stop, equal if it only adds lines.
 Span = tuple[int, int]
 
 UNMARKED = "its context lines do not start with ' '; start each of them with a ' '"
@@ -194,7 +194,7 @@ class Search:
         raise Misfit("its lines are not the last ones of the file")
 
     def _anywhere(self, hunk: Hunk, notes: tuple[str, ...] = ()) -> Place:
-        """Find a hunk without an anchor, after the previous one; both may share the lines between them as context."""
+        """Find a hunk without an anchor, after the previous one; the two may share lines between them as context."""
         old = hunk.old
         lead = next((at for at, line in enumerate(hunk.lines) if line[0] != " "), 0)
         for start in dict.fromkeys((self.cursor, max(0, self.cursor - lead))):
@@ -213,7 +213,7 @@ class Search:
         raise Misfit(self._why_not_free(hunk))
 
     def _why_not_free(self, hunk: Hunk) -> str:
-        """Return the reason if a hunk would fit but for the lines that an earlier one changes."""
+        """Return the reason if a hunk would fit except that an earlier one changes the same lines."""
         if not self.taken:
             return ""
         at = self.document.find(hunk.old, FREEST, 0)

@@ -1,4 +1,4 @@
-"""A pool of connections to PostgreSQL, with and without `async`, and the tables."""
+"""A pool of connections to PostgreSQL, synchronous or asynchronous, and the tables."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ CREATE TABLE IF NOT EXISTS {schema}.checkpoints (
     stream bigint PRIMARY KEY, number bigint NOT NULL, data bytea NOT NULL);
 INSERT INTO {schema}.format VALUES (1) ON CONFLICT DO NOTHING;
 """
-# The seconds for which a connection is waited for, and for which a listener that lost its own pauses.
+# How long to wait for a connection, and how long a listener that lost its connection pauses, in seconds.
 CONNECT, PAUSE = 10.0, 1.0
-# Where a notification was lost with its connection, the stream is looked at after these seconds.
+# After this many seconds the stream is checked anyway, in case a notification was lost with its connection.
 LONGEST_WAIT = 5.0
 
 
@@ -59,7 +59,7 @@ class Database(ABC):
             raise ValueError(f"invalid schema {self.schema!r}: use lower-case letters, digits and underscores only")
         self.url, self._secret_url = redacted(url), url
         self._settings = {"autocommit": True, "connect_timeout": int(CONNECT), "application_name": "weakfs"}
-        # How often each stream was notified of.
+        # The number of notifications received for each stream.
         self.seen = Counter[str]()
 
     @abstractmethod
@@ -68,11 +68,11 @@ class Database(ABC):
 
     @abstractmethod
     async def listen(self) -> None:
-        """Begin to count the notifications of each stream."""
+        """Start counting the notifications of each stream."""
 
     @abstractmethod
     async def notified(self, stream: str, seen: int, timeout: float) -> None:
-        """Wait until the stream was notified of more often than `seen` times."""
+        """Wait until more than `seen` notifications of the stream have been received."""
 
     @abstractmethod
     async def close(self) -> None: ...
@@ -82,7 +82,7 @@ class Database(ABC):
         return f"weakfs_{self.schema}"
 
     async def make_tables(self) -> None:
-        """Create the tables if they are missing, and warn if the server may lose what it acknowledged.
+        """Create the tables if they are missing, and warn if the server may lose acknowledged changes.
 
         Raises `StorageError` if the tables are those of a newer version.
         """
@@ -109,13 +109,13 @@ class Database(ABC):
 
     @contextmanager
     def errors(self, *, is_change: bool) -> Iterator[None]:
-        """Raise the client's errors as errors of storage; no message holds a password."""
+        """Raise the client's errors as errors of storage; no message contains a password."""
         try:
             yield
         except (PoolTimeout, psycopg.Error) as error:
             why = without_secrets(" ".join(str(error).split()), self._secret_url)
             state = getattr(error, "sqlstate", None) or ""
-            # 57P: the server shuts down; 08: the connection failed; without a state the client lost it.
+            # 57P: the server is shutting down; 08: the connection failed; no state: the client lost it.
             is_lost = isinstance(error, psycopg.OperationalError) and (not state or state.startswith(("57P", "08")))
             if is_change and is_lost and not isinstance(error, PoolTimeout):
                 raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
@@ -183,7 +183,7 @@ class SyncDatabase(Database):
                         self.seen[notification.payload] += 1
                         self._woken.notify_all()
             except (psycopg.Error, StorageError):
-                # Those who wait look at their streams from time to time.
+                # Waiting readers check their streams from time to time anyway.
                 self._listening = None
                 if not self._is_closed:
                     time.sleep(PAUSE)
@@ -259,7 +259,7 @@ class AsyncDatabase(Database):
                         if woken := self._woken.pop(notification.payload, None):
                             woken.set()
             except psycopg.Error:
-                # Those who wait look at their streams from time to time.
+                # Waiting readers check their streams from time to time anyway.
                 listening.set()
                 await asyncio.sleep(PAUSE)
 

@@ -59,7 +59,7 @@ class AsyncPostgresStorage(DerivedStorage):
         await self.set_many({key: value})
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
-        # In order, so that two batches never wait for one another.
+        # In order, so that two batches never wait for each other.
         keys = sorted(map(check_key, values))
         await self._database.rows((_SET, [keys, [values[key] for key in keys]]))
 

@@ -1,10 +1,10 @@
 """Event streams in tables of PostgreSQL.
 
-The row of a stream holds the number of its newest frame. An append is one statement that moves this number on if it is
+The row of a stream holds the number of its newest frame. An append is one statement that advances this number if it is
 the expected one, which locks the row, and adds the frames and contents.
 
-It notifies those who wait only if there are any, which the row says: of the transactions that notify, the server lets
-one commit at a time. With 16 connections that is 150 to 400 commits a second instead of 3,400.
+It sends a notification only if somebody is waiting, which the row records: the server commits transactions that notify
+one at a time. With 16 connections that allows 150 to 400 commits a second instead of 3,400.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
 
 PAGE = 256
-# For how many seconds a stream counts as watched after somebody began to wait, and when that is renewed.
+# How many seconds a stream counts as watched after somebody starts to wait, and when that is renewed.
 WATCHED, RENEWED = 60, 30
-# How often a stream that does not exist yet is looked at, in seconds.
+# How often a stream that does not exist yet is checked, in seconds.
 PAUSE = 0.25
 
 _ADD = "INSERT INTO {schema}.streams (name) VALUES (%s) ON CONFLICT DO NOTHING"
@@ -107,7 +107,7 @@ class AsyncPostgresEventStore:
         fencing: int | None = None,
     ) -> int:
         new = contents or {}
-        # In order, so that two writers never wait for one another.
+        # In order, so that two writers never wait for each other.
         digests = sorted(map(check_digest, new))
         if expected == 0:
             await self._database.rows((_ADD, [check_stream(stream)]))
@@ -148,7 +148,7 @@ class AsyncPostgresEventStore:
         end = time.monotonic() + timeout
         while True:
             seen = self._database.seen[stream]
-            # Before the look at the head: what is appended later finds it, and notifies.
+            # Before reading the head: an append after that sees this and sends a notification.
             await self._database.rows((_WATCH, [stream]), is_change=False)
             number = await self.head(stream)
             left = end - time.monotonic()
@@ -212,7 +212,7 @@ class AsyncPostgresEventStore:
         await self._database.rows((_RELEASE, [lease.stream, lease.owner, lease.fencing]))
 
     async def flush(self) -> None:
-        """Return at once: a commit is durable as far as the server's `synchronous_commit` makes it."""
+        """Return immediately: a commit is as durable as the server's `synchronous_commit` makes it."""
 
     async def close(self) -> None:
         await self._database.close()

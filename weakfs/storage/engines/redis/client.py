@@ -1,4 +1,4 @@
-"""Commands and scripts on a Redis server, with and without `async`."""
+"""Commands and scripts on a Redis server, synchronous or asynchronous."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageErro
 
 Word = str | bytes | int | float
 
-# The seconds for which a connection and an answer are waited for. A blocking read ends earlier.
+# How long to wait for a connection and for an answer, in seconds. A blocking read ends earlier.
 CONNECT, ANSWER, BLOCK = 10.0, 60.0, 5.0
 
 
 class Client(ABC):
-    """A pool of connections. Commands that fail are repeated by the caller, which knows whether that is safe."""
+    """A pool of connections. Failed commands are repeated by the caller, which knows whether that is safe."""
 
     def __init__(self, url: str) -> None:
         self.address, options = take_options(url, {"namespace"})
@@ -37,7 +37,7 @@ class Client(ABC):
 
     @abstractmethod
     async def execute(self, *command: Word) -> object:
-        """Execute a command; it raises the errors of the client."""
+        """Execute a command. Raises the client's errors."""
 
     @abstractmethod
     async def close(self) -> None: ...
@@ -55,7 +55,7 @@ class Client(ABC):
             return await self.execute(*command)
 
     async def run(self, script: str, keys: Sequence[str], *arguments: Word, is_change: bool = True) -> object:
-        """Run a script, which the server gets once."""
+        """Run a script, which is sent to the server only once."""
         with self._errors(is_change=is_change):
             while True:
                 digest = self._digests.get(script)
@@ -68,7 +68,7 @@ class Client(ABC):
                     del self._digests[script]
 
     async def check(self) -> None:
-        """Connect, and warn if the server may lose what it acknowledged."""
+        """Connect, and warn if the server may lose acknowledged changes."""
         with self._errors(is_change=False):
             try:
                 found = {
@@ -92,7 +92,7 @@ class Client(ABC):
 
     @contextmanager
     def _errors(self, *, is_change: bool) -> Iterator[None]:
-        """Raise the client's errors as errors of storage; no message holds a password."""
+        """Raise the client's errors as errors of storage; no message contains a password."""
         try:
             yield
         except RedisError as error:

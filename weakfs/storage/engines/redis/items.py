@@ -1,6 +1,6 @@
 """Keys and values in Redis: a hash for each key with its value and version, and a sorted set of all keys.
 
-All of them are in one slot of a cluster. For many machines use event streams, of which each is in a slot of its own.
+All of them are in one slot of a cluster. To use many machines, use event streams, each of which has a slot of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weakfs.storage.engines.redis.client import Client, texts, words
 from weakfs.storage.keys import LAST, check_key
 from weakfs.storage.storage import Versioned
 
-# KEYS: the sorted set, the counter of versions. ARGV: the prefix of hashes, and what each script says.
+# KEYS: the sorted set, the counter of versions. ARGV: the prefix of hashes, then the arguments of each script.
 _PUT = """
 local function put(key, value)
     local version = redis.call('INCR', KEYS[2])

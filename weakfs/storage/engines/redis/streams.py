@@ -1,7 +1,7 @@
 """Event streams in Redis: a Redis stream with an entry for each frame, whose id is the frame's number.
 
 The keys of a stream are `NAMESPACE:{STREAM}:head`, `:frames`, `:contents` and `:checkpoint`, all in one slot of a
-cluster. `NAMESPACE:streams` has the names of all streams.
+cluster. `NAMESPACE:streams` holds the names of all streams.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ local function head()
         tonumber(found[4] or '0') - now[1] - now[2] / 1000000
 end
 """
-# ARGV: the expected number, the fencing number, how many frames, the frames, then digests and contents in turn.
+# ARGV: the expected number, the fencing number, the number of frames, the frames, then digests and contents
+# alternately.
 _APPEND = (
     _HEAD
     + """
@@ -138,7 +139,7 @@ class AsyncRedisEventStore:
             number = await self.head(stream)
             if number > after or timeout <= 0:
                 return number
-            # At least a millisecond: zero would be for ever.
+            # At least a millisecond: zero would wait forever.
             pause = max(min(timeout, BLOCK), 0.001)
             await self._client.read("XREAD", "COUNT", 1, "BLOCK", int(pause * 1000), "STREAMS", key, f"{after}-0")
             timeout -= pause
@@ -176,7 +177,7 @@ class AsyncRedisEventStore:
     async def delete(self, stream: str) -> bool:
         keys = self._keys(stream)
         deleted = await self._client.change("DEL", *keys)
-        # The name last: a stream of which anything is there is listed.
+        # The name comes last, so that a stream is listed for as long as any of it remains.
         return (await self._client.change("ZREM", self._names, stream), deleted) != (0, 0)
 
     async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
@@ -192,13 +193,13 @@ class AsyncRedisEventStore:
         await self._client.run(_RELEASE, self._keys(lease.stream), lease.owner, lease.fencing)
 
     async def flush(self) -> None:
-        """Return at once: what was acknowledged is as durable as the server's append-only file."""
+        """Return immediately: what was acknowledged is as durable as the server's append-only file."""
 
     async def close(self) -> None:
         await self._client.close()
 
     def _keys(self, stream: str) -> list[str]:
-        # What is between the braces chooses the slot; braces in the name itself are escaped.
+        # The text between the braces determines the slot; braces in the name itself are escaped.
         tag = check_stream(stream).replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
         name = f"{self._client.namespace}:{{{tag}}}"
         return [f"{name}:{part}" for part in ("head", "frames", "contents", "checkpoint")]
