@@ -2,8 +2,8 @@
 
 The option of pytest chooses a profile of hypothesis, and `share` and `sample` follow that profile. Two marks thin out
 parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps only as many combinations of parameters as
-it takes to have each value of each parameter once, and with `by_rule=True` only one of each test. A parameter `seed` that is a number stands for repeats of one rule:
-of its values `sample` chooses some.
+it takes to have each value of each parameter once, and with `by_rule=True` only one of each test. A parameter `seed`
+that is a number stands for repeats of one rule: of its values `sample` chooses some.
 """
 
 from __future__ import annotations
