@@ -137,14 +137,14 @@ def test_a_call_is_in_the_files_and_in_the_session_or_in_neither(what: str, tmp_
 
 
 @pytest.mark.parametrize("engine", ["folder", "sqlite"])
-@pytest.mark.parametrize("seed", sample(range(24)))
+@pytest.mark.parametrize("seed", sample(range(8)))
 def test_whatever_was_acknowledged_is_there_after_a_kill_at_any_moment(
     seed: int, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpointing, "LEAST", 20_000)
     standard_desk(tmp_path, engine)
     dice = Random(seed)
-    for turn in range(share(24)):
+    for turn in range(share(16)):
 
         def work(acknowledge: Callable[[str], None], turn: int = turn) -> None:
             own = Random(f"{seed} {turn}")

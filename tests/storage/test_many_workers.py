@@ -63,7 +63,7 @@ def results(engine: str, location: str, *options: str) -> dict[str, object]:
 @pytest.mark.parametrize("engine", ["folder", "sqlite", "postgresql", "redis", "s3"])
 def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> None:
     # Short sessions, as every new worker opens some. A request takes milliseconds where S3 is simulated.
-    thorough = (400, 900 if engine == "s3" else 6_000, 3)
+    thorough = (400, 300 if engine == "s3" else 3_000, 3)
     sessions, calls, calls_per_kill = thorough if is_exhaustive() else (8, 30, 5)
     found = results(
         engine,

@@ -14,7 +14,7 @@ from tests.storage.folder.system import Disk
 STATES = models()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_what_was_acknowledged_survives_a_power_failure(tmp_path: Path, seed: int) -> None:
     """With durability "power", at random moments of a history that appends, seals, checkpoints, trims and folds."""
     root = tmp_path / "recorded"
