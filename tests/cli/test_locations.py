@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Run
 from weakfs import InMemoryFilesystem, Session
+from weakfs.session import SessionClosed
 
 
 @pytest.fixture
@@ -33,6 +35,27 @@ def test_import_and_export_lose_nothing(run: Run, saved: Path, tmp_path: Path, u
     assert run("export", where, tmp_path / "back.json").status == 0
     back, original = Session.load(tmp_path / "back.json"), Session.load(saved)
     assert back.to_bytes() == original.to_bytes()
+
+
+def test_a_command_closes_the_session_that_it_opened(
+    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = f"sqlite:{tmp_path}/store.db"
+    run("import", saved, where)
+    opened: list[Session] = []
+
+    def recorded(*arguments: Any, **options: Any) -> Session:
+        opened.append(open_session(*arguments, **options))
+        return opened[-1]
+
+    open_session = Session.open
+    monkeypatch.setattr(Session, "open", recorded)
+    for command in (("cat", where, "/3.txt"), ("fsck", where), ("cat", where, "/nothing"), ("log", where)):
+        run(*command)
+    assert len(opened) == 4
+    for session in opened:
+        with pytest.raises(SessionClosed):
+            session.snapshot()
 
 
 def test_a_session_in_a_storage_is_compacted(run: Run, saved: Path, tmp_path: Path) -> None:

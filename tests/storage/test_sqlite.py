@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,12 @@ class TestThreadedSqliteEventStore(InFile, AsyncEventStoreByUrl):
 
 
 def test_a_storage_opens_the_event_streams_of_its_file(tmp_path: Path) -> None:
-    kept = storage.open(f"sqlite:{tmp_path}/a.db")
-    storage.open_event_store(kept).append("s", 0, [b"a"])
-    assert kept.keys() == []
-    assert storage.open_event_store(f"sqlite://{tmp_path}/a.db").head("s") == 1
+    with closing(storage.open(f"sqlite:{tmp_path}/a.db")) as kept:
+        with closing(storage.open_event_store(kept)) as store:
+            store.append("s", 0, [b"a"])
+        assert kept.keys() == []
+    with closing(storage.open_event_store(f"sqlite://{tmp_path}/a.db")) as store:
+        assert store.head("s") == 1
     assert isinstance(storage.open_event_store(MemoryStorage()), StorageEventStore)
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote
 
+import click
 from attrs import frozen
 
 from weakfs import Registry, Session
@@ -64,7 +65,7 @@ def is_location(text: str) -> bool:
 
 
 def opened(location: Location, registry: str | None) -> Session:
-    """Open a session in storage; raise `Failure` if there is none."""
+    """Open a session in storage, to be closed when the command ends; raise `Failure` if there is none."""
     known = None if registry is None else registry_at(registry)
     with as_failure(f"open {redacted(location.where)!r}"):
         location.check()
@@ -72,6 +73,8 @@ def opened(location: Location, registry: str | None) -> Session:
         if session.is_new:
             session.close()
             raise SessionError("there is no session; see: weakfs sessions")
+        if (context := click.get_current_context(silent=True)) is not None:
+            context.call_on_close(session.close)
         return session
 
 

@@ -85,4 +85,6 @@ def test_a_transaction_that_fails_after_opening_again_restores_the_directory(whe
     assert session.seq > seq
     expected = session.to_bytes()
     session.close()
-    assert opened(where, root)[0].to_bytes() == expected
+    session, _ = opened(where, root)
+    assert session.to_bytes() == expected
+    session.close()
