@@ -279,11 +279,6 @@ class SessionCore:
         if delivery is not None and delivery.waiting and not _is_held(self.lock):
             delivery.pending()
 
-    def _adopt(self, line: Timeline, branch: Timeline) -> None:
-        before = line.seq
-        line.adopt(branch)
-        self._post_since(line, before)
-
     def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             records = Records(self._rules, line.rows, line.dropped).since(seq)

@@ -22,7 +22,6 @@ CHECKSUM = Struct("<I")
 # What a record takes in addition to its body.
 OVERHEAD = PREFIX.size + CHECKSUM.size
 MASK = 0xFFFFFFFF
-LONGEST_BODY = MASK
 
 # The number of bytes of a digest, with `ODD` added if its first hexadecimal digit is only there to fill a byte.
 ODD = 0x80
