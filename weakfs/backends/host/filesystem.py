@@ -30,7 +30,7 @@ from weakfs.reducers.events import (
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.session import External, MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive.tar import from_tar, to_tar
-from weakfs.snapshots.directory.restore import Plan, restore_entries, restore_tree
+from weakfs.snapshots.directory.restore import restore_entries
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
 from weakfs.snapshots.scan.scan_limits import ScanLimits
 from weakfs.snapshots.store.compaction import CompactReport
@@ -197,7 +197,7 @@ class HostFilesystem(HostFiles):
                 self._root.refuse_unfinished(self._running())
             snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self.now())
             self._session.dispatch(taken)
-            self._session.dispatch(self._seen(self._root.last_tree, snapshot.snapshot_id))
+            self._record_snapshot(snapshot)
         self._session._notify()
         return snapshot
 
@@ -243,13 +243,15 @@ class HostFilesystem(HostFiles):
             else:
                 now = self._root.scan() if now is None else now
                 wanted = self._wanted(target)
-            if not Plan.of(now, wanted):
+            if self._root.matches(now, wanted):
                 return
             self._refuse_if_read_only("restore", self.root)
             with self._work("restore", self.root, ()) as work:
-                restore = restore_entries if isinstance(target, Rewind) else restore_tree
                 mark = len(work.journal.notes)
-                restore(self._root.directory, work.journal, now, wanted)
+                if isinstance(target, Rewind):
+                    restore_entries(self._root.directory, work.journal, now, wanted)
+                else:
+                    self._root.restore_to(work.journal, wanted, now=now)
                 for note in work.journal.notes[mark:]:
                     logger.warning("%s: %s", self.root, note)
 
@@ -315,20 +317,32 @@ class HostFilesystem(HostFiles):
             before = self._root.scan_for_undo(work.journal)
             yield laid
             found = self._root.read_back(ScanLimits(self.limits, read_back, before))
-            after, laid.set_id_removed = without_set_id(before, found)
-            for removed in laid.set_id_removed:
-                segments = segments_of(removed)
-                self._root.directory.set_status(segments, mode=mode_at(after, segments))
+            after, laid.set_id_removed = self._without_set_id(before, found)
             with self.lock():
-                events = list(events_between(before, after, at=self.now(), most=MOST_IN_EVENTS))
-                if events:
-                    # The scan is the only source for the state before the program ran.
-                    self._session.dispatch(self._seen(before, "a scan"))
-                for event in events:
-                    self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+                self._record_changes(before, after)
                 check_made(self.limits, before, after, "/", after)
         laid.changed = changed_paths(before, after, "/")
         self._session._notify()
+
+    def _without_set_id(self, before: FileTree, found: FileTree) -> tuple[FileTree, tuple[str, ...]]:
+        """Remove the set-uid and set-gid bits that a program set; return the tree without them, and their paths."""
+        after, removed = without_set_id(before, found)
+        for path in removed:
+            segments = segments_of(path)
+            self._root.directory.set_status(segments, mode=mode_at(after, segments))
+        return after, removed
+
+    def _record_changes(self, before: FileTree, after: FileTree) -> None:
+        """Dispatch events for what a program changed."""
+        events = list(events_between(before, after, at=self.now(), most=MOST_IN_EVENTS))
+        if events:
+            # The scan is the only source for the state before the program ran.
+            self._session.dispatch(self._seen(before, "a scan"))
+        for event in events:
+            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+
+    def _record_snapshot(self, snapshot: FilesystemSnapshot) -> None:
+        self._session.dispatch(self._seen(self._root.last_tree, snapshot.snapshot_id))
 
     def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
         self._session.dispatch(self._seen(before, "a scan"))

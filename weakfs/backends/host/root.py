@@ -18,7 +18,7 @@ from weakfs.session.external import CommitPlace
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.hard_links import HardLinks
-from weakfs.snapshots.directory.restore import restore_tree
+from weakfs.snapshots.directory.restore import Plan, restore_tree
 from weakfs.snapshots.git.sink import Base
 from weakfs.snapshots.journal.journal import Journal, Nested
 from weakfs.snapshots.journal.recovery import Recovery, WasStored, count_unfinished, recover_journals
@@ -34,29 +34,8 @@ logger = logging.getLogger("weakfs.backends")
 class HostRoot:
     """A host directory in use. Hold `lock` to read and change it in one atomic step."""
 
-    def __init__(self, root: str, store: Store | str | os.PathLike[str] | None) -> None:
-        if not root:
-            raise ValueError("cannot open '': it names no directory; name one, or use '.' for the current directory")
-        try:
-            self.directory = HostDirectory(root)
-        except FileNotFoundError as error:
-            raise fault(
-                FileNotFoundError,
-                error.errno or 0,
-                f"cannot open {root!r}: there is no such directory; create it first",
-            ) from None
-        except NotADirectoryError as error:
-            raise fault(
-                NotADirectoryError,
-                error.errno or 0,
-                f"cannot open {root!r}: it is not a directory; name a directory of the host",
-            ) from None
-        except PermissionError as error:
-            raise fault(
-                PermissionError,
-                error.errno or 0,
-                f"cannot open {root!r}: {error.strerror}; get permission, or name another directory",
-            ) from None
+    def __init__(self, root: str | HostDirectory, store: Store | str | os.PathLike[str] | None) -> None:
+        self.directory = root if isinstance(root, HostDirectory) else open_root(root)
         self.path = self.directory.root
         self.lock = RootLock(self.directory)
         self.claims = Claims()
@@ -150,11 +129,18 @@ class HostRoot:
         """Begin a unit of work."""
         return Work(self)
 
-    def restore_to(self, journal: Journal, wanted: FileTree) -> FileTree:
-        """Make the directory match a tree, logging every step in the journal; return its previous tree."""
-        now = self.scan()
+    def restore_to(self, journal: Journal, wanted: FileTree, *, now: FileTree | None = None) -> FileTree:
+        """Make the directory match a tree, logging every step in the journal; return its previous tree.
+
+        `now` is the result of a scan under the same lock.
+        """
+        now = self.scan() if now is None else now
         restore_tree(self.directory, journal, now, wanted)
         return now
+
+    def matches(self, now: FileTree, wanted: FileTree) -> bool:
+        """Return whether there is nothing to restore."""
+        return not Plan.of(now, wanted)
 
     def restore_manifest(self, ref: str) -> tuple[Note, ...]:
         """Make the directory match a manifest, and return what files lost; for the undo of a journal.
@@ -311,6 +297,32 @@ class Part:
 
     def close(self) -> None:
         """Leave the changes to the whole unit of work."""
+
+
+def open_root(root: str) -> HostDirectory:
+    """Open a directory of the host; errors say what to do."""
+    if not root:
+        raise ValueError("cannot open '': it names no directory; name one, or use '.' for the current directory")
+    try:
+        return HostDirectory(root)
+    except FileNotFoundError as error:
+        raise fault(
+            FileNotFoundError,
+            error.errno or 0,
+            f"cannot open {root!r}: there is no such directory; create it first",
+        ) from None
+    except NotADirectoryError as error:
+        raise fault(
+            NotADirectoryError,
+            error.errno or 0,
+            f"cannot open {root!r}: it is not a directory; name a directory of the host",
+        ) from None
+    except PermissionError as error:
+        raise fault(
+            PermissionError,
+            error.errno or 0,
+            f"cannot open {root!r}: {error.strerror}; get permission, or name another directory",
+        ) from None
 
 
 def default_store(root: str) -> str:

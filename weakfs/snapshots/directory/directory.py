@@ -24,10 +24,14 @@ class HostDirectory(ReadableDirectory):
 
     __slots__ = ()
 
+    def on_created(self, directory: int, name: bytes) -> None:
+        """Finish a new entry of an open directory before it can be seen at its path; for subclasses."""
+
     def make_directory(self, segments: Segments, *, mode: int, modified_at: int | None = None) -> None:
         """Create one directory, with exactly these permission bits."""
         with Parent(self, segments) as (directory, name):
             os.mkdir(name, 0o700, dir_fd=directory)
+            self.on_created(directory, name)
             own.set_status(directory, name, mode=mode, modified_at=modified_at)
 
     def put_leaf(
@@ -45,6 +49,7 @@ class HostDirectory(ReadableDirectory):
         with Parent(self, segments) as (directory, name):
             try:
                 own.make_leaf(directory, temporary, leaf)
+                self.on_created(directory, temporary)
                 if exclusive:
                     own.move_exclusively(directory, temporary, name)
                 else:
@@ -115,6 +120,7 @@ class HostDirectory(ReadableDirectory):
             else:
                 with Parent(self, here) as (directory, name):
                     own.make_leaf(directory, name, one)
+                    self.on_created(directory, name)
         for here, tree in reversed(made):
             self.set_status(here, mode=tree.mode, modified_at=tree.modified_at)
 

@@ -32,14 +32,16 @@ ABSENT = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, ESTALE)
 class HeldDirectory:
     """A host directory, held open: replacing a directory on its path later has no effect.
 
-    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory. A link is resolved once, here.
+    Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory. A link is resolved once, here. For
+    a directory that is open already, such as one in another mount namespace, pass its `descriptor`; `root` is then only
+    its name.
     """
 
     __slots__ = ("__weakref__", "descriptor", "root")
 
-    def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root)
-        self.descriptor = os.open(self.root, DIRECTORY)
+    def __init__(self, root: str, descriptor: int | None = None) -> None:
+        self.root = os.path.realpath(root) if descriptor is None else root
+        self.descriptor = os.open(self.root, DIRECTORY) if descriptor is None else descriptor
 
     def __del__(self) -> None:
         with suppress(AttributeError, OSError):
