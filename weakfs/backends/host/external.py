@@ -34,6 +34,11 @@ class HostFiles(Protocol):
         ...
 
     @property
+    def trees_recorded_as(self) -> str:
+        """The id under which the session records the trees of snapshots."""
+        ...
+
+    @property
     def session(self) -> Session:
         """The session that the filesystem is bound to."""
         ...
@@ -89,7 +94,7 @@ class HostExternal:
         ]
         seen: set[str] = set()
         for record in session.records if lost else ():
-            if type(record.event) is TreeSeen and record.event.filesystem == own:
+            if type(record.event) is TreeSeen and record.event.filesystem == self._filesystem.trees_recorded_as:
                 seen.add(record.event.source)
         return tuple(one for one in lost if one not in seen)
 

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import get_args
+from typing import TypeVar, get_args
 
 import attrs
 
@@ -37,6 +37,8 @@ from weakfs.snapshots.store.compaction import CompactReport
 from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")
+
+Self = TypeVar("Self", bound="HostFilesystem")
 
 # A program may leave large files: events hold contents up to this size, larger ones stay in the store.
 MOST_IN_EVENTS = 1 << 20
@@ -124,7 +126,7 @@ class HostFilesystem(HostFiles):
             own.reopen(self, root)
         # For a session, two objects with the same directory are one filesystem.
         self._root = root if own is None else own.root
-        self._kinds = Kinds(self._root, snapshots)
+        self._kinds = self._snapshot_kinds(snapshots)
         self._external = HostExternal(self, self._root) if own is None else own
         self._external.serve(self)
         if session.is_durable:
@@ -132,6 +134,9 @@ class HostFilesystem(HostFiles):
         session.attach(self._external)
         spellings = {root.path, os.path.abspath(given)} - {"/"}
         self._prefixes = tuple(f"{spelling}/" for spelling in sorted(spellings, key=len, reverse=True))
+
+    def _snapshot_kinds(self, kind: SnapshotKind) -> Kinds:
+        return Kinds(self._root, kind)
 
     def __repr__(self) -> str:
         return f"<HostFilesystem at {self._root.path!r}>"
@@ -145,6 +150,11 @@ class HostFilesystem(HostFiles):
     def external(self) -> External:
         """The object that is attached to the session."""
         return self._external
+
+    @property
+    def trees_recorded_as(self) -> str:
+        """The id under which the session records the trees of snapshots."""
+        return self._filesystem_id
 
     @property
     def root(self) -> str:
@@ -170,9 +180,9 @@ class HostFilesystem(HostFiles):
         with self.lock():
             return self.store.compact(keep=contents_needed(self._session, self.store))
 
-    def bind(self, session: Session) -> HostFilesystem:
+    def bind(self: Self, session: Session) -> Self:
         """Return the same filesystem bound to another session, such as a fork."""
-        bound = HostFilesystem.__new__(HostFilesystem)
+        bound = type(self).__new__(type(self))
         kind = self._kinds.kind
         path, name = self._root.path, self._filesystem_id
         bound._open(self._root, session, self.limits, self._read_only, self.follow_symlinks, kind, path, name)
@@ -276,7 +286,7 @@ class HostFilesystem(HostFiles):
         """Return the files of a snapshot as the session recorded them when it was taken."""
         for record in reversed(self._session.records):
             event = record.event
-            if type(event) is TreeSeen and (event.source, event.filesystem) == (snapshot_id, self.filesystem_id):
+            if type(event) is TreeSeen and (event.source, event.filesystem) == (snapshot_id, self.trees_recorded_as):
                 return event.tree
         return None
 
@@ -309,7 +319,8 @@ class HostFilesystem(HostFiles):
         """
         self._refuse_if_read_only("run a program in", path)
         canonical, segments = self._directory(path, "run a program in")
-        host = "/".join((self._root.path.rstrip("/"), *(os.fsdecode(names.to_bytes(name)) for name in segments)))
+        top = self._root.path_for_programs.rstrip("/")
+        host = "/".join((top, *(os.fsdecode(names.to_bytes(name)) for name in segments)))
         laid = CheckoutDirectory(host or "/")
         with ExitStack() as stack:
             with self.lock():

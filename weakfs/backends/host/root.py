@@ -64,13 +64,13 @@ class HostRoot:
     def scan(self) -> FileTree:
         """Scan the directory; contents go into the store. O(entries); only what changed is read."""
         with self.store.sink() as writer:
-            seen = self.scan_into(writer)
+            self.scan_into(writer)
             writer.finish()
-        return seen.tree
+        return self.last_tree
 
     @property
     def last_tree(self) -> FileTree:
-        """The result of the last scan."""
+        """The files as the last scan found them."""
         assert self._last_scan is not None
         return self._last_scan.tree
 
@@ -94,14 +94,14 @@ class HostRoot:
             writer.finish()
         assert seen.ref is not None
         journal.tree(seen.ref.hex())
-        return seen.tree
+        return self.last_tree
 
     def read_back(self, bounds: ScanLimits) -> FileTree:
         """Scan the directory after a program worked in it; what exceeds the bounds is refused without being read."""
         with self.store.sink() as writer:
-            seen = self._scan_into(writer, bounds)
+            self._scan_into(writer, bounds)
             writer.finish()
-        return seen.tree
+        return self.last_tree
 
     def store_entry(self, segments: Segments) -> FileTree:
         """Store the entry at a path, and return it as a tree of that entry alone."""
@@ -209,6 +209,11 @@ class HostRoot:
                 f"cannot use {self.path!r}: the directory that was opened is no longer there; put it back, or open "
                 f"what is there now",
             )
+
+    @property
+    def path_for_programs(self) -> str:
+        """The path under which programs of the host reach the directory."""
+        return self.path
 
     def claim(self, work: Work, *paths: Segments) -> None:
         """Claim paths for a unit of work, after undoing unfinished work of processes that have ended.

@@ -1,0 +1,22 @@
+"""The container backend: files and commands of a Podman container."""
+
+from weakfs.backends.container.container import Container
+from weakfs.backends.container.filesystem import CommandResult, ContainerFilesystem
+from weakfs.backends.container.podman import (
+    ContainerNotFound,
+    ImageNotFound,
+    Podman,
+    PodmanError,
+    PodmanUnavailable,
+)
+
+__all__ = [
+    "CommandResult",
+    "Container",
+    "ContainerFilesystem",
+    "ContainerNotFound",
+    "ImageNotFound",
+    "Podman",
+    "PodmanError",
+    "PodmanUnavailable",
+]

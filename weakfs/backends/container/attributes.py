@@ -1,0 +1,108 @@
+"""Restoring what a tree does not hold: owners, extended attributes and hard links."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from weakfs.backends.container.image_files import ImageFiles
+from weakfs.backends.container.layer import OVERLAY, ROOT, Layer, Owner, Xattrs, shown, xattrs_of
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
+from weakfs.session.interruption import check_interrupted
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.entries import host_bytes, temporary_name
+from weakfs.snapshots.directory.restore import Plan
+
+
+@frozen(eq=False)
+class AttributeRestore:
+    """The attributes of one restore from a layer (`now`, unknown if `None`) to another, over an image.
+
+    `wanted` are all files after the restore, whose contents are there already; `at` is their place in the image.
+    """
+
+    disk: HostDirectory
+    image: ImageFiles | None
+    at: Segments
+    now: Layer | None
+    layer: Layer
+    wanted: FileTree
+
+    def run(self, plan: Plan) -> None:
+        """Set the attributes of everything that the plan has put in place, and of what differs in attributes alone."""
+        for path in sorted({*self._put(plan), *self._differing()}):
+            check_interrupted()
+            segments = segments_of(path)
+            node = find(self.wanted, segments)
+            if node is not None:
+                self._set(segments, *self._attributes(path, segments))
+        for names in self.layer.attributes.links:
+            self._link(names)
+
+    def _put(self, plan: Plan) -> Iterator[str]:
+        for segments, node in (*plan.steps, *plan.statuses):
+            path = path_of(segments)
+            yield path
+            if type(node) is FileTree:
+                yield from (below for below, _ in walk(node, path))
+        yield from (path_of(segments) for segments, _, _ in plan.directories)
+
+    def _differing(self) -> Iterator[str]:
+        theirs = self.layer.attributes
+        if self.now is None:
+            yield from (*theirs.owners, *theirs.xattrs)
+            return
+        ours = self.now.attributes
+        for path in {*ours.owners, *ours.xattrs, *theirs.owners, *theirs.xattrs}:
+            if ours.owners.get(path) != theirs.owners.get(path) or ours.xattrs.get(path) != theirs.xattrs.get(path):
+                yield path
+        # What only one of them has in its layer comes from the image in the other.
+        yield from (path for path, _ in walk(self.now.files) if find(self.layer.files, segments_of(path)) is None)
+        yield from (path for path, _ in walk(self.layer.files) if find(self.now.files, segments_of(path)) is None)
+
+    def _attributes(self, path: str, segments: Segments) -> tuple[Owner, Xattrs]:
+        own = self.layer.attributes
+        if self.image is not None and find(self.layer.files, segments) is None:
+            below = self.image.attributes((*self.at, *segments))
+            if below is not None:
+                return below
+        return own.owners.get(path, ROOT), own.xattrs.get(path, {})
+
+    def _set(self, segments: Segments, owner: Owner, xattrs: Xattrs) -> None:
+        directory = self.disk.open_directory(segments[:-1])
+        try:
+            name = os.fsdecode(host_bytes(segments[-1])) if segments else "."
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            place = f"/proc/self/fd/{directory}/{name}"
+            if (status.st_uid, status.st_gid) != owner:
+                os.chown(name, *owner, dir_fd=directory, follow_symlinks=False)
+                if not stat.S_ISLNK(status.st_mode):
+                    # The kernel clears set-id bits.
+                    os.chmod(place, stat.S_IMODE(status.st_mode))
+            there = shown(xattrs_of(directory, name))
+            for old in there.keys() - xattrs.keys():
+                os.removexattr(place, old, follow_symlinks=False)
+            for new, value in xattrs.items():
+                if there.get(new) != value and not new.startswith(OVERLAY):
+                    os.setxattr(place, new, value, follow_symlinks=False)
+        finally:
+            os.close(directory)
+
+    def _link(self, names: tuple[str, ...]) -> None:
+        """Make names of one file again what a restore has made separate files."""
+        first, *others = (segments_of(name) for name in names)
+        status = self.disk.status(first)
+        for other in others:
+            there = self.disk.status(other)
+            if status is None or there is None or (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino):
+                continue
+            temporary = (*other[:-1], temporary_name().decode())
+            parent = find(self.wanted, other[:-1])
+            self.disk.link(first, temporary)
+            self.disk.rename(temporary, other)
+            if type(parent) is FileTree:
+                self.disk.stamp(other[:-1], parent.modified_at)

@@ -1,0 +1,309 @@
+"""The life of a container: made or found, started when it is needed, stopped and removed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from errno import EBUSY, EINVAL, ENOENT
+from functools import cached_property
+from hashlib import sha256
+from threading import RLock
+
+from attrs import field, frozen
+
+from weakfs.backends.container import supervisor as supervision
+from weakfs.backends.container.image_files import ImageFiles
+from weakfs.backends.container.podman import ContainerNotFound, Image, Inspected, Podman, PodmanError
+from weakfs.backends.container.supervisor import Supervisor
+from weakfs.filesystem.errors import fault
+from weakfs.platforms import fcntl
+from weakfs.snapshots.directory.entries import DIRECTORY
+
+# Where a container sees the directory through which its supervisor is reached.
+INSIDE = "/run/weakfs"
+
+SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
+
+# A container that was found with another runtime's is stopped without being asked first.
+AT_ONCE = ("--time", "0")
+
+
+@frozen(kw_only=True)
+class ContainerOptions:
+    """How a container is made. It has no network, no capabilities and no way to gain privileges unless told otherwise.
+
+    `user` is whom its commands run as, by number or name. `variables` are set for everything in it; `podman inspect`
+    shows them, so secrets belong to single commands.
+    """
+
+    image: str
+    network: str = "none"
+    user: str | None = None
+    capabilities: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(factory=dict[str, str], repr=False)
+    read_only: bool = False
+
+    def words(self) -> list[str]:
+        """Return the options of `podman create`."""
+        return [
+            *("--network", self.network, "--cap-drop", "all", "--security-opt", "no-new-privileges"),
+            *(word for one in self.capabilities for word in ("--cap-add", one)),
+            *(("--user", self.user) if self.user is not None else ()),
+            *(word for name, value in self.variables.items() for word in ("--env", f"{name}={value}")),
+            *(("--read-only",) if self.read_only else ()),
+        ]
+
+
+class Container:
+    """A container that this process uses; no other process may use it at the same time.
+
+    `close` lets go of it, `stop` ends its processes and keeps its files, `remove` removes it.
+    """
+
+    def __init__(self, podman: Podman, inspected: Inspected, control: str, *, is_own: bool) -> None:
+        self.podman = podman
+        self.container_id = inspected.container_id
+        self.name = inspected.name
+        self.is_own = is_own
+        self.image_id = inspected.image_id
+        self._path = control
+        self._inspected = inspected
+        self._lock = RLock()
+        self._control = os.open(control, DIRECTORY)
+        self._process: int | None = None
+        self._supervisor: Supervisor | None = None
+        # Counts the starts: what was opened before the last one is of no use.
+        self.starts = 0
+        try:
+            fcntl.flock(self._control, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._control)
+            raise fault(
+                OSError,
+                EBUSY,
+                f"cannot use the container {self.name!r}: another process uses it for the same session; end that "
+                f"process, or give this one another session or name",
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"<Container {self.name!r}>"
+
+    @classmethod
+    def create(cls, podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str) -> Container:
+        """Make a container for a session, with its control directory in `state`; it is not started yet."""
+        podman.image(options.image)
+        own = f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-{secrets.token_hex(4)}"
+        control = os.path.join(state, own)
+        os.makedirs(state, mode=0o700, exist_ok=True)
+        supervision.make_control(control)
+        labels = {SESSION: session_id, NAME: name, CONTROL: control}
+        try:
+            podman.run(
+                *("create", "--pull", "never", "--name", own, "--hostname", "weakfs"),
+                *(word for label, value in labels.items() for word in ("--label", f"{label}={value}")),
+                *options.words(),
+                *podman.creation,
+                *("--volume", f"{control}:{INSIDE}:ro", "--workdir", "/", "--entrypoint", "[]"),
+                *(options.image, "/bin/sh", "-c", supervision.script(), "sh", INSIDE),
+            )
+            return cls(podman, podman.inspect(own), control, is_own=True)
+        except BaseException:
+            shutil.rmtree(control, ignore_errors=True)
+            raise
+
+    @classmethod
+    def find(cls, podman: Podman, *, session_id: str, name: str) -> Container | None:
+        """Find the container that an earlier process made for a session; `None` if there is none.
+
+        Raises `OSError` (EBUSY) if that process is still alive.
+        """
+        for one in podman.labelled(**{SESSION: session_id, NAME: name}):
+            inspected = podman.inspect(one)
+            control = inspected.labels.get(CONTROL, "")
+            if os.path.isdir(control):
+                return cls(podman, inspected, control, is_own=True)
+        return None
+
+    @classmethod
+    def attach(cls, podman: Podman, name: str, *, state: str) -> Container:
+        """Attach to a container that somebody else made and started."""
+        inspected = podman.inspect(name)
+        if not inspected.is_running:
+            raise fault(
+                OSError,
+                EINVAL,
+                f"cannot attach to the container {name!r}: it is not running; start it with "
+                f"'{podman.program} start {name}'",
+            )
+        control = os.path.join(state, inspected.container_id[:16])
+        os.makedirs(control, mode=0o700, exist_ok=True)
+        return cls(podman, inspected, control, is_own=False)
+
+    # Life
+
+    def inspect(self) -> Inspected:
+        """Return what is known about the running container; it is started if it does not run."""
+        with self._lock:
+            if not self.is_running:
+                self._start()
+            return self._inspected
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the container's first process, as it was started, is alive."""
+        if self._process is None:
+            return False
+        try:
+            return not _has_ended(self._process)
+        except OSError:
+            return False
+
+    def _start(self) -> None:
+        self._let_go()
+        found = self.podman.inspect(self.container_id)
+        if not found.is_running:
+            if not self.is_own:
+                raise fault(
+                    ContainerNotFound,
+                    ENOENT,
+                    f"cannot use the container {self.name!r}: it has stopped; start it and open it again",
+                )
+            self.podman.run("start", self.container_id)
+            found = self.podman.inspect(self.container_id)
+        try:
+            self._process = os.pidfd_open(found.pid)
+        except OSError as error:
+            raise fault(
+                PodmanError,
+                error.errno or EINVAL,
+                f"cannot start the container {self.name!r}: its first process ended at once; the image needs a "
+                f"/bin/sh, and '{self.podman.program} logs {self.name}' may say more",
+            ) from error
+        self._inspected = found
+        self.starts += 1
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The supervisor of the running container. What an earlier process left running is killed first."""
+        with self._lock:
+            inspected = self.inspect()
+            if self._supervisor is None:
+                self._supervisor = self._supervised(inspected)
+            return self._supervisor
+
+    def _supervised(self, inspected: Inspected) -> Supervisor:
+        made = Supervisor(self._control, inspected.pid)
+        try:
+            made.kill(frozenset())
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def stop(self) -> None:
+        """Stop the container: its processes end, its files stay. It is started again when it is next used."""
+        with self._lock:
+            self._let_go()
+            if self.is_own:
+                self.podman.run("stop", *AT_ONCE, self.container_id)
+
+    def remove(self) -> None:
+        """Remove the container and its files; one that somebody else made stays."""
+        with self._lock:
+            self.close()
+            if self.is_own:
+                remove(self.podman, self.container_id, self._path)
+
+    def close(self) -> None:
+        """Let go of the container, so that another process may use it."""
+        with self._lock:
+            self._let_go()
+            if self._control >= 0:
+                os.close(self._control)
+                self._control = -1
+
+    def _let_go(self) -> None:
+        if self._supervisor is not None:
+            self._supervisor.close()
+            self._supervisor = None
+        if self._process is not None:
+            os.close(self._process)
+            self._process = None
+
+    # Files
+
+    @cached_property
+    def image(self) -> Image:
+        """The image that the container was made from."""
+        return self.podman.image(self.image_id)
+
+    @cached_property
+    def image_files(self) -> ImageFiles:
+        """The files of that image."""
+        return ImageFiles(self._inspected.lower)
+
+    @property
+    def has_layer(self) -> bool:
+        """Whether the storage driver keeps what differs from the image apart."""
+        return self._inspected.upper is not None
+
+    def open_files(self) -> int:
+        """Open the root of the container's files, without what is mounted on them; the caller closes it."""
+        return os.open(self.path_of_files(), DIRECTORY)
+
+    def path_of_files(self) -> str:
+        """Return the path on the host of the root of the container's files, while it runs."""
+        inspected = self.inspect()
+        return _seen_by(inspected.monitor, self._merged(inspected))
+
+    def open_layer(self) -> int:
+        """Open the directory of what differs from the image, or of all files if there is none."""
+        inspected = self.inspect()
+        return self.open_files() if inspected.upper is None else os.open(inspected.upper, DIRECTORY)
+
+    def _merged(self, inspected: Inspected) -> str:
+        # The driver vfs has no mounts, and does not say where the files are before it is asked for one.
+        return inspected.merged or self.podman.run("mount", self.container_id).decode().strip()
+
+    def mount_points(self) -> tuple[str, ...]:
+        """Return the paths in the container on which something is mounted, without those below another."""
+        found: list[str] = []
+        with open(f"/proc/{self.inspect().pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+            points = sorted(line.split()[4].encode().decode("unicode_escape") for line in lines)
+        for point in points:
+            if point != "/" and not any(point.startswith(f"{one}/") for one in found):
+                found.append(point)
+        return tuple(found)
+
+    @property
+    def owner(self) -> tuple[int, int]:
+        """The user and the group, as the machine counts them, of the container's first process."""
+        with open(f"/proc/{self.inspect().pid}/status", encoding="ascii", errors="replace") as lines:
+            found = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
+        return int(found["Uid"][0]), int(found["Gid"][0])
+
+
+def remove(podman: Podman, container_id: str, control: str) -> None:
+    """Remove a container with everything that belongs to it."""
+    with suppress(PodmanError):
+        podman.run("rm", "--force", *AT_ONCE, container_id)
+    with suppress(ContainerNotFound):
+        podman.inspect(container_id)
+        raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")
+    shutil.rmtree(control, ignore_errors=True)
+
+
+def _seen_by(process: int, path: str) -> str:
+    """Return a path in the mount namespace of a process, as this process may open it."""
+    return f"/proc/{process}/root{path}" if process else path
+
+
+def _has_ended(process: int) -> bool:
+    import select
+
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(0))

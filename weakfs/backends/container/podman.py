@@ -1,0 +1,204 @@
+"""Podman: calling the program, and what it tells about containers and images."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from errno import EIO, ENOENT, ENOTSUP
+from hashlib import sha256
+from typing import Any, cast
+
+from attrs import field, frozen
+
+from weakfs.errors import WeakfsError
+from weakfs.filesystem.errors import fault
+from weakfs.messages import clip, one_line
+
+# Starting a container takes a fraction of a second; a busy machine and a large image may take long.
+PATIENCE = 300.0
+
+# The most open files and processes of a container; commands have limits of their own.
+MOST = 32_768
+
+# On a machine with cgroups of both versions, crun refuses to run unless those of version 2 are out of sight.
+HYBRID = "/sys/fs/cgroup/unified"
+WITHOUT_HYBRID = ("unshare", "--mount", "sh", "-c", f'umount {HYBRID} && exec "$@"', "sh")
+
+
+class PodmanUnavailable(WeakfsError, OSError):
+    """Podman is not installed, or does not work here."""
+
+
+class PodmanError(WeakfsError, OSError):
+    """Podman refused a request."""
+
+
+class ImageNotFound(WeakfsError, FileNotFoundError):
+    """There is no image of that name on this machine."""
+
+
+class ContainerNotFound(WeakfsError, FileNotFoundError):
+    """There is no container of that name on this machine."""
+
+
+@frozen
+class Image:
+    """An image. `base` identifies its files: it is the same on every machine that has the same layers."""
+
+    image_id: str
+    base: str
+    # The directories of its layers, the top one first; empty with a storage driver other than overlay.
+    layers: tuple[str, ...]
+
+
+@frozen
+class Inspected:
+    """What Podman tells about a container. Paths are those of the machine, in the mount namespace of `monitor`."""
+
+    container_id: str
+    name: str
+    image_id: str
+    labels: Mapping[str, str] = field(repr=False)
+    is_running: bool
+    # The first process of the container, and the one that watches over it.
+    pid: int
+    monitor: int
+    # The directory in which everything is seen, what differs from the image, and the image's layers, top first. Only
+    # the first is known with a storage driver other than overlay.
+    merged: str | None
+    upper: str | None
+    lower: tuple[str, ...]
+
+
+@frozen
+class Podman:
+    """How Podman is called: the program, options that come before every command, and the OCI runtime to use.
+
+    A program with the same commands will do. `options` are for instance `("--root", path)`.
+    """
+
+    program: str = "podman"
+    options: tuple[str, ...] = ()
+    oci_runtime: str | None = None
+
+    def run(self, *arguments: str, input: bytes | None = None) -> bytes:
+        """Run a command of Podman and return what it prints.
+
+        Raises `PodmanUnavailable` if the program is missing, and `PodmanError` with its message if it fails.
+        """
+        done = self._run(arguments, input)
+        if done.returncode:
+            said = one_line(clip(done.stderr.decode("utf-8", "replace").strip(), 500))
+            raise fault(PodmanError, EIO, f"cannot {arguments[0]} with {self.program}: {said or 'it failed'}")
+        return done.stdout
+
+    def problem(self) -> str | None:
+        """Return why containers cannot be run here, in a few words; `None` if the program answers."""
+        try:
+            self.run("version", "--format", "{{.Version}}")
+        except (PodmanUnavailable, PodmanError) as error:
+            return str(error)
+        return None
+
+    def image(self, name: str) -> Image:
+        """Return an image of this machine. Raises `ImageNotFound`; images are never pulled."""
+        done = self._run(("image", "inspect", name), None)
+        if done.returncode:
+            raise fault(
+                ImageNotFound,
+                ENOENT,
+                f"cannot find the image {name!r} on this machine; get it with '{self.program} pull {name}', or name "
+                f"one of '{self.program} images'",
+            )
+        found = _first(done.stdout)
+        layers = [str(one) for one in found["RootFS"].get("Layers") or ()]
+        base = layers[0] if len(layers) == 1 else f"sha256:{sha256(' '.join(layers).encode()).hexdigest()}"
+        data = _graph_data(found)
+        paths = [data.get("UpperDir") or "", *(data.get("LowerDir") or "").split(":")]
+        return Image(str(found["Id"]).removeprefix("sha256:"), base, tuple(path for path in paths if path))
+
+    def inspect(self, name: str) -> Inspected:
+        """Return what is known about a container. Raises `ContainerNotFound`."""
+        done = self._run(("container", "inspect", name), None)
+        if done.returncode:
+            raise fault(
+                ContainerNotFound,
+                ENOENT,
+                f"cannot find the container {name!r}; name one of '{self.program} ps --all'",
+            )
+        found = _first(done.stdout)
+        state, data = found["State"], _graph_data(found)
+        return Inspected(
+            found["Id"],
+            str(found["Name"]).lstrip("/"),
+            str(found["Image"]).removeprefix("sha256:"),
+            found["Config"].get("Labels") or {},
+            bool(state["Running"]),
+            int(state["Pid"]),
+            int(state.get("ConmonPid") or 0),
+            data.get("MergedDir"),
+            data.get("UpperDir"),
+            tuple((data.get("LowerDir") or "").split(":")) if data.get("UpperDir") else (),
+        )
+
+    def labelled(self, **labels: str) -> list[str]:
+        """Return the ids of the containers that have these labels, running or not; an empty value stands for any."""
+        words = [f"label={name}={value}" if value else f"label={name}" for name, value in labels.items()]
+        filters = [word for one in words for word in ("--filter", one)]
+        return self.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode().split()
+
+    @property
+    def creation(self) -> tuple[str, ...]:
+        """The options of `create` that depend on the machine and the program."""
+        # Podman's own defaults may exceed what this process may set.
+        limits: list[str] = []
+        for name, number in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
+            hard = resource.getrlimit(number)[1]
+            most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
+            limits += ("--ulimit", f"{name}={most}:{most}")
+        if os.path.basename(self.program) != "podman":
+            return tuple(limits)
+        return (*limits, "--cgroups=disabled", "--image-volume=ignore")
+
+    def _run(self, arguments: Sequence[str], input: bytes | None) -> subprocess.CompletedProcess[bytes]:
+        program = shutil.which(self.program)
+        if program is None:
+            raise fault(
+                PodmanUnavailable,
+                ENOENT,
+                f"cannot run containers: there is no program {self.program!r} on the PATH; install Podman, or name "
+                f"another program with runtime=Podman(program=...)",
+            )
+        runtime = () if self.oci_runtime is None else ("--runtime", self.oci_runtime)
+        words = [*_prefix(), program, *self.options, *runtime, *arguments]
+        try:
+            return subprocess.run(
+                words,
+                input=input if input is not None else b"",
+                capture_output=True,
+                timeout=PATIENCE,
+                # A signal to the runtime's group must not end a container.
+                start_new_session=True,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise fault(
+                PodmanUnavailable,
+                ENOTSUP,
+                f"cannot run {self.program}: {one_line(clip(str(error), 300))}; see whether it works from a shell",
+            ) from error
+
+
+def _prefix() -> tuple[str, ...]:
+    return WITHOUT_HYBRID if os.geteuid() == 0 and os.path.ismount(HYBRID) else ()
+
+
+def _first(output: bytes) -> dict[str, Any]:
+    return cast("list[dict[str, Any]]", json.loads(output))[0]
+
+
+def _graph_data(found: dict[str, Any]) -> dict[str, str]:
+    return cast("dict[str, str]", found.get("GraphDriver", {}).get("Data") or {})

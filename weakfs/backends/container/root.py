@@ -1,0 +1,228 @@
+"""The files of a container as a root for the host backend: read and changed where a mount shows them, and scanned
+where the storage driver keeps what differs from the image."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from weakfs.backends.container.attributes import AttributeRestore
+from weakfs.backends.container.container import Container
+from weakfs.backends.container.layer import ATTRIBUTES, FILES, AttributeReader, Attributes, Layer, without
+from weakfs.backends.host.root import HostRoot
+from weakfs.filesystem import Note, paths
+from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, blob_digest, size_of
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path_of
+from weakfs.snapshots.directory.directory import HostDirectory
+from weakfs.snapshots.directory.held_directory import HeldDirectory
+from weakfs.snapshots.directory.restore import Plan, restore_tree
+from weakfs.snapshots.journal.journal import Journal
+from weakfs.snapshots.scan.scan import scan
+from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
+from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
+from weakfs.snapshots.scan.stat_cache import Directory, Scan
+from weakfs.snapshots.store import manifests
+from weakfs.snapshots.store.manifests import NO_STATUS
+from weakfs.snapshots.store.store import Store
+
+# How many trees are remembered with the layers that they were made from: the current one, and those being restored.
+REMEMBERED = 8
+
+
+class ContainerDirectory(HostDirectory):
+    """A directory of a container. New entries belong to the user of its commands."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, name: str, descriptor: int, owner: tuple[int, int]) -> None:
+        super().__init__(name, descriptor)
+        self.owner = owner
+
+    def on_created(self, directory: int, name: bytes) -> None:
+        """Give a new entry its owner; a change of owner clears the set-id bits, which are set again."""
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if (status.st_uid, status.st_gid) == self.owner:
+            return
+        os.chown(name, *self.owner, dir_fd=directory, follow_symlinks=False)
+        if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and stat.S_ISREG(status.st_mode):
+            os.chmod(f"/proc/self/fd/{directory}/{os.fsdecode(name)}", stat.S_IMODE(status.st_mode))
+
+
+class ContainerRoot(HostRoot):
+    """The directory `at` of a container. Scans cost what differs from the image, if the storage driver is overlay."""
+
+    def __init__(self, container: Container, name: str, at: Segments, store: Store | str) -> None:
+        self.container = container
+        self._at = at
+        self._name = name
+        self._opened = -1
+        self._hidden = -1, frozenset[Segments]()
+        super().__init__(self._open_directory(), store)
+        self._layer_directory = self._open_layer()
+        self._reader = AttributeReader(self._layer_directory)
+        self._opened = container.starts
+        # The last scan of the layer's directory, the files and the layer as it found them, and its manifest's digest.
+        self._raw: Scan | None = None
+        self._last = (EMPTY_TREE, Layer(EMPTY_TREE, Attributes(), ""))
+        self._ref: bytes | None = None
+        self._remembered: list[tuple[FileTree, Layer]] = []
+
+    # The container
+
+    def _open_directory(self) -> ContainerDirectory:
+        files = HeldDirectory(self._name, self.container.open_files())
+        return ContainerDirectory(self._name, files.open_directory(self._at), self.container.owner)
+
+    def _open_layer(self) -> HeldDirectory:
+        if self._at and self.container.has_layer:
+            # The kernel copies a directory into the layer when it is changed.
+            status = os.fstat(self.directory.descriptor)
+            os.utime(self.directory.descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
+        layer = HeldDirectory(self._name, self.container.open_layer())
+        return HeldDirectory(self._name, layer.open_directory(self._at))
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the container runs as it did when its files were opened; if not, it is started again."""
+        if self.container.is_running and self._opened == self.container.starts:
+            return True
+        for held in (self.directory, self._layer_directory):
+            os.close(held.descriptor)
+            held.descriptor = -1
+        # Everything that was opened in the meantime refers to these two objects.
+        self.container.inspect()
+        self.directory.descriptor = os.dup(self._open_directory().descriptor)
+        self._layer_directory.descriptor = os.dup(self._open_layer().descriptor)
+        self._opened = self.container.starts
+        return True
+
+    @property
+    def hidden(self) -> frozenset[Segments]:
+        """The paths below this root on which something is mounted."""
+        if self._hidden[0] != self.container.starts:
+            points = [paths.parse(one)[1] for one in self.container.mount_points()]
+            depth = len(self._at)
+            below = frozenset(one[depth:] for one in points if one[:depth] == self._at and len(one) > depth)
+            self._hidden = self.container.starts, below
+        return self._hidden[1]
+
+    @property
+    def path_for_programs(self) -> str:
+        """The path under which programs of the host reach the directory."""
+        return "/".join((self.container.path_of_files().rstrip("/"), *self._at))
+
+    @property
+    def image_base(self) -> str:
+        """The identity of the image below; empty if the layer holds all files."""
+        return self.container.image.base if self.container.has_layer else ""
+
+    @property
+    def lower(self) -> FileTree:
+        """The image's files below this root."""
+        whole = find(self.container.image_files.tree, self._at) if self.container.has_layer else None
+        return without(whole, map(path_of, self.hidden)) if type(whole) is FileTree else EMPTY_TREE
+
+    # Scans
+
+    def _scan_into(self, writer: Sink, bounds: ScanLimits | None) -> Scan:
+        self.check_in_place()
+        raw = scan(self._layer_directory.descriptor, writer, self._raw, on_file=self.on_file, bounds=bounds)
+        layer = self._layer_in(raw)
+        if self._raw is None or raw.tree is not self._raw.tree or layer.attributes != self._last[1].attributes:
+            self._last = layer.over(self.lower), layer
+        self._raw = raw
+        encoded = writer.add(self._last[1].encoded)
+        packed = layer.packed(encoded)
+        ref = writer.add_manifest(self._manifest(raw, packed)) if raw.ref is not None else None
+        self._ref = ref
+        return Scan(
+            Directory(packed, {}, {}, NO_STATUS, writer.token, ref), raw.started_at, raw.files_read, raw.bytes_read
+        )
+
+    @property
+    def last_tree(self) -> FileTree:
+        """The files as the last scan found them."""
+        return self._last[0]
+
+    def _layer_in(self, raw: Scan) -> Layer:
+        return self.cleaned(Layer(raw.tree, self._reader.read(raw.root), self.image_base))
+
+    def cleaned(self, layer: Layer) -> Layer:
+        """Return a layer without what is mounted on it."""
+        return layer.without(map(path_of, self.hidden))
+
+    @staticmethod
+    def _manifest(raw: Scan, packed: FileTree) -> bytes:
+        leaf = find(packed, (ATTRIBUTES,))
+        assert raw.ref is not None and type(leaf) is tuple
+        return manifests.encode(
+            DIRECTORY_MODE,
+            0,
+            [
+                (FILES, (stat.S_IFDIR | raw.tree.mode, 0, raw.tree.modified_at, 0, 0), raw.ref, None),
+                (ATTRIBUTES, (stat.S_IFREG | FILE_MODE, size_of(leaf), 0, 0, 0), blob_digest(leaf), None),
+            ],
+        )
+
+    def files_of(self, layer: Layer) -> FileTree:
+        """Return all files with a layer over the image, and remember the layer for a restore of that tree."""
+        tree = layer.over(self.lower)
+        self._remembered = [(tree, layer), *self._remembered[: REMEMBERED - 1]]
+        return tree
+
+    def layer_of(self, tree: FileTree) -> Layer | None:
+        """Return the layer that a tree was made from; `None` for files from elsewhere."""
+        return next((layer for known, layer in (self._last, *self._remembered) if known is tree), None)
+
+    @property
+    def last_layer(self) -> Layer:
+        """The layer as the last scan found it."""
+        return self._last[1]
+
+    # Restores
+
+    def matches(self, now: FileTree, wanted: FileTree) -> bool:
+        """Return whether there is nothing to restore, attributes included."""
+        ours, theirs = self.layer_of(now), self.layer_of(wanted)
+        same = ours is None or theirs is None or _shown(ours.attributes) == _shown(theirs.attributes)
+        return same and super().matches(now, wanted)
+
+    def restore_to(self, journal: Journal, wanted: FileTree, *, now: FileTree | None = None) -> FileTree:
+        """Make the files match a tree, with the attributes of its layer; return the previous tree."""
+        now = self.scan() if now is None else now
+        if not self.matches(now, wanted):
+            assert self._ref is not None
+            # Undoing it restores attributes as well.
+            journal.tree(self._ref.hex())
+            self._restore(journal, now, self.layer_of(now), wanted, self.layer_of(wanted))
+        return now
+
+    def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
+        self.check_in_place()
+        layer = self.cleaned(Layer.unpacked(wanted))
+        files = layer.over(self.lower)
+        sink = HashOnlySink()
+        raw = scan(self._layer_directory.descriptor, sink, self._raw, unwanted=UnwantedContents(files, sink))
+        found = self._layer_in(raw)
+        journal = Journal(self.directory, self.journals, self.restore_manifest)
+        try:
+            self._restore(journal, found.over(self.lower), found, files, layer)
+        except BaseException:
+            journal.undo()
+            raise
+        journal.close()
+        return tuple(journal.notes)
+
+    def _restore(
+        self, journal: Journal, now: FileTree, ours: Layer | None, wanted: FileTree, theirs: Layer | None
+    ) -> None:
+        steps = Plan.of(now, wanted)
+        restore_tree(self.directory, journal, now, wanted)
+        if theirs is not None:
+            image = None if not self.container.has_layer else self.container.image_files
+            AttributeRestore(self.directory, image, self._at, ours, theirs, wanted).run(steps)
+
+
+def _shown(attributes: Attributes) -> tuple[object, ...]:
+    """Return what a program in the container sees of a layer's attributes."""
+    return attributes.owners, attributes.xattrs, attributes.links
