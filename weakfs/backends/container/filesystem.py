@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from errno import EACCES
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
 from attrs import frozen
@@ -59,7 +59,7 @@ class ContainerFilesystem(HostFilesystem):
     puts it into the state that the session knows. With `container` it is attached to one that runs already. `root` is
     the directory of the container whose files these are; what commands change outside it is neither recorded nor
     undone. Relative paths, and commands, start in `workdir`, which is made if it is missing. Entries on which something
-    is mounted, such as /proc, are hidden.
+    is mounted, such as /proc, are hidden. Links never lead out of `root`, whatever `follow_symlinks` is.
 
     Raises `PodmanUnavailable`, `ImageNotFound`, `ContainerNotFound`, and `OSError` (EBUSY) while another process uses
     the session's container.
@@ -93,8 +93,8 @@ class ContainerFilesystem(HostFilesystem):
         require_linux("run containers", "use an InMemoryFilesystem, or a virtual machine with Linux")
         if (image is None) == (container is None):
             raise ValueError("cannot open a container: give either image=, to make one, or container=, to attach to one")
-        if follow_symlinks not in ("deny", "within_root_only"):
-            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny' or 'within_root_only' in a container")
+        if follow_symlinks not in get_args(SymlinkPolicy):
+            raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         session = session_of_files(session)
         self._name = name
         self._at = paths.parse(root)[1]
@@ -215,6 +215,12 @@ class ContainerFilesystem(HostFilesystem):
         if not isinstance(text, str) or self._workdir == "/":
             return paths.parse(text)
         return paths.parse(text if text.startswith(("/", "\\")) else f"{self._workdir}/{text}")
+
+    def _climb(self, done: list[str], path: str) -> None:
+        # Whatever the policy, nothing leads out of the container.
+        if not done:
+            raise self._outside(path)
+        done.pop()
 
     def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
         # A link's target means the same here as inside the container.
