@@ -1,5 +1,6 @@
 """Filesystem backends: one class per place where files can be stored, all with the same behaviour."""
 
+from weakfs.backends.container import ContainerFilesystem, Podman
 from weakfs.backends.host import HostFilesystem
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
@@ -9,11 +10,13 @@ from weakfs.backends.storage import StorageFilesystem
 
 __all__ = [
     "Call",
+    "ContainerFilesystem",
     "HostFilesystem",
     "HostMount",
     "InMemoryFilesystem",
     "MockFilesystem",
     "OverlayFilesystem",
+    "Podman",
     "StorageFilesystem",
     "UnansweredCallError",
 ]

@@ -6,7 +6,7 @@ It deals with directories of the host, not with filesystems; the tool on top of 
 from weakfs.processes.environment import ENVIRONMENT
 from weakfs.processes.pipes import StopEvent
 from weakfs.processes.resource_limits import CommandLimits
-from weakfs.processes.runner import CompletedCommand, SandboxMode, check_command, run_command
+from weakfs.processes.runner import CompletedCommand, RunsCommands, SandboxMode, check_command, run_command
 from weakfs.processes.sandbox import Bubblewrap, SandboxUnavailable
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Bubblewrap",
     "CommandLimits",
     "CompletedCommand",
+    "RunsCommands",
     "SandboxMode",
     "SandboxUnavailable",
     "StopEvent",

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from shutil import which
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 from attrs import frozen
 
@@ -53,6 +53,29 @@ class CompletedCommand:
     def truncated(self) -> bool:
         """Whether some of the output is omitted."""
         return self.stdout_left_out + self.stderr_left_out > 0
+
+
+@runtime_checkable
+class RunsCommands(Protocol):
+    """A place that runs commands itself, such as a container, instead of showing its files to those of the host."""
+
+    def run_command(
+        self,
+        command: str,
+        *,
+        workdir: str,
+        timeout: float = TIMEOUT,
+        max_output: int = MAX_OUTPUT,
+        environment_allow: Iterable[str] = ENVIRONMENT,
+        environment: Mapping[str, str] | None = None,
+        limits: CommandLimits = CommandLimits(),
+        stop: StopEvent | None = None,
+    ) -> CompletedCommand:
+        """Run a line of shell in a directory, given by its canonical path; otherwise like the function `run_command`.
+
+        What `ENVIRONMENT` names is the place's own, and is not taken from the runtime's environment.
+        """
+        ...
 
 
 def run_command(

@@ -9,8 +9,9 @@ from errno import EACCES
 from typing import Literal, get_args
 
 import attrs
-from attrs import frozen
+from attrs import define, field, frozen
 
+from weakfs.backends.checkout import CheckoutDirectory
 from weakfs.backends.container.container import Container, ContainerOptions
 from weakfs.backends.container.layer import ATTRIBUTES, Layer
 from weakfs.backends.container.podman import Podman
@@ -27,7 +28,8 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.restore import as_snapshot
 from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
-from weakfs.processes import CommandLimits, CompletedCommand, StopEvent, check_command
+from weakfs.processes import ENVIRONMENT, CommandLimits, CompletedCommand, StopEvent, check_command
+from weakfs.processes.environment import select
 from weakfs.processes.runner import MAX_OUTPUT, TIMEOUT
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.apply import segments_of
@@ -50,6 +52,38 @@ class CommandResult(CompletedCommand):
     """How a command in a container ended, what it printed, and the canonical paths that it changed, sorted."""
 
     changed: tuple[str, ...] = ()
+
+
+@define
+class ContainerCheckout(CheckoutDirectory):
+    """A checkout in which commands run in the container. Programs of the host find the files in `directory`."""
+
+    files: ContainerFilesystem = field(kw_only=True)
+
+    def run_command(
+        self,
+        command: str,
+        *,
+        workdir: str,
+        timeout: float = TIMEOUT,
+        max_output: int = MAX_OUTPUT,
+        environment_allow: Iterable[str] = ENVIRONMENT,
+        environment: Mapping[str, str] | None = None,
+        limits: CommandLimits = CommandLimits(),  # noqa: B008  # frozen
+        stop: StopEvent | None = None,
+    ) -> CompletedCommand:
+        """Run a line of shell; see `weakfs.processes.RunsCommands`."""
+        allowed = select(os.environ, set(environment_allow) - set(ENVIRONMENT))
+        del allowed["PATH"]
+        return self.files._run(
+            command,
+            workdir=workdir,
+            timeout=timeout,
+            max_output=max_output,
+            environment={**allowed, **(environment or {})},
+            limits=limits,
+            stop=stop,
+        )
 
 
 class ContainerFilesystem(HostFilesystem):
@@ -288,10 +322,12 @@ class ContainerFilesystem(HostFilesystem):
         started is left running. At most `max_output` bytes of each stream are kept.
         """
         text = command if isinstance(command, str) else shlex.join(command)
+        check_command(text)
+        place = self._directory(self._workdir if workdir is None else workdir, "run a command in")[0]
         with self._session.transaction(), self.checkout(read_back=read_back) as work:
-            done = self.run_command(
+            done = self._run(
                 text,
-                workdir=workdir,
+                workdir=place,
                 timeout=timeout,
                 max_output=max_output,
                 environment=environment or {},
@@ -305,29 +341,30 @@ class ContainerFilesystem(HostFilesystem):
                 )
         return CommandResult(**attrs.asdict(done, recurse=False), changed=work.changed)
 
-    def run_command(
+    def _run(
         self,
         command: str,
         *,
-        workdir: str | None = None,
-        timeout: float = TIMEOUT,
-        max_output: int = MAX_OUTPUT,
-        environment: Mapping[str, str] | None = None,
-        limits: CommandLimits = CommandLimits(),  # noqa: B008  # frozen
-        stop: StopEvent | None = None,
+        workdir: str,
+        timeout: float,
+        max_output: int,
+        environment: Mapping[str, str],
+        limits: CommandLimits,
+        stop: StopEvent | None,
     ) -> CompletedCommand:
-        """Run a line of shell inside a checkout, which records or undoes what it changes; see `exec`."""
-        check_command(command)
-        canonical, _ = self._directory(self._workdir if workdir is None else workdir, "run a command in")
+        """Run a line of shell, whose changes a checkout records or undoes."""
         return self._root.container.supervisor.run(
             command,
-            workdir="/".join((path_of(self._at).rstrip("/"), *map(host_text, segments_of(canonical)))) or "/",
-            environment=environment or {},
+            workdir="/".join(("", *map(host_text, (*self._at, *segments_of(workdir))))) or "/",
+            environment=environment,
             timeout=timeout,
             max_output=max_output,
             limits=limits,
             stop=stop,
         )
+
+    def _checkout_directory(self, path: str) -> CheckoutDirectory:
+        return ContainerCheckout(path, files=self)
 
     # Records
 

@@ -321,7 +321,7 @@ class HostFilesystem(HostFiles):
         canonical, segments = self._directory(path, "run a program in")
         top = self._root.path_for_programs.rstrip("/")
         host = "/".join((top, *(os.fsdecode(names.to_bytes(name)) for name in segments)))
-        laid = CheckoutDirectory(host or "/")
+        laid = self._checkout_directory(host or "/")
         with ExitStack() as stack:
             with self.lock():
                 work = stack.enter_context(self._work("run a program in", canonical, ()))
@@ -334,6 +334,9 @@ class HostFilesystem(HostFiles):
                 check_made(self.limits, before, after, "/", after)
         laid.changed = changed_paths(before, after, "/")
         self._session._notify()
+
+    def _checkout_directory(self, path: str) -> CheckoutDirectory:
+        return CheckoutDirectory(path)
 
     def _without_set_id(self, before: FileTree, found: FileTree) -> tuple[FileTree, tuple[str, ...]]:
         """Remove the set-uid and set-gid bits that a program set; return the tree without them, and their paths."""

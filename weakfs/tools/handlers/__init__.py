@@ -18,6 +18,7 @@ from weakfs.tools.handlers.entries import (
     mv_handler,
     rm_handler,
 )
+from weakfs.tools.handlers.evaluate import EvalParams, eval_handler, eval_tool
 from weakfs.tools.handlers.glob import GlobParams, GlobReceipt, glob_handler
 from weakfs.tools.handlers.grep import GrepParams, GrepReceipt, grep_handler
 from weakfs.tools.handlers.ls import (
@@ -41,6 +42,7 @@ __all__ = [
     "Edit",
     "EditFileParams",
     "EditFileReceipt",
+    "EvalParams",
     "ExistsParams",
     "ExistsReceipt",
     "GlobParams",
@@ -68,6 +70,8 @@ __all__ = [
     "apply_patch_handler",
     "cp_handler",
     "edit_file_handler",
+    "eval_handler",
+    "eval_tool",
     "exists_handler",
     "glob_handler",
     "grep_handler",

@@ -21,6 +21,7 @@ from weakfs.processes import (
     Bubblewrap,
     CommandLimits,
     CompletedCommand,
+    RunsCommands,
     SandboxMode,
     SandboxUnavailable,
     StopEvent,
@@ -52,7 +53,7 @@ class ShellParams:
     timeout: float | None = field(
         default=None, metadata=param(f"seconds until it is stopped; {DEFAULT_TIMEOUT} by default", at_least=0)
     )
-    workdir: str = field(default="/", metadata=param("the directory to run it in"))
+    workdir: str = field(default=".", metadata=param("the directory to run it in"))
 
 
 @frozen(kw_only=True)
@@ -195,8 +196,6 @@ def _run(
     options: ShellOptions,
     stop: StopEvent,
 ) -> ToolResult[ShellReceipt]:
-    if options.sandbox == "required":
-        options.bubblewrap.require()
     context.check_deadline()
     timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
     until = inf
@@ -213,20 +212,11 @@ def _run(
         begun = monotonic()
         left = None if context.deadline is None else (context.deadline - context.session.now()) / 1e9
         late = left is not None and left <= timeout
-        done = run_command(
-            params.command,
-            work.directory,
-            workdir=_host_path(work.directory, workdir),
-            timeout=timeout if left is None else max(min(timeout, left), 1e-3),
-            max_output=options.max_output,
-            environment_allow=options.environment_allow,
-            environment=options.environment,
-            sandbox=options.sandbox,
-            bubblewrap=options.bubblewrap,
-            limits=options.limits,
-            readable=options.readable,
-            shell=options.shell,
-            stop=stop,
+        seconds = timeout if left is None else max(min(timeout, left), 1e-3)
+        done = (
+            _run_inside(work, params.command, workdir, seconds, options, stop)
+            if isinstance(work, RunsCommands)
+            else _run_on_host(work.directory, params.command, workdir, seconds, options, stop)
         )
         context.cancellation.check()
         if done.timed_out:
@@ -237,6 +227,41 @@ def _run(
         files = plural(len(work.set_id_removed), "file")
         summary += f"; set-uid and set-gid bits were removed from {files}: {', '.join(work.set_id_removed)}"
     return _answered(done, summary, "ok", None, work.changed, context, work.set_id_removed)
+
+
+def _run_inside(
+    place: RunsCommands, command: str, workdir: str, timeout: float, options: ShellOptions, stop: StopEvent
+) -> CompletedCommand:
+    return place.run_command(
+        command,
+        workdir=workdir,
+        timeout=timeout,
+        max_output=options.max_output,
+        environment_allow=options.environment_allow,
+        environment=options.environment,
+        limits=options.limits,
+        stop=stop,
+    )
+
+
+def _run_on_host(
+    directory: str, command: str, workdir: str, timeout: float, options: ShellOptions, stop: StopEvent
+) -> CompletedCommand:
+    return run_command(
+        command,
+        directory,
+        workdir=_host_path(directory, workdir),
+        timeout=timeout,
+        max_output=options.max_output,
+        environment_allow=options.environment_allow,
+        environment=options.environment,
+        sandbox=options.sandbox,
+        bubblewrap=options.bubblewrap,
+        limits=options.limits,
+        readable=options.readable,
+        shell=options.shell,
+        stop=stop,
+    )
 
 
 def _read_back_too_long(done: CompletedCommand, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:
