@@ -41,7 +41,9 @@ def image_archive(*, files: int = 0) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
 
-        def add(name: str, *, kind: bytes = tarfile.REGTYPE, data: bytes = b"", mode: int = 0o644, to: str = "") -> None:
+        def add(
+            name: str, *, kind: bytes = tarfile.REGTYPE, data: bytes = b"", mode: int = 0o644, to: str = ""
+        ) -> None:
             entry = tarfile.TarInfo(name)
             entry.type, entry.mode, entry.size, entry.linkname, entry.mtime = kind, mode, len(data), to, 1_600_000_000
             archive.addfile(entry, io.BytesIO(data))

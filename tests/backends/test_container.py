@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.containers import IMAGE, podman
-from weakfs import Session
+from weakfs import Limits
 from weakfs.backends.container import ContainerFilesystem, Podman
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.reducers.events import EntryDeleted, FileWritten
@@ -49,9 +49,9 @@ def state(files: ContainerFilesystem) -> list[tuple[object, ...]]:
             content = Path(path).read_bytes() if os.path.isfile(path) and not os.path.islink(path) else b""
             target = os.readlink(path) if os.path.islink(path) else ""
             xattrs = {name: os.getxattr(path, name, follow_symlinks=False) for name in _names(path)}
-            found.append(
-                (shown, oct(status.st_mode), status.st_uid, status.st_gid, status.st_mtime_ns, content, target, xattrs)
-            )
+            links = 0 if os.path.isdir(path) else status.st_nlink
+            owner, at = (status.st_uid, status.st_gid), status.st_mtime_ns
+            found.append((shown, oct(status.st_mode), owner, at, links, content, target, xattrs))
     return sorted(found, key=lambda entry: str(entry[0]))
 
 
@@ -101,3 +101,184 @@ def test_a_command_that_times_out_is_undone(files: ContainerFilesystem, change: 
     with pytest.raises(TimeoutError, match="was undone"):
         files.exec(f"{CHANGES[change]}; sleep 60", timeout=0.2)
     assert state(files) == before
+
+
+def test_extended_attributes_are_restored(files: ContainerFilesystem) -> None:
+    place = f"{files.container.path_of_files()}/etc/motd"
+    files.write("/workspace/a", "a")
+    os.setxattr(f"{files.container.path_of_files()}/workspace/a", "user.origin", b"a test")
+    before, snapshot = state(files), files.snapshot()
+    os.setxattr(place, "user.origin", b"another")
+    files.delete("/workspace/a")
+    assert state(files) != before
+    files.restore(snapshot)
+    assert state(files) == before
+
+
+def test_what_a_command_did_are_events_of_the_session(files: ContainerFilesystem) -> None:
+    records = len(files.session.records)
+    done = files.exec("echo hello > new; rm /etc/motd; exit 3")
+    assert (done.exit_code, done.changed) == (3, ("/etc/motd", "/workspace/new"))
+    events = [record.event for record in files.session.records[records:]]
+    assert [one.path for one in events if isinstance(one, FileWritten)] == ["/workspace/new"]
+    assert [one.path for one in events if isinstance(one, EntryDeleted)] == ["/etc/motd"]
+
+
+def test_going_back_to_a_record_undoes_a_command(files: ContainerFilesystem) -> None:
+    before, seq = files.tree().fingerprint, files.session.seq
+    files.exec("echo hello > new; rm -r /usr/lib/pkg; echo more >> /etc/motd")
+    files.session.rollback(seq)
+    assert files.tree().fingerprint == before
+
+
+def test_an_error_in_a_transaction_undoes_a_command(files: ContainerFilesystem) -> None:
+    before = state(files)
+    with pytest.raises(ZeroDivisionError), files.session.transaction():
+        files.exec("rm -r /usr/lib/pkg")
+        files.write("/etc/motd", "changed")
+        raise ZeroDivisionError
+    assert state(files) == before
+
+
+def test_relative_paths_start_in_the_directory_where_commands_start(files: ContainerFilesystem) -> None:
+    files.write("sub/a.txt", "a\n")
+    assert files.exec("pwd; cat sub/a.txt").stdout == "/workspace\na\n"
+    assert files.read("/workspace/sub/a.txt").content == "a\n"
+    assert files.exec(["cat", "a.txt"], workdir="sub").stdout == "a\n"
+
+
+def test_output_is_bounded_and_both_streams_are_kept(files: ContainerFilesystem) -> None:
+    done = files.exec("seq 100000; echo error >&2", max_output=1000)
+    assert done.stdout.startswith("1\n2\n")
+    assert done.stdout.endswith("100000\n")
+    assert len(done.stdout) < 1200
+    assert done.truncated
+    assert done.stderr == "error\n"
+
+
+def test_bytes_that_are_not_text_are_shown(files: ContainerFilesystem) -> None:
+    assert files.exec("printf 'a\\377b\\0c'").stdout == "a\N{REPLACEMENT CHARACTER}b\0c"
+
+
+@pytest.mark.parametrize("escape", ["sleep 60 &", "(setsid sleep 60 &) ; sleep 0.1", "nc -l -p 9 & setsid sleep 60 &"])
+def test_nothing_that_a_command_started_is_left_running(files: ContainerFilesystem, escape: str) -> None:
+    assert files.exec(escape).exit_code == 0
+    assert files.container.supervisor.processes() == []
+
+
+def test_a_command_that_kills_everything_is_an_error(files: ContainerFilesystem) -> None:
+    before = state(files)
+    with pytest.raises(OSError, match="killed from outside"):
+        files.exec("echo x > new; kill -9 -1; sleep 1")
+    assert state(files) == before
+    assert files.exec("echo on").stdout == "on\n"
+
+
+def test_a_command_can_be_stopped_from_another_thread(files: ContainerFilesystem) -> None:
+    with StopEvent() as stop:
+        stop.set()
+        with pytest.raises(TimeoutError):
+            files.exec("sleep 60", stop=stop)
+
+
+def test_a_command_that_forks_without_end_is_killed(files: ContainerFilesystem) -> None:
+    done = files.exec("for i in $(seq 200); do sleep 60 & done; wait", limits=CommandLimits(max_processes=50))
+    assert done.exit_code == 137
+    assert done.limits_hit == ("max_processes=50",)
+
+
+def test_a_command_has_no_network_no_capabilities_and_no_way_to_gain_any(podman: Podman, tmp_path: Path) -> None:
+    files = ContainerFilesystem(image=IMAGE, store=tmp_path, runtime=podman)
+    try:
+        shown = files.exec("cat /proc/self/status; ls /sys/class/net; nc -w 1 1.1.1.1 80 </dev/null; echo $?").stdout
+        lines = dict(line.split(":\t", 1) for line in shown.splitlines() if ":\t" in line)
+        assert lines["CapEff"] == lines["CapBnd"] == "0" * 16
+        assert lines["NoNewPrivs"] == "1"
+        assert lines["Seccomp"] == "2"
+        assert shown.endswith("lo\n1\n")
+        assert files.exec("mknod /workspace/device c 1 3; chown 5 /etc/motd").exit_code == 1
+    finally:
+        files.container.remove()
+
+
+def test_a_command_sees_only_the_variables_that_are_listed(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "hidden")
+    assert "hidden" not in files.exec("env").stdout
+    assert files.exec("echo $TOKEN", environment={"TOKEN": "it's listed"}).stdout == "it's listed\n"
+
+
+def test_mounts_are_hidden_and_refuse_changes(files: ContainerFilesystem) -> None:
+    assert not files.exists("/proc/self")
+    assert "proc" not in [entry.name for entry in files.list("/")]
+    with pytest.raises(PermissionError, match="is a mount of the container"):
+        files.write("/proc/new", "x")
+    with pytest.raises(PermissionError, match="is a mount of the container"):
+        files.delete("/run", recursive=True)
+
+
+def test_links_never_lead_out_of_the_container(files: ContainerFilesystem, tmp_path: Path) -> None:
+    outside = tmp_path / "secret"
+    outside.write_text("of the host")
+    files.exec(f"ln -s {outside} file; ln -s {tmp_path} directory; ln -s ../../../../../../.. up")
+    for path in ("file", "directory/secret", f"up{outside}"):
+        with pytest.raises((PermissionError, FileNotFoundError)):
+            files.read(path)
+        with pytest.raises((PermissionError, FileNotFoundError)):
+            files.write(path, "changed", create_parents=False)
+    files.restore(files.snapshot())
+    assert outside.read_text() == "of the host"
+
+
+def test_shell_and_eval_are_tools_over_the_container(files: ContainerFilesystem) -> None:
+    tools = Toolset(files.session, files, tools=DEFAULT_TOOLS)
+    done = tools.call("shell", {"command": "echo hello > out; pwd"})
+    assert done.success
+    assert done.value.stdout == "/workspace\n"
+    assert done.value.changed_paths == ("/workspace/out",)
+    assert tools.call("read_file", {"path": "out"}).value.content == "hello\n"
+    before = state(files)
+    late = tools.call("shell", {"command": "rm -r /usr; sleep 60", "timeout": 0.3})
+    assert not late.success
+    assert late.error_code == "timed_out"
+    assert state(files) == before
+
+
+def test_a_quota_holds_for_what_a_command_leaves(podman: Podman, files: ContainerFilesystem) -> None:
+    before = state(files)
+    small = files.limits
+    try:
+        files.limits = Limits(max_total_size=files.statistics().total_size + 1000)
+        with pytest.raises(OSError, match="are allowed"):
+            files.exec("dd if=/dev/zero of=big bs=1000 count=5")
+    finally:
+        files.limits = small
+    assert state(files) == before
+
+
+def test_commands_of_a_container_of_somebody_else_leave_its_own_processes_alone(podman: Podman, tmp_path: Path) -> None:
+    name = (
+        podman.run(
+            *("run", "--detach", "--network", "none", *podman.creation, IMAGE),
+            *("/bin/sh", "-c", "echo own > /var/own; sleep 1000"),
+        )
+        .decode()
+        .strip()
+    )
+    files = ContainerFilesystem(container=name, store=tmp_path, runtime=podman)
+    try:
+        assert files.exec("cat /var/own; ls -a /; (setsid sleep 60 &) ; echo x > /var/own").stdout.startswith("own\n")
+        assert files.read("/var/own").content == "x\n"
+        assert files.container.supervisor.processes() == []
+        with pytest.raises(TimeoutError):
+            files.exec("rm -r /usr; sleep 60", timeout=0.3)
+        files.session.rollback(0)
+        assert files.read("/var/own").content == "own\n"
+        files.container.close()
+        found = podman.run("exec", name, "ps").decode()
+        assert "sleep 1000" in found
+        assert "sleep 60" not in found
+        assert "requests" not in found
+    finally:
+        podman.run("rm", "--force", "--time", "0", name)

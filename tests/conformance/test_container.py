@@ -38,6 +38,4 @@ class TestContainer(Places, FilesystemConformance):
         root = f"/places/{number}"
         (Path(self.container.path_of_files()) / root[1:]).mkdir(mode=0o755)
         session, store = Session(clock=ticking()), self.place / f"store{number}"
-        return lambda options: ContainerFilesystem(
-            session, container=self.container, root=root, store=store, **options
-        )
+        return lambda options: ContainerFilesystem(session, container=self.container, root=root, store=store, **options)

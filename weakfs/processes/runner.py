@@ -68,7 +68,7 @@ class RunsCommands(Protocol):
         max_output: int = MAX_OUTPUT,
         environment_allow: Iterable[str] = ENVIRONMENT,
         environment: Mapping[str, str] | None = None,
-        limits: CommandLimits = CommandLimits(),
+        limits: CommandLimits = CommandLimits(),  # noqa: B008  # frozen
         stop: StopEvent | None = None,
     ) -> CompletedCommand:
         """Run a line of shell in a directory, given by its canonical path; otherwise like the function `run_command`.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from errno import EBUSY, EINVAL, ENOENT
 from functools import cached_property
@@ -21,9 +22,16 @@ from weakfs.backends.container.supervisor import Supervisor
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
+from weakfs.snapshots.directory.entries import remove as remove_entry
 
 # Where a container sees the directory through which its supervisor is reached.
 INSIDE = "/run/weakfs"
+
+# The same in a container of somebody else, in its root.
+BESIDE = ".weakfs"
+
+# On an image that is a snapshot: mode, time, user and group of the root.
+TOP = "weakfs.top"
 
 SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
 
@@ -75,6 +83,8 @@ class Container:
         self._control = os.open(control, DIRECTORY)
         self._process: int | None = None
         self._supervisor: Supervisor | None = None
+        # The directory of the supervisor in a container of somebody else.
+        self._requests = -1
         # Counts the starts: what was opened before the last one is of no use.
         self.starts = 0
         try:
@@ -98,7 +108,7 @@ class Container:
         own = f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-{secrets.token_hex(4)}"
         control = os.path.join(state, own)
         os.makedirs(state, mode=0o700, exist_ok=True)
-        supervision.make_control(control)
+        supervision.make_control(control, None)
         labels = {SESSION: session_id, NAME: name, CONTROL: control}
         try:
             podman.run(
@@ -148,6 +158,8 @@ class Container:
         """Return what is known about the running container; it is started if it does not run."""
         with self._lock:
             if not self.is_running:
+                if self.is_closed:
+                    raise ValueError(f"cannot use the container {self.name!r}: it is closed; open its session again")
                 self._start()
             return self._inspected
 
@@ -195,13 +207,30 @@ class Container:
             return self._supervisor
 
     def _supervised(self, inspected: Inspected) -> Supervisor:
-        made = Supervisor(self._control, inspected.pid)
+        if self.is_own:
+            made = Supervisor(self._control, INSIDE, inspected.pid, is_alone=True)
+        else:
+            self._requests = self._make_requests()
+            words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}")
+            self.podman.run("exec", "--detach", self.container_id, *words)
+            made = Supervisor(self._requests, f"/{BESIDE}", inspected.pid, is_alone=False)
         try:
-            made.kill(frozenset())
+            made.kill_all()
         except BaseException:
             made.close()
             raise
         return made
+
+    def _make_requests(self) -> int:
+        """Make the directory of the supervisor among the files of somebody else's container, and open it."""
+        files = self.open_files()
+        try:
+            with suppress(FileNotFoundError):
+                remove_entry(files, BESIDE.encode())
+            supervision.make_control(BESIDE, files)
+            return os.open(BESIDE, DIRECTORY, dir_fd=files)
+        finally:
+            os.close(files)
 
     def stop(self) -> None:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
@@ -225,10 +254,24 @@ class Container:
                 os.close(self._control)
                 self._control = -1
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether this process has let go of the container."""
+        return self._control < 0
+
     def _let_go(self) -> None:
         if self._supervisor is not None:
             self._supervisor.close()
             self._supervisor = None
+        if self._requests >= 0:
+            files = os.open("..", DIRECTORY, dir_fd=self._requests)
+            try:
+                with suppress(FileNotFoundError):
+                    remove_entry(files, BESIDE.encode())
+            finally:
+                os.close(files)
+                os.close(self._requests)
+                self._requests = -1
         if self._process is not None:
             os.close(self._process)
             self._process = None
@@ -244,6 +287,19 @@ class Container:
     def image_files(self) -> ImageFiles:
         """The files of that image."""
         return ImageFiles(self._inspected.lower)
+
+    def commit(self, name: str) -> str:
+        """Make an image of the container's files; return its id."""
+        files = self.open_layer()
+        try:
+            top = os.fstat(files)
+        finally:
+            os.close(files)
+        # An image does not hold the status of the root.
+        label = f"LABEL {TOP}={stat.S_IMODE(top.st_mode)}:{top.st_mtime_ns}:{top.st_uid}:{top.st_gid}"
+        # It runs nothing while this is called, and without cgroups it cannot be paused.
+        words = ("--quiet", "--pause=false", "--change", label, self.container_id, name)
+        return self.podman.run("commit", *words).decode().strip()
 
     @property
     def has_layer(self) -> bool:
@@ -269,10 +325,12 @@ class Container:
         return inspected.merged or self.podman.run("mount", self.container_id).decode().strip()
 
     def mount_points(self) -> tuple[str, ...]:
-        """Return the paths in the container on which something is mounted, without those below another."""
+        """Return the paths in the container that are not files of its own, mostly mounts; none below another."""
         found: list[str] = []
         with open(f"/proc/{self.inspect().pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
             points = sorted(line.split()[4].encode().decode("unicode_escape") for line in lines)
+        if not self.is_own:
+            points.append(f"/{BESIDE}")
         for point in points:
             if point != "/" and not any(point.startswith(f"{one}/") for one in found):
                 found.append(point)

@@ -6,20 +6,22 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from errno import EACCES
-from typing import Literal, get_args
+from typing import cast, get_args
 
 import attrs
 from attrs import define, field, frozen
 
-from weakfs.backends.checkout import CheckoutDirectory
+from weakfs.backends.checkout import CheckoutDirectory, changed_paths
 from weakfs.backends.container.container import Container, ContainerOptions
 from weakfs.backends.container.layer import ATTRIBUTES, Layer
 from weakfs.backends.container.podman import Podman
 from weakfs.backends.container.root import ContainerRoot
+from weakfs.backends.container.snapshot_kinds import ContainerKinds, ContainerSnapshotKind
 from weakfs.backends.host.external import HostExternal
 from weakfs.backends.host.filesystem import MOST_IN_EVENTS, HostFilesystem
 from weakfs.backends.host.foreign_changes import SMALL, looks_like
 from weakfs.backends.host.root import default_store
+from weakfs.backends.host.snapshot_kinds import Kinds
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.filesystem import FileEntry, FilesystemSnapshot, Limits, Note, SymlinkPolicy, paths
@@ -38,13 +40,13 @@ from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.diff import differences
+from weakfs.reducers.tree.merge import TreeConflict, merge_by_path
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
-from weakfs.session import MissingBlob, Session, UnknownSnapshot
+from weakfs.session import ConflictEntry, MergeConflict, MissingBlob, Session, UnknownSnapshot
+from weakfs.session.conflicts import Choice
 from weakfs.snapshots.directory.nodes import OnDisk
 from weakfs.snapshots.scan.read_back import events_between
 from weakfs.snapshots.store.store import Store
-
-ContainerSnapshotKind = Literal["tree", "tar"]
 
 
 @frozen(kw_only=True)
@@ -99,7 +101,7 @@ class ContainerFilesystem(HostFilesystem):
     the session's container.
     """
 
-    __slots__ = ("_at", "_hidden", "_name", "_workdir")
+    __slots__ = ("_at", "_base", "_name", "_options", "_workdir")
 
     _root: ContainerRoot
 
@@ -126,7 +128,9 @@ class ContainerFilesystem(HostFilesystem):
     ) -> None:
         require_linux("run containers", "use an InMemoryFilesystem, or a virtual machine with Linux")
         if (image is None) == (container is None):
-            raise ValueError("cannot open a container: give either image=, to make one, or container=, to attach to one")
+            raise ValueError(
+                "cannot open a container: give either image=, to make one, or container=, to attach to one"
+            )
         if follow_symlinks not in get_args(SymlinkPolicy):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         session = session_of_files(session)
@@ -134,35 +138,31 @@ class ContainerFilesystem(HostFilesystem):
         self._at = paths.parse(root)[1]
         filesystem_id = f"container:{name}" + ("" if root == "/" else path_of(self._at))
         known = next((one for one in session.attached if one.filesystem_id == filesystem_id), None)
+        self._base: FileTree | None = None
+        self._options = ContainerOptions(
+            image=image or "",
+            network=network,
+            user=user,
+            capabilities=tuple(capabilities),
+            variables=variables or {},
+            read_only=read_only,
+        )
         is_new = False
         if isinstance(known, HostExternal) and isinstance(known.root, ContainerRoot):
             opened = known.root
         else:
             kept = store if store is not None else default_store(f"/{session.session_id}/{filesystem_id}")
-            state = os.path.join(kept.path if isinstance(kept, Store) else os.fspath(kept), "containers")
-            podman = runtime or Podman()
-            if isinstance(container, Container):
-                used = container
-            elif container is not None:
-                used = Container.attach(podman, container, state=state)
-            else:
-                assert image is not None
-                options = ContainerOptions(
-                    image=image,
-                    network=network,
-                    user=user,
-                    capabilities=tuple(capabilities),
-                    variables=variables or {},
-                    read_only=read_only,
-                )
-                found = Container.find(podman, session_id=session.session_id, name=name)
-                is_new = found is None
-                used = found or Container.create(
-                    podman, options, session_id=session.session_id, name=name, state=state
-                )
-            opened = ContainerRoot(used, filesystem_id, self._at, kept)
+            used, is_new = self._used(session, container, kept, runtime or Podman())
+            opened = ContainerRoot(used, f"container:{used.name}", self._at, kept)
         self._open(
-            opened, session, limits, read_only, follow_symlinks, snapshots, filesystem_id, filesystem_id,
+            opened,
+            session,
+            limits,
+            read_only,
+            follow_symlinks,
+            snapshots,
+            filesystem_id,
+            filesystem_id,
             has_store=store is not None,
         )
         self._workdir = self._inside("/workspace" if workdir is None and not self._at else workdir or path_of(self._at))
@@ -170,6 +170,93 @@ class ContainerFilesystem(HostFilesystem):
             self._root.recover()
         if is_new:
             self._fill(mounts)
+
+    def _used(
+        self, session: Session, container: str | Container | None, store: Store | str | os.PathLike[str], podman: Podman
+    ) -> tuple[Container, bool]:
+        """Return the container to use, and whether it is a new one."""
+        if isinstance(container, Container):
+            return container, False
+        state = os.path.join(store.path if isinstance(store, Store) else os.fspath(store), "containers")
+        if container is not None:
+            return Container.attach(podman, container, state=state), False
+        found = Container.find(podman, session_id=session.session_id, name=self._name)
+        if found is not None:
+            return found, False
+        made = Container.create(podman, self._options, session_id=session.session_id, name=self._name, state=state)
+        return made, True
+
+    def _snapshot_kinds(self, kind: str) -> Kinds:
+        return ContainerKinds(self._root, kind)
+
+    def bind(self, session: Session) -> ContainerFilesystem:
+        """Return the same files bound to another session, such as a fork that runs a call beside others."""
+        bound = super().bind(session)
+        bound._name, bound._at, bound._workdir = self._name, self._at, self._workdir
+        bound._options, bound._base = self._options, None
+        return bound
+
+    def fork(self, session: Session, *, name: str | None = None) -> ContainerFilesystem:
+        """Make another container, for another session, that starts from the current files; see `merge`.
+
+        Costs what differs from the image.
+        """
+        container = self._root.container
+        with self.lock():
+            tree = self.tree()
+            layer = self._root.last_layer
+        forked = ContainerFilesystem(
+            session,
+            image=container.image_id,
+            name=name or f"{self._name}-{session.session_id.rpartition('/')[2]}",
+            root=self.root,
+            workdir=self._root.path_in_container(self._workdir),
+            network=self._options.network,
+            user=self._options.user,
+            capabilities=self._options.capabilities,
+            variables=self._options.variables,
+            limits=self.limits,
+            follow_symlinks=self.follow_symlinks,
+            snapshots=cast(ContainerSnapshotKind, self._kinds.kind),
+            store=self.store,
+            runtime=container.podman,
+        )
+        try:
+            with forked.lock(), forked._work("fork", "/", ()) as work:
+                wanted = forked._root.files_of(layer)
+                forked._record_changes(forked._root.restore_to(work.journal, wanted), wanted)
+        except BaseException:
+            forked.container.remove()
+            raise
+        forked._base = tree
+        return forked
+
+    def merge(self, forked: ContainerFilesystem) -> tuple[str, ...]:
+        """Bring back what a fork has changed since it was forked or last merged; return the changed paths, sorted.
+
+        Three-way, by path and inside a text by lines. Owners and extended attributes stay in the fork. Raises
+        `MergeConflict` with everything that both have changed differently, and then nothing has changed.
+        """
+        if forked._base is None:
+            raise ValueError(f"cannot merge {forked!r}: it was not made by fork() in this process; copy its files")
+        conflicts: list[ConflictEntry] = []
+
+        def ask(conflict: TreeConflict) -> Choice:
+            conflicts.append(ConflictEntry(conflict.path, conflict.kind, self.filesystem_id))
+            return "raise"
+
+        with self.lock():
+            theirs, ours = forked.tree(), self.tree()
+            wanted, _ = merge_by_path(forked._base, ours, theirs, ask)
+            if conflicts:
+                raise MergeConflict(tuple(conflicts))
+            self._refuse_if_read_only("merge into", "/")
+            with self._work("merge into", "/", ()) as work:
+                self._root.restore_to(work.journal, wanted, now=ours)
+                self._record_changes(ours, wanted)
+        forked._base = theirs
+        self._session._notify()
+        return changed_paths(ours, wanted, "/")
 
     def __repr__(self) -> str:
         return f"<ContainerFilesystem {self._name!r} in {self._root.container.name!r}>"
@@ -234,6 +321,13 @@ class ContainerFilesystem(HostFilesystem):
         """The directory of the container that is `/` here."""
         return path_of(self._at)
 
+    def close(self) -> None:
+        """Stop the container and let go of it; its files stay for the next process that opens the session."""
+        with self.lock():
+            if not self.container.is_closed:
+                self.container.stop()
+                self.container.close()
+
     @property
     def workdir(self) -> str:
         """The directory in which relative paths and commands start."""
@@ -292,7 +386,7 @@ class ContainerFilesystem(HostFilesystem):
     def apply(self, event: Event) -> tuple[Note, ...] | None:
         for place in self._places(event):
             for hidden in self._root.hidden:
-                if place[: len(hidden)] == hidden or hidden[: len(place)] == place and type(event) in WHOLE:
+                if place[: len(hidden)] == hidden or (hidden[: len(place)] == place and type(event) in WHOLE):
                     raise fault(
                         PermissionError,
                         EACCES,
@@ -355,7 +449,7 @@ class ContainerFilesystem(HostFilesystem):
         """Run a line of shell, whose changes a checkout records or undoes."""
         return self._root.container.supervisor.run(
             command,
-            workdir="/".join(("", *map(host_text, (*self._at, *segments_of(workdir))))) or "/",
+            workdir=host_text(self._root.path_in_container(workdir)),
             environment=environment,
             timeout=timeout,
             max_output=max_output,
@@ -411,6 +505,8 @@ class ContainerFilesystem(HostFilesystem):
         self._record_changes(before, after)
 
     def _record_snapshot(self, snapshot: FilesystemSnapshot) -> None:
+        if snapshot.kind == "image":
+            return
         layer = self._root.last_layer
         self._session.dispatch(
             TreeSeen(layer.packed(layer.encoded), snapshot.snapshot_id, self.now(), self.trees_recorded_as)
@@ -418,19 +514,10 @@ class ContainerFilesystem(HostFilesystem):
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
         is_own = snapshot.filesystem_id == self.filesystem_id
-        tree = snapshot.tree
-        if tree is None or self._session.missing_blobs:
-            try:
-                tree = self._kinds.tree_of(attrs.evolve(snapshot, tree=None), self.limits, is_own=is_own)
-            except (UnknownSnapshot, MissingBlob):
-                # A resumed session has recorded the layer itself, wherever the store is.
-                tree = self._seen_at(snapshot.snapshot_id)
-                if tree is None:
-                    raise
-        if ATTRIBUTES not in tree.children:
-            self.limits.check_tree(tree)
-            return tree
-        layer = self._root.cleaned(Layer.unpacked(tree))
+        layer = self._layer_in(snapshot, is_own=is_own)
+        if isinstance(layer, FileTree):
+            self.limits.check_tree(layer)
+            return layer
         if layer.base != self._root.image_base:
             raise ValueError(
                 f"cannot restore {snapshot.snapshot_id!r}: it was taken in a container of the image "
@@ -442,6 +529,21 @@ class ContainerFilesystem(HostFilesystem):
             self.limits.check_tree(wanted)
         return wanted
 
+    def _layer_in(self, snapshot: FilesystemSnapshot, *, is_own: bool) -> Layer | FileTree:
+        """Return the layer of a snapshot, or the files of one that was not taken in a container."""
+        if snapshot.kind == "image":
+            return self._root.layer_of_image(self._root.container.podman.image(snapshot.ref))
+        tree = snapshot.tree
+        if tree is None or self._session.missing_blobs:
+            try:
+                tree = self._kinds.tree_of(attrs.evolve(snapshot, tree=None), self.limits, is_own=is_own)
+            except (UnknownSnapshot, MissingBlob):
+                # A resumed session has recorded the layer itself, wherever the store is.
+                tree = self._seen_at(snapshot.snapshot_id)
+                if tree is None:
+                    raise
+        return self._root.cleaned(Layer.unpacked(tree)) if ATTRIBUTES in tree.children else tree
+
 
 def _is_known(node: Node, there: Node | None) -> bool:
     if there is None:
@@ -452,7 +554,7 @@ def _is_known(node: Node, there: Node | None) -> bool:
 
 
 def host_text(name: str) -> str:
-    """Return a name as the container's programs take it."""
+    """Return a path as the container's programs take it."""
     return names.to_bytes(name).decode("utf-8", "surrogateescape")
 
 

@@ -23,8 +23,8 @@ from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import WHITEOUT
-from weakfs.session.blobs.rope import Content
 from weakfs.reducers.tree.node import FileTree, Segments, find, put, remove, tree_of
+from weakfs.session.blobs.rope import Content
 from weakfs.snapshots.directory.entries import check_name
 from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
@@ -257,8 +257,7 @@ def xattrs_of(descriptor: int, host: str) -> dict[str, bytes]:
     place = f"/proc/self/fd/{descriptor}/{host}"
     try:
         return {
-            name: os.getxattr(place, name, follow_symlinks=False)
-            for name in os.listxattr(place, follow_symlinks=False)
+            name: os.getxattr(place, name, follow_symlinks=False) for name in os.listxattr(place, follow_symlinks=False)
         }
     except OSError as error:
         if error.errno in (ENOTSUP, ENODATA, ENOENT):

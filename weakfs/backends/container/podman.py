@@ -53,6 +53,7 @@ class Image:
     base: str
     # The directories of its layers, the top one first; empty with a storage driver other than overlay.
     layers: tuple[str, ...]
+    labels: Mapping[str, str] = field(repr=False)
 
 
 @frozen
@@ -119,7 +120,9 @@ class Podman:
         base = layers[0] if len(layers) == 1 else f"sha256:{sha256(' '.join(layers).encode()).hexdigest()}"
         data = _graph_data(found)
         paths = [data.get("UpperDir") or "", *(data.get("LowerDir") or "").split(":")]
-        return Image(str(found["Id"]).removeprefix("sha256:"), base, tuple(path for path in paths if path))
+        return Image(
+            str(found["Id"]).removeprefix("sha256:"), base, tuple(path for path in paths if path), _labels(found)
+        )
 
     def inspect(self, name: str) -> Inspected:
         """Return what is known about a container. Raises `ContainerNotFound`."""
@@ -136,7 +139,7 @@ class Podman:
             found["Id"],
             str(found["Name"]).lstrip("/"),
             str(found["Image"]).removeprefix("sha256:"),
-            found["Config"].get("Labels") or {},
+            _labels(found),
             bool(state["Running"]),
             int(state["Pid"]),
             int(state.get("ConmonPid") or 0),
@@ -198,6 +201,10 @@ def _prefix() -> tuple[str, ...]:
 
 def _first(output: bytes) -> dict[str, Any]:
     return cast("list[dict[str, Any]]", json.loads(output))[0]
+
+
+def _labels(found: dict[str, Any]) -> dict[str, str]:
+    return cast("dict[str, str]", (found.get("Config") or {}).get("Labels") or {})
 
 
 def _graph_data(found: dict[str, Any]) -> dict[str, str]:

@@ -6,13 +6,17 @@ from __future__ import annotations
 import os
 import stat
 
+from attrs import evolve
+
 from weakfs.backends.container.attributes import AttributeRestore
-from weakfs.backends.container.container import Container
+from weakfs.backends.container.container import TOP, Container
 from weakfs.backends.container.layer import ATTRIBUTES, FILES, AttributeReader, Attributes, Layer, without
+from weakfs.backends.container.podman import Image
 from weakfs.backends.host.root import HostRoot
 from weakfs.filesystem import Note, paths
+from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, blob_digest, size_of
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path_of
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path_of, tree_of
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.directory.restore import Plan, restore_tree
@@ -51,14 +55,14 @@ class ContainerDirectory(HostDirectory):
 class ContainerRoot(HostRoot):
     """The directory `at` of a container. Scans cost what differs from the image, if the storage driver is overlay."""
 
-    def __init__(self, container: Container, name: str, at: Segments, store: Store | str) -> None:
+    def __init__(self, container: Container, name: str, at: Segments, store: Store | str | os.PathLike[str]) -> None:
         self.container = container
         self._at = at
         self._name = name
         self._opened = -1
         self._hidden = -1, frozenset[Segments]()
-        super().__init__(self._open_directory(), store)
-        self._layer_directory = self._open_layer()
+        super().__init__(ContainerDirectory(name, self._open_files(), container.owner), store)
+        self._layer_directory = HeldDirectory(name, self._open_layer())
         self._reader = AttributeReader(self._layer_directory)
         self._opened = container.starts
         # The last scan of the layer's directory, the files and the layer as it found them, and its manifest's digest.
@@ -69,30 +73,30 @@ class ContainerRoot(HostRoot):
 
     # The container
 
-    def _open_directory(self) -> ContainerDirectory:
-        files = HeldDirectory(self._name, self.container.open_files())
-        return ContainerDirectory(self._name, files.open_directory(self._at), self.container.owner)
+    def _open_files(self) -> int:
+        return HeldDirectory(self._name, self.container.open_files()).open_directory(self._at)
 
-    def _open_layer(self) -> HeldDirectory:
+    def _open_layer(self) -> int:
         if self._at and self.container.has_layer:
             # The kernel copies a directory into the layer when it is changed.
             status = os.fstat(self.directory.descriptor)
             os.utime(self.directory.descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
-        layer = HeldDirectory(self._name, self.container.open_layer())
-        return HeldDirectory(self._name, layer.open_directory(self._at))
+        return HeldDirectory(self._name, self.container.open_layer()).open_directory(self._at)
 
     @property
     def is_in_place(self) -> bool:
         """Whether the container runs as it did when its files were opened; if not, it is started again."""
         if self.container.is_running and self._opened == self.container.starts:
             return True
+        # All that was opened refers to these two objects. A mount stays as long as it is open, and must not be there
+        # twice.
         for held in (self.directory, self._layer_directory):
-            os.close(held.descriptor)
-            held.descriptor = -1
-        # Everything that was opened in the meantime refers to these two objects.
+            if held.descriptor >= 0:
+                os.close(held.descriptor)
+                held.descriptor = -1
         self.container.inspect()
-        self.directory.descriptor = os.dup(self._open_directory().descriptor)
-        self._layer_directory.descriptor = os.dup(self._open_layer().descriptor)
+        self.directory.descriptor = self._open_files()
+        self._layer_directory.descriptor = self._open_layer()
         self._opened = self.container.starts
         return True
 
@@ -154,7 +158,8 @@ class ContainerRoot(HostRoot):
     @staticmethod
     def _manifest(raw: Scan, packed: FileTree) -> bytes:
         leaf = find(packed, (ATTRIBUTES,))
-        assert raw.ref is not None and type(leaf) is tuple
+        assert raw.ref is not None
+        assert type(leaf) is tuple
         return manifests.encode(
             DIRECTORY_MODE,
             0,
@@ -178,6 +183,28 @@ class ContainerRoot(HostRoot):
     def last_layer(self) -> Layer:
         """The layer as the last scan found it."""
         return self._last[1]
+
+    def path_in_container(self, path: str) -> str:
+        """Return the path that programs in the container have for a canonical path."""
+        return path_of((*self._at, *segments_of(path)))
+
+    def layer_of_image(self, image: Image) -> Layer:
+        """Return the layer that an image, which was made from this container, has over the container's own."""
+        below = self.container.image.layers
+        if not below or self._at or image.layers[1:] != below or TOP not in image.labels:
+            raise ValueError(
+                "cannot read the layer of the image: it is not one layer above the image of this container, whose "
+                "files from / on are here; open the session with the image that it was made with"
+            )
+        directory = HeldDirectory(image.layers[0])
+        with self.store.sink() as sink:
+            raw = scan(directory.descriptor, sink)
+            attributes = AttributeReader(directory).read(raw.root)
+            sink.finish()
+        mode, at, *owner = (int(word) for word in image.labels[TOP].split(":"))
+        top = tree_of(raw.tree.children, mode=mode, modified_at=at, created_at=at)
+        owners = {**attributes.owners, "/": (owner[0], owner[1])}
+        return self.cleaned(Layer(top, evolve(attributes, owners=owners), self.image_base))
 
     # Restores
 

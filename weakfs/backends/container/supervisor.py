@@ -1,4 +1,4 @@
-"""Commands in a container: handed to a supervisor inside it, which costs a millisecond where `podman exec` costs 160."""
+"""Commands in a container, handed to a supervisor inside it: 1 ms where `podman exec` takes 160."""
 
 from __future__ import annotations
 
@@ -41,23 +41,29 @@ def script() -> str:
     return resources.files("weakfs.backends.container").joinpath("supervisor.sh").read_text()
 
 
-def make_control(path: str) -> None:
-    """Make the directory through which a supervisor is reached."""
-    os.makedirs(path, mode=0o755)
-    os.chmod(path, 0o755)
+def make_control(path: str, directory: int | None) -> None:
+    """Make the directory through which a supervisor is reached; `path` is relative to the open `directory`, if any."""
+    os.mkdir(path, 0o755, dir_fd=directory)
+    os.chmod(path, 0o755, dir_fd=directory)
     place = os.path.join(path, REQUESTS)
-    os.mkfifo(place)
+    os.mkfifo(place, dir_fd=directory)
     # Inside, an unprivileged user reads it. The directories above it on the host are private.
-    os.chmod(place, 0o666)
+    os.chmod(place, 0o666, dir_fd=directory)
 
 
 class Supervisor:
-    """The supervisor of a running container: `control` is an open directory of the host, `pid` the container's first
-    process on the host."""
+    """The supervisor of a running container: `control` is an open directory of the host, `inside` its path in the
+    container, and `pid` the container's first process on the host.
 
-    def __init__(self, control: int, pid: int) -> None:
+    In a container of somebody else (`is_alone` false), only processes that commands have started are listed and killed.
+    They are known by a variable of their environment.
+    """
+
+    def __init__(self, control: int, inside: str, pid: int, *, is_alone: bool) -> None:
         self._control = control
+        self.inside = inside
         self._pid = pid
+        self._mark = None if is_alone else f"WEAKFS_COMMAND={secrets.token_hex(8)}"
         self._requests = self._connected()
         self._proc = os.open(f"/proc/{pid}/root/proc", DIRECTORY)
 
@@ -103,20 +109,32 @@ class Supervisor:
         except OSError:
             return False
         try:
-            return os.read(descriptor, 4096).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+            is_alive = os.read(descriptor, 4096).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
         except (OSError, IndexError):
             return False
         finally:
             os.close(descriptor)
+        return is_alive and (self._mark is None or self._is_marked(pid, self._mark))
 
-    def kill(self, others: frozenset[int], *, patience: int = 0) -> None:
-        """Kill all processes but `others`, waiting `patience` pauses for them to end by themselves.
+    def _is_marked(self, pid: str, mark: str) -> bool:
+        try:
+            descriptor = os.open(f"{pid}/environ", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+        except OSError:
+            return False
+        with open(descriptor, "rb") as variables:
+            try:
+                return mark.encode() in variables.read().split(b"\0")
+            except OSError:
+                return False
+
+    def kill_all(self, *, patience: int = 0) -> None:
+        """Kill all processes, waiting `patience` pauses for them to end by themselves.
 
         Raises `OSError` (EBUSY) if some cannot be killed.
         """
         until = monotonic() + KILLING
         rounds = 0
-        while left := [pid for pid in self.processes() if pid not in others]:
+        while left := self.processes():
             if rounds >= patience:
                 self.request(f"kill {' '.join(map(str, left[:500]))}")
                 time.sleep(PAUSE * 10)
@@ -141,15 +159,17 @@ class Supervisor:
         stop: StopEvent | None = None,
     ) -> CompletedCommand:
         """Run a line of shell until it ends or is stopped. Afterwards nothing of it is left."""
-        others = frozenset(self.processes())
+        if self._mark is not None:
+            name, _, value = self._mark.partition("=")
+            environment = {**environment, name: value}
         text = _script(command, workdir, environment, limits)
-        with Command(self, self._control, text, max_output, len(others)) as running:
+        with Command(self, self._control, text, max_output) as running:
             try:
                 timed_out, exceeded = running.until_ended(timeout, stop, limits.max_processes)
             finally:
                 with uninterrupted():
                     ended_by_itself = running.status is not None
-                    self.kill(others, patience=ENDING if ended_by_itself else 0)
+                    self.kill_all(patience=ENDING if ended_by_itself else 0)
             running.drain()
         exit_code = 128 + signal.SIGKILL if exceeded else running.status
         if exceeded:
@@ -173,8 +193,7 @@ class Supervisor:
 class Command:
     """One command in a container, with a directory of its own for the time that it runs."""
 
-    def __init__(self, supervisor: Supervisor, control: int, text: str, max_output: int, others: int) -> None:
-        self._others = others
+    def __init__(self, supervisor: Supervisor, control: int, text: str, max_output: int) -> None:
         self._supervisor = supervisor
         self._control = control
         self._text = text
@@ -248,10 +267,10 @@ class Command:
                 return True, False
             if self._read(min(left, COUNTING), stop):
                 continue
-            count = len(self._supervisor.processes()) - self._others
+            count = len(self._supervisor.processes())
             if most is not None and count > most:
                 return False, True
-            if was_seen and count <= 0 and not self._read(0, stop):
+            if was_seen and not count and not self._read(0, stop):
                 # It was killed along with the shell that reports its exit code.
                 break
             was_seen = was_seen or count > 0

@@ -89,8 +89,11 @@ class HostExternal:
         lost = [
             one.snapshot_id
             for one in session[ExternalFsSnapshot].all()
-            # An archive in `data` is one of the session's own contents.
-            if one.filesystem_id == own and one.data is None and not os.path.lexists(catalogue.path_of(one.snapshot_id))
+            # An archive in `data` is one of the session's own contents, and an image is in neither place.
+            if one.filesystem_id == own
+            and one.data is None
+            and one.kind != "image"
+            and not os.path.lexists(catalogue.path_of(one.snapshot_id))
         ]
         seen: set[str] = set()
         for record in session.records if lost else ():

@@ -102,7 +102,7 @@ class HostFilesystem(HostFiles):
         limits: Limits,
         read_only: bool,
         follow_symlinks: SymlinkPolicy,
-        snapshots: SnapshotKind,
+        snapshots: str,
         given: str,
         filesystem_id: str,
         *,
@@ -135,7 +135,7 @@ class HostFilesystem(HostFiles):
         spellings = {root.path, os.path.abspath(given)} - {"/"}
         self._prefixes = tuple(f"{spelling}/" for spelling in sorted(spellings, key=len, reverse=True))
 
-    def _snapshot_kinds(self, kind: SnapshotKind) -> Kinds:
+    def _snapshot_kinds(self, kind: str) -> Kinds:
         return Kinds(self._root, kind)
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal
 
 import attrs
 
@@ -21,6 +21,9 @@ from weakfs.snapshots.store.catalogue import root_name
 
 SnapshotKind = Literal["tree", "git", "tar"]
 
+# Takes a snapshot, given its id, its tag, the id of the filesystem and the time.
+Take = Callable[[str, str | None, str, int], FilesystemSnapshot]
+
 UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
 
 # How many times another session may take the id that was about to be used.
@@ -32,11 +35,17 @@ class Kinds:
 
     __slots__ = ("_root", "kind")
 
-    def __init__(self, root: HostRoot, kind: SnapshotKind) -> None:
-        if kind not in get_args(SnapshotKind):
-            raise ValueError(f"cannot keep snapshots as {kind!r}; use 'tree', 'git' or 'tar'")
-        self.kind: SnapshotKind = kind
+    def __init__(self, root: HostRoot, kind: str) -> None:
+        takes = self._takes()
+        if kind not in takes:
+            *most, last = map(repr, takes)
+            raise ValueError(f"cannot keep snapshots as {kind!r}; use {', '.join(most)} or {last}")
+        self.kind = kind
         self._root = root
+
+    def _takes(self) -> dict[str, Take]:
+        """Return the kinds of snapshots, each with what takes one."""
+        return {"tree": self._take_tree, "git": self._take_git, "tar": self._take_tar}
 
     def take(
         self, tag: str | None, next_id: Callable[[], str], filesystem_id: str, at: int
@@ -45,14 +54,14 @@ class Kinds:
 
         Raises `GitUnavailable` if git is needed and missing.
         """
-        takes = {"tree": self._take_tree, "git": self._take_git, "tar": self._take_tar}
+        take = self._takes()[self.kind]
         for attempt in range(1, ATTEMPTS + 1):
             snapshot_id = next_id()
             # Sessions with the same id, such as one that is resumed repeatedly, count from the same number.
             while os.path.lexists(self._root.store.catalogue.path_of(snapshot_id)):
                 snapshot_id = next_id()
             try:
-                taken = takes[self.kind](snapshot_id, tag, filesystem_id, at)
+                taken = take(snapshot_id, tag, filesystem_id, at)
             except FileExistsError:
                 if attempt == ATTEMPTS:
                     raise

@@ -9,6 +9,7 @@ result = dispatch_tool_call(prompt, "read_file", {"path": "/app.py"}, session=se
 """
 
 from weakfs.tools.sections.dispatch import adispatch_tool_call, dispatch_tool_call
+from weakfs.tools.sections.podman import PODMAN_TOOLS, PodmanSection
 from weakfs.tools.sections.prompt import Prompt, RenderedPrompt
 from weakfs.tools.sections.section import FilesystemSection, Section
 from weakfs.tools.sections.vfs import FILESYSTEM_TOOLS, VfsSection
@@ -16,7 +17,9 @@ from weakfs.tools.sections.workspace import WorkspaceSection
 
 __all__ = [
     "FILESYSTEM_TOOLS",
+    "PODMAN_TOOLS",
     "FilesystemSection",
+    "PodmanSection",
     "Prompt",
     "RenderedPrompt",
     "Section",

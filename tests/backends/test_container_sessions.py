@@ -1,0 +1,212 @@
+"""Containers of sessions that are saved, loaded, forked and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.backends.test_container import state
+from tests.containers import IMAGE, image_archive, podman
+from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, MergeConflict, Session
+from weakfs.backends.container import ContainerFilesystem, ContainerNotFound, ImageNotFound, Podman, PodmanUnavailable
+from weakfs.reducers import ExternalFsSnapshot
+from weakfs.tools.handlers import ShellReceipt
+from weakfs.tools.sections import PodmanSection, Prompt, dispatch_tool_call
+
+__all__ = ["podman"]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(podman: Podman) -> Iterator[None]:
+    yield
+    left = podman.labelled(**{"weakfs.session": ""})
+    for one in left:
+        podman.run("rm", "--force", "--time", "0", one)
+
+
+def opened(podman: Podman, session: Session, store: Path, **options: object) -> ContainerFilesystem:
+    return ContainerFilesystem(session, image=IMAGE, store=store, runtime=podman, **options)  # type: ignore[arg-type]
+
+
+CHANGE = "rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; echo b > /usr/lib/pkg/b; rm /etc/motd; chmod 700 /var; ln -s a link"
+
+
+@pytest.mark.parametrize("kind", ["tree", "tar"])
+def test_a_container_is_made_again_elsewhere_as_it_was(podman: Podman, tmp_path: Path, kind: str) -> None:
+    session = Session()
+    files = opened(podman, session, tmp_path / "one", snapshots=kind)
+    files.exec(CHANGE)
+    files.snapshot()
+    files.exec("echo later > later; rm /bin/sleep; echo more >> /usr/lib/pkg/b; chmod 711 /usr/lib")
+    before = state(files)
+    session.save(tmp_path / "session.json")
+    files.container.remove()
+
+    loaded = Session.load(tmp_path / "session.json")
+    again = opened(podman, loaded, tmp_path / "other", snapshots=kind)
+    assert without_times(state(again)) == without_times(before)
+    again.restore(loaded[ExternalFsSnapshot].all()[-1])
+    assert not again.exists("later")
+    assert again.read("/usr/lib/pkg/b").content == "b\n"
+
+
+def without_times(found: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    return [(*entry[:3], *entry[4:]) for entry in found]
+
+
+def test_the_next_process_finds_the_container_of_one_that_ended(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    files = opened(podman, session, tmp_path)
+    files.exec("echo kept > kept")
+    session.save(tmp_path / "session.json")
+    with pytest.raises(OSError, match="another process uses it"):
+        opened(podman, Session.load(tmp_path / "session.json"), tmp_path)
+    name = files.container.name
+    files.container.close()
+    again = opened(podman, Session.load(tmp_path / "session.json"), tmp_path)
+    assert again.container.name == name
+    assert again.read("kept").content == "kept\n"
+
+
+def test_a_container_that_was_stopped_is_started_when_it_is_needed(podman: Podman, tmp_path: Path) -> None:
+    files = opened(podman, Session(), tmp_path)
+    files.exec("echo kept > kept")
+    files.container.stop()
+    assert not files.container.is_running
+    assert files.read("kept").content == "kept\n"
+    assert files.exec("cat kept").stdout == "kept\n"
+
+
+def test_one_rollback_covers_memory_a_directory_a_container_and_the_conversation(
+    podman: Podman, tmp_path: Path
+) -> None:
+    (tmp_path / "host").mkdir()
+    session = Session()
+    memory = InMemoryFilesystem(session)
+    host = HostFilesystem(tmp_path / "host", session=session, store=tmp_path / "host-store")
+    files = opened(podman, session, tmp_path / "store")
+    for one in (memory, host, files):
+        one.write("/workspace/a", "before")
+    session.snapshot("before")
+    trees = [one.tree().fingerprint for one in (memory, host, files)]
+    for one in (memory, host, files):
+        one.write("/workspace/a", "after")
+    files.exec("rm -r /usr/lib/pkg")
+    session.save(tmp_path / "session.json")
+    files.container.remove()
+
+    loaded = Session.load(tmp_path / "session.json")
+    memory = InMemoryFilesystem(loaded)
+    host = HostFilesystem(tmp_path / "host", session=loaded, store=tmp_path / "host-store")
+    files = opened(podman, loaded, tmp_path / "other")
+    assert files.read("a").content == "after"
+    assert not files.exists("/usr/lib/pkg")
+    loaded.rollback("before")
+    assert [one.tree().fingerprint for one in (memory, host, files)] == trees
+
+
+def test_missing_things_are_named(podman: Podman, tmp_path: Path) -> None:
+    with pytest.raises(ImageNotFound, match="podman pull no-such-image"):
+        ContainerFilesystem(image="no-such-image", store=tmp_path, runtime=podman)
+    with pytest.raises(ContainerNotFound, match="no-such-container"):
+        ContainerFilesystem(container="no-such-container", store=tmp_path, runtime=podman)
+    with pytest.raises(PodmanUnavailable, match="no program 'podman-that-is-missing'"):
+        ContainerFilesystem(image=IMAGE, store=tmp_path, runtime=Podman("podman-that-is-missing"))
+    with pytest.raises(ValueError, match="either image=, to make one, or container="):
+        ContainerFilesystem(store=tmp_path, runtime=podman)
+
+
+def test_a_snapshot_of_another_image_is_refused(podman: Podman, tmp_path: Path) -> None:
+    podman.run("import", "--quiet", "-", "localhost/weakfs-other:latest", input=image_archive(files=1))
+    session = Session()
+    files = opened(podman, session, tmp_path / "one")
+    snapshot = files.snapshot()
+    other = ContainerFilesystem(image="localhost/weakfs-other:latest", store=tmp_path / "other", runtime=podman)
+    with pytest.raises(ValueError, match="taken in a container of the image sha256:"):
+        other.restore(snapshot, foreign=True)
+
+
+def test_a_fork_starts_from_the_same_files_and_is_merged_back(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    files = opened(podman, session, tmp_path)
+    files.exec(CHANGE + "; chown -h 0:0 link; printf '1\\n2\\n3\\n4\\n5\\n' > text")
+    forked = files.fork(session.fork())
+    assert without_times(state(forked)) == without_times(state(files))
+    forked.exec("sed -i 's/^5/five/' text 2>/dev/null || printf '1\n2\n3\n4\nfive\n' > text; echo theirs > theirs")
+    files.write("text", "one\n2\n3\n4\n5\n")
+    files.delete("/usr/lib/pkg/b")
+    assert files.merge(forked) == ("/workspace/text", "/workspace/theirs")
+    assert files.exec("cat text theirs").stdout == "one\n2\n3\n4\nfive\ntheirs\n"
+    assert not files.exists("/usr/lib/pkg/b") and forked.exists("/usr/lib/pkg/b")
+
+    forked.write("text", "theirs\n")
+    files.write("text", "ours\n")
+    before = state(files)
+    with pytest.raises(MergeConflict, match="/workspace/text"):
+        files.merge(forked)
+    assert state(files) == before
+
+
+def test_a_snapshot_can_be_an_image(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    files = opened(podman, session, tmp_path, snapshots="image")
+    files.exec(CHANGE)
+    before = state(files)
+    snapshot = files.snapshot()
+    files.exec("rm -r /usr/lib/pkg /var; echo x > /etc/motd")
+    files.restore(snapshot)
+    assert state(files) == before
+    podman.run("rmi", "--force", snapshot.ref)
+    with pytest.raises(ImageNotFound):
+        files.restore(snapshot)
+    assert state(files) == before
+
+
+def test_a_section_has_the_tools_and_the_files_of_a_container(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    with PodmanSection(session=session, image=IMAGE, store=tmp_path, runtime=podman) as section:
+        prompt = Prompt(sections=[section])
+        assert "start in `/workspace`. There is no network." in prompt.render().text
+        done = dispatch_tool_call(prompt, "write_file", {"path": "a.txt", "content": "hello\n"}, session=session)
+        assert done.success
+        done = dispatch_tool_call(prompt, "shell", {"command": "cat a.txt; rm a.txt"}, session=session)
+        assert isinstance(done.value, ShellReceipt)
+        assert (done.value.stdout, done.value.changed_paths) == ("hello\n", ("/workspace/a.txt",))
+        assert dispatch_tool_call(prompt, "eval", {"code": "1 + 1"}, session=session).value.exit_code == 127
+        assert prompt.filesystem() is section.filesystem
+    assert section.filesystem.container.is_closed
+    section.remove()
+
+
+def test_mounts_are_copied_into_a_new_container_once(podman: Podman, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "a.txt").write_text("of the host\n")
+    session = Session()
+    mounts = [HostMount(tmp_path / "project")]
+    files = opened(podman, session, tmp_path / "store", mounts=mounts)
+    assert files.exec("cat a.txt; echo changed > a.txt").stdout == "of the host\n"
+    session.save(tmp_path / "session.json")
+    files.container.remove()
+    again = opened(podman, Session.load(tmp_path / "session.json"), tmp_path / "other", mounts=mounts)
+    assert again.read("a.txt").content == "changed\n"
+    assert (tmp_path / "project" / "a.txt").read_text() == "of the host\n"
+
+
+def test_files_belong_to_the_user_of_the_commands(podman: Podman, tmp_path: Path) -> None:
+    files = opened(podman, Session(), tmp_path, user="1000:1000")
+    files.write("a.txt", "hello\n")
+    assert files.exec("id -u; echo more >> a.txt; cat a.txt; mkdir sub; rm a.txt").stdout == "1000\nhello\nmore\n"
+    files.write("sub/b.txt", "b")
+    assert files.exec("stat -c %u:%g sub/b.txt; echo x > sub/b.txt").exit_code == 0
+
+
+def test_the_workspace_may_be_all_that_is_recorded(podman: Podman, tmp_path: Path) -> None:
+    files = opened(podman, Session(), tmp_path, root="/workspace")
+    files.write("/a.txt", "a\n")
+    done = files.exec("pwd; cat a.txt; echo b > b.txt; echo x > /var/outside")
+    assert (done.stdout, done.changed) == ("/workspace\na\n", ("/b.txt",))
+    with pytest.raises(TimeoutError):
+        files.exec("rm *.txt; sleep 60", timeout=0.3)
+    assert [entry.path for entry in files.list()] == ["/a.txt", "/b.txt"]

@@ -1,0 +1,33 @@
+"""Kinds of snapshots of a container: its layer as a tree in the store or as a tar archive, or an image."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Literal
+
+from weakfs.backends.container.root import ContainerRoot
+from weakfs.backends.host.snapshot_kinds import Kinds, Take
+from weakfs.filesystem import FilesystemSnapshot
+
+ContainerSnapshotKind = Literal["tree", "tar", "image"]
+
+# The name of the images, each with a tag of its own, so that no one removes them as unused.
+REPOSITORY = "localhost/weakfs-snapshot"
+
+
+class ContainerKinds(Kinds):
+    """Takes snapshots of a container."""
+
+    __slots__ = ()
+
+    _root: ContainerRoot
+
+    def _takes(self) -> dict[str, Take]:
+        return {"tree": self._take_tree, "tar": self._take_tar, "image": self._take_image}
+
+    def _take_image(self, snapshot_id: str, tag: str | None, filesystem_id: str, at: int) -> FilesystemSnapshot:
+        root = self._root
+        root.scan()
+        name = f"{REPOSITORY}:{sha256(f'{snapshot_id} {at}'.encode()).hexdigest()[:16]}"
+        ref = root.container.commit(name)
+        return FilesystemSnapshot(snapshot_id, filesystem_id, at, "image", ref, root.path, tag)

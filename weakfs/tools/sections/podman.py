@@ -1,0 +1,108 @@
+"""A section over the files and the commands of a container."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+
+from weakfs.backends import ContainerFilesystem, HostMount, Podman
+from weakfs.backends.container import Container
+from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
+from weakfs.filesystem import Limits
+from weakfs.session import Session
+from weakfs.snapshots import Store
+from weakfs.tools.handlers import eval_tool, shell_tool
+from weakfs.tools.permissions import Capability, Policy
+from weakfs.tools.sections.section import FilesystemSection
+from weakfs.tools.sections.vfs import FILESYSTEM_TOOLS
+from weakfs.tools.tool import Tool
+
+TEMPLATE = """\
+You work in a container. File tools and commands see the same files under the same paths; relative paths and commands
+start in `$workdir`. $network A call that fails or takes too long has changed nothing, and nothing that a command
+starts keeps running.
+"""
+NO_NETWORK = "There is no network."
+NETWORK = "There is a network."
+
+PODMAN_TOOLS: tuple[Tool, ...] = (*FILESYSTEM_TOOLS, shell_tool(), eval_tool())
+
+
+class PodmanSection(FilesystemSection):
+    """A container of its own, made from `image`, or one that runs already: see `ContainerFilesystem`.
+
+    Closing the section stops its container and keeps its files for the session; `remove` removes them as well. In
+    `template`, `$workdir` and `$network` are replaced.
+    """
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        image: str | None = None,
+        container: str | Container | None = None,
+        name: str = "container",
+        root: str = "/",
+        workdir: str | None = None,
+        mounts: Sequence[HostMount] = (),
+        network: str = "none",
+        user: str | None = None,
+        capabilities: Iterable[str] = (),
+        variables: Mapping[str, str] | None = None,
+        limits: Limits = Limits.tools(),  # noqa: B008  # frozen
+        read_only: bool = False,
+        snapshots: ContainerSnapshotKind = "tree",
+        store: Store | str | os.PathLike[str] | None = None,
+        runtime: Podman | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        title: str = "Sandbox",
+        key: str = "podman",
+        template: str = TEMPLATE,
+        tools: Iterable[Tool] = PODMAN_TOOLS,
+    ) -> None:
+        self._filesystem = ContainerFilesystem(
+            session,
+            image=image,
+            container=container,
+            name=name,
+            root=root,
+            workdir=workdir,
+            mounts=mounts,
+            network=network,
+            user=user,
+            capabilities=capabilities,
+            variables=variables,
+            limits=limits.for_files(),
+            read_only=read_only,
+            snapshots=snapshots,
+            store=store,
+            runtime=runtime,
+        )
+        values = {"workdir": self._filesystem.workdir, "network": NO_NETWORK if network == "none" else NETWORK}
+        super().__init__(title=title, key=key, template=template, tools=tools, values=values)
+        self.limits = limits
+        self.capability = capability
+        self.policy = policy
+
+    @property
+    def filesystem(self) -> ContainerFilesystem:
+        """The container's files."""
+        return self._filesystem
+
+    def close(self) -> None:
+        """Stop the container and let go of it, so that its session can be resumed; closing again does nothing."""
+        self._filesystem.close()
+
+    def remove(self) -> None:
+        """Remove the container with its files."""
+        self._filesystem.container.remove()
+
+    def __enter__(self) -> PodmanSection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
