@@ -1,6 +1,6 @@
 """The container backend: files and commands of a Podman container."""
 
-from weakfs.backends.container.container import Container
+from weakfs.backends.container.container import Container, ContainerOptions
 from weakfs.backends.container.filesystem import CommandResult, ContainerFilesystem
 from weakfs.backends.container.podman import (
     ContainerNotFound,
@@ -15,6 +15,7 @@ __all__ = [
     "Container",
     "ContainerFilesystem",
     "ContainerNotFound",
+    "ContainerOptions",
     "ImageNotFound",
     "Podman",
     "PodmanError",

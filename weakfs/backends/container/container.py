@@ -17,7 +17,16 @@ from attrs import field, frozen
 
 from weakfs.backends.container import supervisor as supervision
 from weakfs.backends.container.image_files import ImageFiles
-from weakfs.backends.container.podman import ContainerNotFound, Image, Inspected, Podman, PodmanError
+from weakfs.backends.container.podman import (
+    ContainerNotFound,
+    Image,
+    Inspected,
+    Podman,
+    PodmanError,
+    find_image,
+    inspect,
+    labelled,
+)
 from weakfs.backends.container.supervisor import Supervisor
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
@@ -71,7 +80,8 @@ class Container:
     `close` lets go of it, `stop` ends its processes and keeps its files, `remove` removes it.
     """
 
-    def __init__(self, podman: Podman, inspected: Inspected, control: str, *, is_own: bool) -> None:
+    def __init__(self, podman: Podman, container_id: str, control: str, *, is_own: bool) -> None:
+        inspected = inspect(podman, container_id)
         self.podman = podman
         self.container_id = inspected.container_id
         self.name = inspected.name
@@ -82,7 +92,7 @@ class Container:
         self._lock = RLock()
         self._control = os.open(control, DIRECTORY)
         self._process: int | None = None
-        self._supervisor: Supervisor | None = None
+        self._supervised: Supervisor | None = None
         # The directory of the supervisor in a container of somebody else.
         self._requests = -1
         # Counts the starts: what was opened before the last one is of no use.
@@ -104,7 +114,7 @@ class Container:
     @classmethod
     def create(cls, podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str) -> Container:
         """Make a container for a session, with its control directory in `state`; it is not started yet."""
-        podman.image(options.image)
+        find_image(podman, options.image)
         own = f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-{secrets.token_hex(4)}"
         control = os.path.join(state, own)
         os.makedirs(state, mode=0o700, exist_ok=True)
@@ -119,7 +129,7 @@ class Container:
                 *("--volume", f"{control}:{INSIDE}:ro", "--workdir", "/", "--entrypoint", "[]"),
                 *(options.image, "/bin/sh", "-c", supervision.script(), "sh", INSIDE),
             )
-            return cls(podman, podman.inspect(own), control, is_own=True)
+            return cls(podman, own, control, is_own=True)
         except BaseException:
             shutil.rmtree(control, ignore_errors=True)
             raise
@@ -130,17 +140,17 @@ class Container:
 
         Raises `OSError` (EBUSY) if that process is still alive.
         """
-        for one in podman.labelled(**{SESSION: session_id, NAME: name}):
-            inspected = podman.inspect(one)
+        for one in labelled(podman, **{SESSION: session_id, NAME: name}):
+            inspected = inspect(podman, one)
             control = inspected.labels.get(CONTROL, "")
             if os.path.isdir(control):
-                return cls(podman, inspected, control, is_own=True)
+                return cls(podman, one, control, is_own=True)
         return None
 
     @classmethod
     def attach(cls, podman: Podman, name: str, *, state: str) -> Container:
         """Attach to a container that somebody else made and started."""
-        inspected = podman.inspect(name)
+        inspected = inspect(podman, name)
         if not inspected.is_running:
             raise fault(
                 OSError,
@@ -150,11 +160,11 @@ class Container:
             )
         control = os.path.join(state, inspected.container_id[:16])
         os.makedirs(control, mode=0o700, exist_ok=True)
-        return cls(podman, inspected, control, is_own=False)
+        return cls(podman, name, control, is_own=False)
 
     # Life
 
-    def inspect(self) -> Inspected:
+    def _inspect(self) -> Inspected:
         """Return what is known about the running container; it is started if it does not run."""
         with self._lock:
             if not self.is_running:
@@ -175,7 +185,7 @@ class Container:
 
     def _start(self) -> None:
         self._let_go()
-        found = self.podman.inspect(self.container_id)
+        found = inspect(self.podman, self.container_id)
         if not found.is_running:
             if not self.is_own:
                 raise fault(
@@ -184,7 +194,7 @@ class Container:
                     f"cannot use the container {self.name!r}: it has stopped; start it and open it again",
                 )
             self.podman.run("start", self.container_id)
-            found = self.podman.inspect(self.container_id)
+            found = inspect(self.podman, self.container_id)
         try:
             self._process = os.pidfd_open(found.pid)
         except OSError as error:
@@ -198,15 +208,15 @@ class Container:
         self.starts += 1
 
     @property
-    def supervisor(self) -> Supervisor:
+    def _supervisor(self) -> Supervisor:
         """The supervisor of the running container. What an earlier process left running is killed first."""
         with self._lock:
-            inspected = self.inspect()
-            if self._supervisor is None:
-                self._supervisor = self._supervised(inspected)
-            return self._supervisor
+            inspected = self._inspect()
+            if self._supervised is None:
+                self._supervised = self._supervise(inspected)
+            return self._supervised
 
-    def _supervised(self, inspected: Inspected) -> Supervisor:
+    def _supervise(self, inspected: Inspected) -> Supervisor:
         if self.is_own:
             made = Supervisor(self._control, INSIDE, inspected.pid, is_alone=True)
         else:
@@ -260,9 +270,9 @@ class Container:
         return self._control < 0
 
     def _let_go(self) -> None:
-        if self._supervisor is not None:
-            self._supervisor.close()
-            self._supervisor = None
+        if self._supervised is not None:
+            self._supervised.close()
+            self._supervised = None
         if self._requests >= 0:
             files = os.open("..", DIRECTORY, dir_fd=self._requests)
             try:
@@ -279,12 +289,12 @@ class Container:
     # Files
 
     @cached_property
-    def image(self) -> Image:
+    def _image(self) -> Image:
         """The image that the container was made from."""
-        return self.podman.image(self.image_id)
+        return find_image(self.podman, self.image_id)
 
     @cached_property
-    def image_files(self) -> ImageFiles:
+    def _image_files(self) -> ImageFiles:
         """The files of that image."""
         return ImageFiles(self._inspected.lower)
 
@@ -312,12 +322,12 @@ class Container:
 
     def path_of_files(self) -> str:
         """Return the path on the host of the root of the container's files, while it runs."""
-        inspected = self.inspect()
+        inspected = self._inspect()
         return _seen_by(inspected.monitor, self._merged(inspected))
 
     def open_layer(self) -> int:
         """Open the directory of what differs from the image, or of all files if there is none."""
-        inspected = self.inspect()
+        inspected = self._inspect()
         return self.open_files() if inspected.upper is None else os.open(inspected.upper, DIRECTORY)
 
     def _merged(self, inspected: Inspected) -> str:
@@ -327,7 +337,7 @@ class Container:
     def mount_points(self) -> tuple[str, ...]:
         """Return the paths in the container that are not files of its own, mostly mounts; none below another."""
         found: list[str] = []
-        with open(f"/proc/{self.inspect().pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        with open(f"/proc/{self._inspect().pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
             points = sorted(line.split()[4].encode().decode("unicode_escape") for line in lines)
         if not self.is_own:
             points.append(f"/{BESIDE}")
@@ -339,7 +349,7 @@ class Container:
     @property
     def owner(self) -> tuple[int, int]:
         """The user and the group, as the machine counts them, of the container's first process."""
-        with open(f"/proc/{self.inspect().pid}/status", encoding="ascii", errors="replace") as lines:
+        with open(f"/proc/{self._inspect().pid}/status", encoding="ascii", errors="replace") as lines:
             found = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
         return int(found["Uid"][0]), int(found["Gid"][0])
 
@@ -349,7 +359,7 @@ def remove(podman: Podman, container_id: str, control: str) -> None:
     with suppress(PodmanError):
         podman.run("rm", "--force", *AT_ONCE, container_id)
     with suppress(ContainerNotFound):
-        podman.inspect(container_id)
+        inspect(podman, container_id)
         raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")
     shutil.rmtree(control, ignore_errors=True)
 

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
 from weakfs.backends.container.container import Container, ContainerOptions
 from weakfs.backends.container.layer import ATTRIBUTES, Layer
-from weakfs.backends.container.podman import Podman
+from weakfs.backends.container.podman import Podman, find_image
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerKinds, ContainerSnapshotKind
 from weakfs.backends.host.external import HostExternal
@@ -447,7 +447,7 @@ class ContainerFilesystem(HostFilesystem):
         stop: StopEvent | None,
     ) -> CompletedCommand:
         """Run a line of shell, whose changes a checkout records or undoes."""
-        return self._root.container.supervisor.run(
+        return self._root.container._supervisor.run(
             command,
             workdir=host_text(self._root.path_in_container(workdir)),
             environment=environment,
@@ -532,7 +532,7 @@ class ContainerFilesystem(HostFilesystem):
     def _layer_in(self, snapshot: FilesystemSnapshot, *, is_own: bool) -> Layer | FileTree:
         """Return the layer of a snapshot, or the files of one that was not taken in a container."""
         if snapshot.kind == "image":
-            return self._root.layer_of_image(self._root.container.podman.image(snapshot.ref))
+            return self._root.layer_of_image(find_image(self._root.container.podman, snapshot.ref))
         tree = snapshot.tree
         if tree is None or self._session.missing_blobs:
             try:

@@ -105,55 +105,6 @@ class Podman:
             return str(error)
         return None
 
-    def image(self, name: str) -> Image:
-        """Return an image of this machine. Raises `ImageNotFound`; images are never pulled."""
-        done = self._run(("image", "inspect", name), None)
-        if done.returncode:
-            raise fault(
-                ImageNotFound,
-                ENOENT,
-                f"cannot find the image {name!r} on this machine; get it with '{self.program} pull {name}', or name "
-                f"one of '{self.program} images'",
-            )
-        found = _first(done.stdout)
-        layers = [str(one) for one in found["RootFS"].get("Layers") or ()]
-        base = layers[0] if len(layers) == 1 else f"sha256:{sha256(' '.join(layers).encode()).hexdigest()}"
-        data = _graph_data(found)
-        paths = [data.get("UpperDir") or "", *(data.get("LowerDir") or "").split(":")]
-        return Image(
-            str(found["Id"]).removeprefix("sha256:"), base, tuple(path for path in paths if path), _labels(found)
-        )
-
-    def inspect(self, name: str) -> Inspected:
-        """Return what is known about a container. Raises `ContainerNotFound`."""
-        done = self._run(("container", "inspect", name), None)
-        if done.returncode:
-            raise fault(
-                ContainerNotFound,
-                ENOENT,
-                f"cannot find the container {name!r}; name one of '{self.program} ps --all'",
-            )
-        found = _first(done.stdout)
-        state, data = found["State"], _graph_data(found)
-        return Inspected(
-            found["Id"],
-            str(found["Name"]).lstrip("/"),
-            str(found["Image"]).removeprefix("sha256:"),
-            _labels(found),
-            bool(state["Running"]),
-            int(state["Pid"]),
-            int(state.get("ConmonPid") or 0),
-            data.get("MergedDir"),
-            data.get("UpperDir"),
-            tuple((data.get("LowerDir") or "").split(":")) if data.get("UpperDir") else (),
-        )
-
-    def labelled(self, **labels: str) -> list[str]:
-        """Return the ids of the containers that have these labels, running or not; an empty value stands for any."""
-        words = [f"label={name}={value}" if value else f"label={name}" for name, value in labels.items()]
-        filters = [word for one in words for word in ("--filter", one)]
-        return self.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode().split()
-
     @property
     def creation(self) -> tuple[str, ...]:
         """The options of `create` that depend on the machine and the program."""
@@ -193,6 +144,56 @@ class Podman:
                 ENOTSUP,
                 f"cannot run {self.program}: {one_line(clip(str(error), 300))}; see whether it works from a shell",
             ) from error
+
+
+def find_image(podman: Podman, name: str) -> Image:
+    """Return an image of this machine. Raises `ImageNotFound`; images are never pulled."""
+    done = podman._run(("image", "inspect", name), None)
+    if done.returncode:
+        raise fault(
+            ImageNotFound,
+            ENOENT,
+            f"cannot find the image {name!r} on this machine; get it with '{podman.program} pull {name}', or name "
+            f"one of '{podman.program} images'",
+        )
+    found = _first(done.stdout)
+    digests = [str(one) for one in found["RootFS"].get("Layers") or ()]
+    base = digests[0] if len(digests) == 1 else f"sha256:{sha256(' '.join(digests).encode()).hexdigest()}"
+    data = _graph_data(found)
+    paths = [data.get("UpperDir") or "", *(data.get("LowerDir") or "").split(":")]
+    return Image(str(found["Id"]).removeprefix("sha256:"), base, tuple(path for path in paths if path), _labels(found))
+
+
+def inspect(podman: Podman, name: str) -> Inspected:
+    """Return what is known about a container. Raises `ContainerNotFound`."""
+    done = podman._run(("container", "inspect", name), None)
+    if done.returncode:
+        raise fault(
+            ContainerNotFound,
+            ENOENT,
+            f"cannot find the container {name!r}; name one of '{podman.program} ps --all'",
+        )
+    found = _first(done.stdout)
+    state, data = found["State"], _graph_data(found)
+    return Inspected(
+        found["Id"],
+        str(found["Name"]).lstrip("/"),
+        str(found["Image"]).removeprefix("sha256:"),
+        _labels(found),
+        bool(state["Running"]),
+        int(state["Pid"]),
+        int(state.get("ConmonPid") or 0),
+        data.get("MergedDir"),
+        data.get("UpperDir"),
+        tuple((data.get("LowerDir") or "").split(":")) if data.get("UpperDir") else (),
+    )
+
+
+def labelled(podman: Podman, **labels: str) -> list[str]:
+    """Return the ids of the containers that have these labels, running or not; an empty value stands for any."""
+    words = [f"label={name}={value}" if value else f"label={name}" for name, value in labels.items()]
+    filters = [word for one in words for word in ("--filter", one)]
+    return podman.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode().split()
 
 
 def _prefix() -> tuple[str, ...]:

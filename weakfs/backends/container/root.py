@@ -94,7 +94,7 @@ class ContainerRoot(HostRoot):
             if held.descriptor >= 0:
                 os.close(held.descriptor)
                 held.descriptor = -1
-        self.container.inspect()
+        self.container._inspect()
         self.directory.descriptor = self._open_files()
         self._layer_directory.descriptor = self._open_layer()
         self._opened = self.container.starts
@@ -118,12 +118,12 @@ class ContainerRoot(HostRoot):
     @property
     def image_base(self) -> str:
         """The identity of the image below; empty if the layer holds all files."""
-        return self.container.image.base if self.container.has_layer else ""
+        return self.container._image.base if self.container.has_layer else ""
 
     @property
     def lower(self) -> FileTree:
         """The image's files below this root."""
-        whole = find(self.container.image_files.tree, self._at) if self.container.has_layer else None
+        whole = find(self.container._image_files.tree, self._at) if self.container.has_layer else None
         return without(whole, map(path_of, self.hidden)) if type(whole) is FileTree else EMPTY_TREE
 
     # Scans
@@ -190,7 +190,7 @@ class ContainerRoot(HostRoot):
 
     def layer_of_image(self, image: Image) -> Layer:
         """Return the layer that an image, which was made from this container, has over the container's own."""
-        below = self.container.image.layers
+        below = self.container._image.layers
         if not below or self._at or image.layers[1:] != below or TOP not in image.labels:
             raise ValueError(
                 "cannot read the layer of the image: it is not one layer above the image of this container, whose "
@@ -202,7 +202,7 @@ class ContainerRoot(HostRoot):
             attributes = AttributeReader(directory).read(raw.root)
             sink.finish()
         mode, at, *owner = (int(word) for word in image.labels[TOP].split(":"))
-        top = tree_of(raw.tree.children, mode=mode, modified_at=at, created_at=at)
+        top = tree_of(dict(raw.tree.children), mode=mode, modified_at=at, created_at=at)
         owners = {**attributes.owners, "/": (owner[0], owner[1])}
         return self.cleaned(Layer(top, evolve(attributes, owners=owners), self.image_base))
 
@@ -246,7 +246,7 @@ class ContainerRoot(HostRoot):
         steps = Plan.of(now, wanted)
         restore_tree(self.directory, journal, now, wanted)
         if theirs is not None:
-            image = None if not self.container.has_layer else self.container.image_files
+            image = None if not self.container.has_layer else self.container._image_files
             AttributeRestore(self.directory, image, self._at, ours, theirs, wanted).run(steps)
 
 
