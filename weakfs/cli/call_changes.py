@@ -7,10 +7,10 @@ from weakfs.cli.errors import Failure, as_failure
 from weakfs.cli.formatting import shown
 from weakfs.cli.sessions import Trees, chosen
 from weakfs.cli.states import steps_of
+from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionView
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 
 
 def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:

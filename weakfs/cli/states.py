@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from attrs import define, field, frozen
 
 from weakfs.session import Merged, Record, Session, SessionError, SessionView
-from weakfs.session.history.reduction import Row, changed, event_of
+from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

@@ -23,8 +23,8 @@ from weakfs.reducers.tree.line_merge import Hunk, Part, TooMuchWork, matches, sp
 from weakfs.reducers.tree.merge import TreeConflict, is_text, merge_by_path
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session import Log, MissingBlob
-from weakfs.session.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
-from weakfs.session.slices.sides import BranchHistory, Sides
+from weakfs.session.merging.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
+from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import Conflict
 from weakfs.session.slices.tags import tag_of
 

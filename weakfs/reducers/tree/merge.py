@@ -18,7 +18,7 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.line_merge import Hunk, Part, TooMuchWork, merge_parts, one_hunk, resolved
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, put, remove, walk, with_mode
 from weakfs.reducers.tree.repeated_subtrees import Comparisons
-from weakfs.session.conflicts import Choice, ConflictKind, Resolution
+from weakfs.session.merging.conflicts import Choice, ConflictKind, Resolution
 from weakfs.session.slices.slice import Conflict
 
 Path = tuple[str, ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from weakfs.session.history.resolver import Resolver
+from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.table import Table
 
 # The tags of a session's own events; their classes know tables of slices, and so import this package.

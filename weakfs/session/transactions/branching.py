@@ -12,20 +12,20 @@ from weakref import ref
 
 from attrs import evolve
 
-from weakfs.session.cancellation import Cancellation
-from weakfs.session.conflicts import MergeReport, OnConflict
 from weakfs.session.core import checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import Journal, begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.log import Log
-from weakfs.session.history.merge import absorb, drop_snapshots, merge_snapshots, merged_state
 from weakfs.session.history.record_numbers import Renumbering, Shift
-from weakfs.session.history.resolver import Resolver, same_path
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible, uninterrupted
+from weakfs.session.merging.conflicts import MergeReport, OnConflict
+from weakfs.session.merging.merge import absorb, drop_snapshots, merge_snapshots, merged_state
+from weakfs.session.merging.resolver import Resolver, same_path
 from weakfs.session.record_log import RecordLog
-from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
+from weakfs.session.transactions.cancellation import Cancellation
+from weakfs.session.transactions.transaction import ACTIVE, Transaction, current_owner, innermost
 from weakfs.session.views import Records
 from weakfs.storage.errors import StorageError
 

@@ -17,13 +17,13 @@ from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.content_references import TELLING
 from weakfs.session.files.writer import Document
 from weakfs.session.history.log import Log
-from weakfs.session.history.merge import merge_states
-from weakfs.session.history.reduction import Row, changed, event_of
-from weakfs.session.history.resolver import Resolver
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.merging.merge import merge_states
+from weakfs.session.merging.resolver import Resolver
+from weakfs.session.merging.sides import BranchHistory, Sides
+from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.schema import Rules
-from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 

@@ -1,7 +1,7 @@
 """Replaying records into a timeline: through the reducers alone, so that no side effect is repeated.
 
 The states after merges and rollbacks are taken from their records;
-`weakfs.session.history.reconstruction` recomputes them.
+`weakfs.session.replay.reconstruction` recomputes them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from weakfs.session.codec.acceptance import accepted
 from weakfs.session.core import checked_text
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import Merged, Record
-from weakfs.session.history.reduction import changed
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import changed
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table

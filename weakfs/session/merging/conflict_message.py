@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from weakfs.messages import clip, one_line, printable
-from weakfs.session.conflicts import ConflictEntry, ConflictKind
+from weakfs.session.merging.conflicts import ConflictEntry, ConflictKind
 
 # What a message shows: so many conflicts, hunks of each, lines of each side of a hunk, and characters of a line.
 MOST_NAMED = 10

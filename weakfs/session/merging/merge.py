@@ -8,19 +8,19 @@ from typing import Any
 
 from attrs import evolve, fields
 
-from weakfs.session.conflicts import ConflictEntry, MergedPath
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceSeeded
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
-from weakfs.session.history.reduction import Row, changed, event_of
-from weakfs.session.history.resolver import Resolver
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.merging.conflicts import ConflictEntry, MergedPath
+from weakfs.session.merging.resolver import Resolver
+from weakfs.session.merging.sides import BranchHistory, Sides
+from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
-from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import Conflict, Merge, SliceSpec, StateMerge, WholeMerge
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
