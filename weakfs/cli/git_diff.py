@@ -10,8 +10,8 @@ from attrs import frozen
 from weakfs.editing.unified_hunks import hunks
 from weakfs.reducers import FileTree, TreeDiff
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.merging.line_merge import split_lines
 from weakfs.reducers.tree.leaf import MODE, Leaf, content_of, is_link, same_content
-from weakfs.reducers.tree.line_merge import split_lines
 from weakfs.reducers.tree.name_escaping import to_bytes
 from weakfs.reducers.tree.node import find, walk
 from weakfs.search import is_binary

@@ -17,7 +17,7 @@ from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded
 from weakfs.editing.reindentation import NewLine, OldLine, Reindentation, matched
 from weakfs.editing.text_block import TextBlock
-from weakfs.reducers.tree.line_merge import TooMuchWork, matches
+from weakfs.reducers.merging.line_merge import TooMuchWork, matches
 
 # The start and stop of a line in the file, without the white space around it.
 Spot = tuple[int, int]

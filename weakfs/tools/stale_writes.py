@@ -15,8 +15,8 @@ from weakfs.messages import clip, one_line
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
+from weakfs.reducers.merging.line_merge import split_lines
 from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
-from weakfs.reducers.tree.line_merge import split_lines
 from weakfs.reducers.tree.node import find
 from weakfs.session import MissingBlob, Record, Session, SessionError
 from weakfs.session.blobs.blob import digest_of

@@ -12,8 +12,8 @@ from weakfs.cli.output import Output
 from weakfs.editing.unified_hunks import count_changes
 from weakfs.filesystem.paths import is_within
 from weakfs.reducers import FileTree, TreeDiff, diff
+from weakfs.reducers.merging.line_merge import split_lines
 from weakfs.reducers.tree.leaf import content_of, same_content
-from weakfs.reducers.tree.line_merge import split_lines
 from weakfs.search import is_binary
 from weakfs.session import MissingBlob
 

@@ -1,7 +1,7 @@
 """Three-way merge of trees: by path, and inside a text file by lines.
 
 What `theirs` shares with `base` is skipped, so the cost depends only on what `theirs` changed. This module does not
-detect moves: `weakfs.reducers.relocation` first brings moved entries to the same path in all three trees.
+detect moves: `weakfs.reducers.merging.relocation` first brings moved entries to the same path in all three trees.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import cast
 
 from attrs import frozen
 
+from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, merge_parts, one_hunk, resolved
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences, equal
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.line_merge import Hunk, Part, TooMuchWork, merge_parts, one_hunk, resolved
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, put, remove, walk, with_mode
 from weakfs.reducers.tree.repeated_subtrees import Comparisons
 from weakfs.session.merging.conflicts import Choice, ConflictKind, Resolution

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from weakfs.reducers.apply import is_whiteout, segments_of
-from weakfs.reducers.entry_ids import ROOT, Id, Names, Place, Tracker, Untraceable, first_place
+from weakfs.reducers.merging.entry_ids import ROOT, Id, Names, Place, Tracker, Untraceable, first_place
+from weakfs.reducers.merging.tree_merge import Ask, TreeConflict
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.diff import equal
-from weakfs.reducers.tree.merge import Ask, TreeConflict
 from weakfs.reducers.tree.node import FileTree, Node, find, put, remove
 from weakfs.session.merging.conflicts import ConflictKind, Side
 

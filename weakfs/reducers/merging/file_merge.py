@@ -13,14 +13,14 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from weakfs.reducers.apply import is_whiteout, segments_of
-from weakfs.reducers.entry_ids import MERGED, MOVED, ROLLED_BACK, Tracker, Untraceable
 from weakfs.reducers.events import EVENTS, EntryCopied, EntryFound, LayerEmptied, TreeRestored, TreeSeen
 from weakfs.reducers.lower_layer import completed
-from weakfs.reducers.relocation import Relocation
+from weakfs.reducers.merging.entry_ids import MERGED, MOVED, ROLLED_BACK, Tracker, Untraceable
+from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, matches, split_lines
+from weakfs.reducers.merging.relocation import Relocation
+from weakfs.reducers.merging.tree_merge import TreeConflict, is_text, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import diff
-from weakfs.reducers.tree.line_merge import Hunk, Part, TooMuchWork, matches, split_lines
-from weakfs.reducers.tree.merge import TreeConflict, is_text, merge_by_path
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session import Log, MissingBlob
 from weakfs.session.merging.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
