@@ -25,13 +25,13 @@ from weakfs.session import (
 )
 from weakfs.session.external import INEXACT
 from weakfs.session.interruption import interruptible
-from weakfs.tools.call_json import recorded
+from weakfs.tools.calls.call_json import recorded
+from weakfs.tools.calls.stale_writes import Readings, Version
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
 from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
-from weakfs.tools.stale_writes import Readings, Version
 from weakfs.tools.tool import Tool
 
 # An answer names so many things that could not be put back as they were.

@@ -23,7 +23,7 @@ from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
 from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
-from weakfs.tools.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
+from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile
 from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
