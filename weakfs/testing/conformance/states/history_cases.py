@@ -8,10 +8,7 @@ from typing import TypeAlias
 import pytest
 
 from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
-
-from .harness import FilesystemCases
-
-__all__ = ["HistoryCases"]
+from weakfs.testing.conformance.harness import FilesystemCases
 
 # Path to content; `None` is a directory. The root is not included.
 Model: TypeAlias = dict[str, bytes | None]

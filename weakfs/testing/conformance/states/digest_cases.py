@@ -8,10 +8,7 @@ from typing import TypeAlias
 import pytest
 
 from weakfs.filesystem import Filesystem
-
-from .harness import FilesystemCases
-
-__all__ = ["DigestCases"]
+from weakfs.testing.conformance.harness import FilesystemCases
 
 # A small tree in git's terms: a file is its bytes, a directory maps names to its entries.
 Node: TypeAlias = "bytes | dict[str, Node]"

@@ -11,10 +11,7 @@ from typing import Literal, TypeAlias, cast
 import pytest
 
 from weakfs.filesystem import Filesystem, Limits
-
-from .harness import FilesystemCases, refused
-
-__all__ = ["StreamCases"]
+from weakfs.testing.conformance.harness import FilesystemCases, refused
 
 TextMode: TypeAlias = Literal["r", "w", "x", "a"]
 ByteMode: TypeAlias = Literal["rb", "wb", "xb", "ab"]

@@ -1,4 +1,4 @@
-"""Moving and copying alike: what arrives at the destination, and what is refused."""
+"""Moving and copying: what arrives at the destination, what stays at the source, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import TypeAlias
 import pytest
 
 from weakfs.filesystem import Filesystem
-
-from .harness import FilesystemCases, refused
-
-__all__ = ["RelocationCases"]
+from weakfs.testing.conformance.harness import FilesystemCases, refused
 
 Relocate: TypeAlias = Callable[[str, str], object]
 
@@ -140,3 +137,75 @@ class RelocationCases(FilesystemCases):
         fs.write("/a.txt", "text")
         with refused(fs, NotADirectoryError):
             relocate("/a.txt", "/a.txt/b")
+
+    def test_what_was_moved_is_only_at_its_new_place(self, fs: Filesystem) -> None:
+        fs.write("/a.txt", "text")
+        fs.write("/d/c.txt", "text")
+        fs.symlink("b.txt", "/link")
+        for source, destination in (("/a.txt", "/b.txt"), ("/d", "/e"), ("/link", "/e/link")):
+            fs.move(source, destination)
+            assert not fs.exists(source)
+            assert fs.exists(destination)
+        assert fs.read("/b.txt").content == fs.read("/e/c.txt").content == "text"
+
+    def test_the_modification_time_moves_along(self, fs: Filesystem) -> None:
+        self.write_in_turn(fs, "/a.txt", "/other.txt")
+        before = fs.stat("/a.txt").modified_at
+        fs.move("/a.txt", "/b.txt")
+        assert fs.stat("/b.txt").modified_at == before
+
+    def test_moving_there_and_back_changes_nothing(self, fs: Filesystem) -> None:
+        fs.write("/d/a.txt", "text")
+        before = fs.tree().fingerprint
+        fs.move("/d", "/e")
+        assert fs.tree().fingerprint != before
+        fs.move("/e", "/d")
+        assert fs.tree().fingerprint == before
+
+    def test_moving_a_directory_keeps_the_statistics(self, fs: Filesystem) -> None:
+        fs.write("/d/a.txt", "text")
+        fs.write("/d/e/b.txt", "text")
+        before = fs.statistics()
+        fs.move("/d", "/f")
+        assert fs.statistics() == before
+
+    def test_a_file_is_copied(self, fs: Filesystem) -> None:
+        fs.write_bytes("/a.bin", b"\xff\0text")
+        fs.copy("/a.bin", "/b.bin")
+        assert fs.read_bytes("/a.bin").content == fs.read_bytes("/b.bin").content == b"\xff\0text"
+
+    def test_a_copied_file_is_changed_alone(self, fs: Filesystem) -> None:
+        fs.write("/a.txt", "text")
+        fs.copy("/a.txt", "/b.txt")
+        fs.write("/b.txt", "changed")
+        assert fs.read("/a.txt").content == "text"
+        fs.write("/a.txt", "other")
+        fs.chmod("/a.txt", 0o755)
+        assert fs.read("/b.txt").content == "changed"
+        assert fs.stat("/b.txt").mode == 0o644
+
+    def test_a_copied_directory_is_changed_alone(self, fs: Filesystem) -> None:
+        fs.write("/d/e/a.txt", "text")
+        fs.copy("/d", "/copy")
+        fs.write("/copy/e/a.txt", "changed")
+        fs.write("/copy/e/new.txt", "new")
+        fs.delete("/d/e", recursive=True)
+        assert not fs.exists("/d/e")
+        assert fs.read("/copy/e/a.txt").content == "changed"
+
+    def test_a_copy_is_counted_in_full(self, fs: Filesystem) -> None:
+        fs.write("/d/a.txt", "12345")
+        fs.write("/d/e/b.txt", "123")
+        fs.copy("/d", "/f")
+        statistics = fs.statistics()
+        assert (statistics.total_size, statistics.file_count, statistics.directory_count) == (16, 4, 4)
+
+    def test_a_copied_directory_has_the_digest_of_its_source(self, fs: Filesystem) -> None:
+        fs.write("/d/a.txt", "a")
+        fs.write("/d/e/b.txt", "b")
+        fs.copy("/d", "/copy")
+        alone, copied = self.make_fs(), self.make_fs()
+        for name in ("a.txt", "e/b.txt"):
+            alone.write(f"/{name}", fs.read(f"/d/{name}").content)
+            copied.write(f"/{name}", fs.read(f"/copy/{name}").content)
+        assert alone.tree().fingerprint == copied.tree().fingerprint

@@ -10,11 +10,8 @@ from datetime import timedelta
 import pytest
 
 from weakfs.filesystem import Filesystem
-
-from .harness import FilesystemCases, refused
-from .snapshot_cases import workspace
-
-__all__ = ["ArchiveCases"]
+from weakfs.testing.conformance.harness import FilesystemCases, refused
+from weakfs.testing.conformance.states.snapshot_cases import workspace
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", **headers: str) -> tarfile.TarInfo:

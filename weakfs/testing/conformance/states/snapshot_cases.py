@@ -9,10 +9,7 @@ import pytest
 
 from weakfs.filesystem import Filesystem, FilesystemSnapshot
 from weakfs.filesystem.results import as_datetime
-
-from .harness import FilesystemCases, refused
-
-__all__ = ["SnapshotCases"]
+from weakfs.testing.conformance.harness import FilesystemCases, refused
 
 
 def workspace(fs: Filesystem) -> None:

@@ -1,4 +1,4 @@
-"""Globbing: what a pattern matches, in which order, and how many matches are returned."""
+"""Globbing: which names match, in which order, and how many are returned."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import Any, cast
 import pytest
 
 from weakfs.filesystem import Filesystem
-
-from .glob_table import GLOB_FILES, GLOB_TABLE
-from .harness import FilesystemCases, refused
-
-__all__ = ["GlobCases"]
+from weakfs.testing.conformance.harness import FilesystemCases, refused
+from weakfs.testing.conformance.search.glob_table import GLOB_FILES, GLOB_TABLE
 
 # Files, a pattern, and its matches: one rule each, in addition to the shared table.
 RULES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
