@@ -1,4 +1,8 @@
-"""OpenAI messages of the chat and responses interfaces. Neither records whether a call failed."""
+"""Messages: the chat and responses interfaces of OpenAI, Anthropic's messages, and our own format.
+
+Ours is one call per line, `{"id": "c1", "tool": "ls", "arguments": {}}`, without answers. OpenAI's interfaces do not
+record whether a call failed.
+"""
 
 from __future__ import annotations
 
@@ -38,3 +42,29 @@ def read_responses(item: Message, line: int) -> Iterator[Found]:
         yield from read_call(line, call_id=call_id, tool=item.get("name"), arguments=item.get("arguments"))
     else:
         yield from read_answer(line, call_id=call_id, content=item.get("output"), is_error=None)
+
+
+def read_plain(message: Message, line: int) -> Iterator[Found]:
+    """Yield the call on a line of our own format."""
+    yield from read_call(line, call_id=message.get("id"), tool=message.get("tool"), arguments=message.get("arguments"))
+
+
+def read_anthropic(message: Message, line: int) -> Iterator[Found]:
+    """Yield the calls and answers among the blocks of one message; skip text and other blocks."""
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return
+    for block in read_objects(line, "content", content):
+        if isinstance(block, Skipped):
+            yield block
+        elif block.get("type") == "tool_use":
+            yield from read_call(line, call_id=block.get("id"), tool=block.get("name"), arguments=block.get("input"))
+        elif block.get("type") == "tool_result":
+            is_error = block.get("is_error")
+            yield from read_answer(
+                line,
+                call_id=block.get("tool_use_id"),
+                content=block.get("content"),
+                # A result without the field is a success.
+                is_error=False if is_error is None else is_error,
+            )
