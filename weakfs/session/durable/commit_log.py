@@ -22,8 +22,8 @@ from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
 from weakfs.session.external import CommitPlace, Journal, prepare_all
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
