@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -42,6 +42,7 @@ PART = 256
 Note = tuple[int, Frame]
 
 NO_JOURNALS: Mapping[str, Journal] = {}
+NO_CONTENTS: Mapping[str, bytes] = {}
 
 
 @define(eq=False)
@@ -89,7 +90,7 @@ class CommitLog:
         before = session._trunk
         if after.base is not before.base or (after.seq > before.seq + PART and not before.seq):
             return self._start_anew(session, after, journals)
-        rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
+        rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()
         return self._commit(session, before, after, rows, journals)
 
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
@@ -106,20 +107,29 @@ class CommitLog:
         session: SessionCore,
         before: Timeline,
         after: Timeline,
-        rows: tuple[Row, ...],
+        rows: Sequence[Row],
         journals: Mapping[str, Journal] = NO_JOURNALS,
     ) -> bool:
-        checkpoints = self.checkpoints
+        checkpoints, rules = self.checkpoints, session._rules
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
-        rules = session._rules
-        installed, undeclared = ((), self._undeclared) if rules is self._rules else self._news_of(rules)
         name = self._next_name(session)
-        change = Change(before, after, rows, self.externals, installed, undeclared)
-        data, blobs = self._frames.frame(rules, change, name, session._counter)
-        contents = blobs.by_digest
-        if blobs.stored:
-            contents.update(self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
+        is_known = rules is self._rules and not self._undeclared
+        written = None
+        if is_known and after.externals is self.externals and after.snapshots is before.snapshots:
+            written = self._frames.plain(rows, name, before.seq, session._counter)
+        installed: tuple[SliceSpec, ...] = ()
+        undeclared = self._undeclared
+        if written is None:
+            if rules is not self._rules:
+                installed, undeclared = self._news_of(rules)
+            change = Change(before, after, rows, self.externals, installed, undeclared)
+            written = self._frames.frame(rules, change, name, session._counter)
+        data, blobs = written
+        contents = NO_CONTENTS if blobs is None else blobs.by_digest
+        if blobs is not None and blobs.stored:
+            missing = self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
+            contents = {**contents, **missing}
         if not self._append(session, name, [data], contents, journals):
             return False
         if rules is not self._rules:

@@ -123,7 +123,10 @@ class Stream:
                     if journal is None:
                         return self
                 else:
-                    self._lock(journal.folder)
+                    try:
+                        fcntl.flock(journal.folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        self._wait_for_lock(journal.folder)
                 active = journal.active
                 if os.lseek(active.file.number, 0, os.SEEK_END) != active.end:
                     journal.catch_up()
@@ -138,11 +141,12 @@ class Stream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        opened = self._opened
         if error is not None and not isinstance(error, StreamConflict | LeaseLost):
             # The state in memory may be behind the one on the disk.
             self._unlock()
-        elif self._opened is not None:
-            fcntl.flock(self._opened.folder.number, fcntl.LOCK_UN)
+        elif opened is not None:
+            fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
         self._mutex.release()
 
     def _unlock(self) -> None:
@@ -154,9 +158,11 @@ class Stream:
 
     def _lock(self, folder: Descriptor) -> None:
         try:
-            return fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            pass
+            self._wait_for_lock(folder)
+
+    def _wait_for_lock(self, folder: Descriptor) -> None:
         deadline, delay = time.monotonic() + self._options.lock_timeout, 0.0001
         while True:
             time.sleep(delay)
@@ -274,6 +280,55 @@ class Stream:
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
     ) -> int:
         """Append frames and contents; see `EventStore.append`."""
+        position = self._append_next(expected, frames, contents) if fencing is None else None
+        if position is not None:
+            number = expected + len(frames)
+        else:
+            number, position = self._append(expected, frames, contents, fencing)
+        if self._options.is_synced:
+            self._sync.wait(position, self._sync_written)
+        if self._waiting:
+            with self._arrived:
+                self._arrived.notify_all()
+        return number
+
+    def _append_next(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]
+    ) -> Position | None:
+        """Append to a journal that is open and up to date, as it nearly always is; return `None` if it is not.
+
+        This is `_append` without what that has to consider, in half the time. Returns where the journal ends then.
+        """
+        with self._mutex:
+            journal = self._opened
+            if journal is None or self._sync.failure is not None:
+                return None
+            lock = journal.folder.number
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return None
+            active = journal.active
+            end = active.end
+            try:
+                if (
+                    os.lseek(active.file.number, 0, os.SEEK_END) != end
+                    or journal.head != expected
+                    or journal.fencing
+                    or end >= self._options.segment_size
+                ):
+                    return None
+                journal.append(frames, contents)
+            except BaseException:
+                self._opened = None
+                raise
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+            return active.sequence, active.end
+
+    def _append(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
+    ) -> tuple[int, Position]:
         with self:
             self._sync.refuse_after_failure()
             journal = self._opened
@@ -287,19 +342,13 @@ class Stream:
                     raise StreamConflict(self.name, expected, head)
                 if journal is None:
                     if not frames and not contents:
-                        return 0
+                        return 0, self._sync.reached
                     journal = self.create()
                 if journal.active.end >= self._options.segment_size:
                     journal.roll_over()
                 journal.append(frames, contents)
                 number = journal.head
-            position = journal.active.sequence, journal.active.end
-        if self._options.is_synced:
-            self._sync.wait(position, self._sync_written)
-        if self._waiting:
-            with self._arrived:
-                self._arrived.notify_all()
-        return number
+            return number, (journal.active.sequence, journal.active.end)
 
     def put_contents(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents alone, whatever the number of the newest frame."""
