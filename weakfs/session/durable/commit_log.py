@@ -172,6 +172,9 @@ class CommitLog:
         try:
             self.head = self._append_once(self.head, frames, contents)
         except StreamConflict as conflict:
+            if conflict.actual < conflict.expected:
+                self.prepared = None
+                raise self._gone(conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
             others = list(self.store.read(self.stream, after=self.head))
             first = _name(others[0]) if others else None
@@ -192,6 +195,13 @@ class CommitLog:
             self._uncertain.add(name)
             raise
         return True
+
+    def _gone(self, head: int) -> StorageError:
+        return StorageError(
+            f"cannot change session {self.stream!r} of {self.store.url}: it ends at frame {head}, before frame "
+            f"{self.head}, which was stored: it was deleted, its folder was removed, or an older copy was put in its "
+            f"place; open it again"
+        )
 
     def was_stored(self, session: SessionCore, place: CommitPlace) -> bool:
         """Return whether a commit is in this stream, and read what the session has not read yet.
@@ -292,6 +302,9 @@ class CommitLog:
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
         text, written, needed = self.checkpoints.document(moment, is_reset=True)
         digest = digest_of(text).hex()
+        if self.head and (head := self.store.head(self.stream)) < self.head:
+            # Contents would make it anew.
+            raise self._gone(head)
         self.checkpoints.put(needed | {digest: text})
         reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
         frames.append(orjson.dumps(reset))

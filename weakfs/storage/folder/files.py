@@ -83,6 +83,11 @@ def size_of(file: Descriptor) -> int:
     return os.fstat(file.number).st_size
 
 
+def is_removed(file: Descriptor) -> bool:
+    """Return whether an open file or directory has no name any more."""
+    return not os.fstat(file.number).st_nlink
+
+
 def read_at(file: Descriptor, offset: int, size: int) -> bytes:
     """Read bytes at an offset; fewer only at the end of the file."""
     data = os.pread(file.number, size, offset)

@@ -21,6 +21,7 @@ from weakfs.storage.folder.checkpoints import read_checkpoint, write_checkpoint
 from weakfs.storage.folder.files import (
     Descriptor,
     Workplace,
+    is_removed,
     make_folder,
     make_root,
     open_folder,
@@ -55,6 +56,7 @@ class Root:
 
     def folder(self) -> Descriptor | None:
         """Return the folder; `None` if it does not exist."""
+        self._forget_removed()
         if self._folder is None:
             with suppress(FileNotFoundError):
                 self._folder = open_root(self.path)
@@ -62,15 +64,22 @@ class Root:
 
     def made(self) -> Descriptor:
         """Return the folder, creating it if it does not exist."""
+        self._forget_removed()
         if self._folder is None:
             self._folder = make_root(self.path, is_synced=self.is_synced)
         return self._folder
 
     def workplace(self) -> Workplace:
         """Return the directory of temporary files."""
+        root = self.made()
         if self._workplace is None:
-            self._workplace = Workplace(self.made(), is_synced=self.is_synced)
+            self._workplace = Workplace(root, is_synced=self.is_synced)
         return self._workplace
+
+    def _forget_removed(self) -> None:
+        """Forget the folder if it was removed: there may be another one in its place."""
+        if self._folder is not None and is_removed(self._folder):
+            self._folder = self._workplace = None
 
 
 @frozen
@@ -128,7 +137,12 @@ class Stream:
                     except BlockingIOError:
                         self._wait_for_lock(journal.folder)
                 active = journal.active
-                if os.lseek(active.file.number, 0, os.SEEK_END) != active.end:
+                status = os.fstat(active.file.number)
+                if not status.st_nlink:
+                    # The folder was removed, or what was damaged in it was given up.
+                    self._unlock()
+                    continue
+                if status.st_size != active.end:
                     journal.catch_up()
                 if not journal.is_deleted:
                     return self
@@ -311,8 +325,10 @@ class Stream:
             active = journal.active
             end = active.end
             try:
+                status = os.fstat(active.file.number)
                 if (
-                    os.lseek(active.file.number, 0, os.SEEK_END) != end
+                    status.st_size != end
+                    or not status.st_nlink
                     or journal.head != expected
                     or journal.fencing
                     or end >= self._options.segment_size
