@@ -268,7 +268,7 @@ class EventStoreConformance(ABC):
         assert (_data(store), store.has_contents("s", ["aa"])) == ([b"b"], set())
 
     def test_contents_stay_while_the_newest_frame_names_them(self, store: EventStore, other: EventStore) -> None:
-        steps, trims = 20, 0
+        steps, trims = 22, 0
 
         def write() -> None:
             for step in range(steps):
