@@ -104,7 +104,7 @@ def without_set_id(before: FileTree, after: FileTree) -> tuple[FileTree, tuple[s
         if mode & SET_ID & ~allowed:
             found.append(path)
             less = mode & (allowed | ~SET_ID)
-            stripped = with_mode(node, less) if type(node) is FileTree else leaves.with_mode(cast(Leaf, node), less)
+            stripped = with_mode(node, less) if type(node) is FileTree else leaves.with_mode(node, less)
             after = put(after, segments, stripped, above.modified_at)
     return after, tuple(sorted(found))
 
@@ -131,7 +131,7 @@ def _hold_the_same(old: Leaf, new: Leaf) -> bool:
 
 
 def _mode(node: Node) -> int:
-    return node.mode if type(node) is FileTree else cast(Leaf, node)[leaves.MODE]
+    return node.mode if type(node) is FileTree else node[leaves.MODE]
 
 
 def mode_at(tree: FileTree, segments: Segments) -> int:
