@@ -13,7 +13,7 @@ from weakfs.session.core import SessionCore
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Record, RolledBack
 from weakfs.session.external import Restoring, Rewindable, snapshot_all
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.state import checked_text
@@ -32,7 +32,7 @@ class Snapshots(SessionCore):
     def at(self, target: int | str | Snapshot) -> SessionView:
         """Return the slices as they were after a record, or at a snapshot.
 
-        Costs a replay from the nearest checkpoint: at most 512 records or those of one merge near the present, 4,096
+        Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, 4,096
         further back, and more if the states differ so much that keeping more of them would outweigh the records. The
         first read of a loaded history reads it once, as far as needed. A snapshot costs nothing.
 

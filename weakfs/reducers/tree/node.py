@@ -34,7 +34,7 @@ class Remembering:
         # For type checkers only, so that they are not saved. Unset before the first search: see
         # weakfs.reducers.tree.listing.
         _listing: Listing | None
-        # Unset before the first permanent checkpoint: see weakfs.reducers.tree.packed.
+        # Unset before the first permanent keyframe: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
         # Set in a directory whose entries are made when they are first read: see the same module.
         _unread: Unread
@@ -133,7 +133,7 @@ class FileTree(Remembering):
         return tree_fingerprint(self).hex()
 
     def pack(self, before: tuple[Any, ...] | None, counted: Counted) -> tuple[tuple[Any, ...], int]:
-        """Return the packed form for a checkpoint, and its weight: see `weakfs.reducers.tree.packed`."""
+        """Return the packed form for a keyframe, and its weight: see `weakfs.reducers.tree.packed`."""
         from weakfs.reducers.tree.packed import pack
 
         return pack(self, before, counted)

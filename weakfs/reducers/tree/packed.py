@@ -1,4 +1,4 @@
-"""The packed form of trees in checkpoints: nested tuples of atoms, which the garbage collector stops tracking.
+"""The packed form of trees in keyframes: nested tuples of atoms, which the garbage collector stops tracking.
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 such trees took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in

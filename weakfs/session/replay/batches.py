@@ -68,7 +68,7 @@ class Runs:
     """The events that are waiting to be folded, by slice."""
 
     rules: Rules
-    # The slices that the replay starts with, in the packed form of a checkpoint until they are read.
+    # The slices that the replay starts with, in the packed form of a keyframe until they are read.
     _packed: dict[str, PackedValue] = field(factory=dict)
     _waiting: dict[str, list[Folded]] = field(factory=dict)
 

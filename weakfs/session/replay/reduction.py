@@ -8,7 +8,7 @@ from typing import Any
 from weakfs.session.codec.acceptance import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.history.checkpoints import Mark, PackedMark
+from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.replay.batches import Runs, unreadable
 from weakfs.session.slices.schema import Rules, Step

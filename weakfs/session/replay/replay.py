@@ -68,7 +68,7 @@ class Replay:
                 line.block_end = behind_merge = seq + max(event.count, 0)
             if seq > behind_merge:
                 self._keep(seq, state)
-        line.forget_checkpoints()
+        line.forget_keyframes()
 
     def take_snapshots(self, origin: Origin) -> None:
         """Keep the snapshots of the session, with the states that were rebuilt."""
