@@ -11,9 +11,8 @@ from attrs import frozen
 
 from weakfs.editing.patches.document import Document
 from weakfs.filesystem import missing_path as absence
-from weakfs.filesystem.limits import check_readable
 from weakfs.filesystem.paths import is_within, join, normalize, parent
-from weakfs.filesystem.protocol import Filesystem
+from weakfs.filesystem.protocol import Filesystem, check_readable
 from weakfs.filesystem.results import FileStat
 
 # The cost of looking up a path grows with the square of its depth.

@@ -8,8 +8,8 @@ from typing import Literal
 from attrs import evolve, field, frozen
 
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
-from weakfs.filesystem.limits import check_readable
 from weakfs.filesystem.operations.read import count_lines
+from weakfs.filesystem.protocol import check_readable
 from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
