@@ -243,10 +243,13 @@ class Container:
             os.close(files)
 
     def stop(self) -> None:
-        """Stop the container: its processes end, its files stay. It is started again when it is next used."""
+        """Stop the container: its processes end, its files stay. It is started again when it is next used.
+
+        One whose monitor was killed goes on running: Podman could not start it again.
+        """
         with self._lock:
             self._let_go()
-            if self.is_own:
+            if self.is_own and _has_monitor(self._inspected):
                 self.podman.run("stop", *AT_ONCE, self.container_id)
 
     def remove(self) -> None:
@@ -323,7 +326,13 @@ class Container:
     def path_of_files(self) -> str:
         """Return the path on the host of the root of the container's files, while it runs."""
         inspected = self._inspect()
-        return _seen_by(inspected.monitor, self._merged(inspected))
+        merged = self._merged(inspected)
+        if not inspected.monitor:
+            return merged
+        if _has_monitor(inspected):
+            # The mount may be in a mount namespace of its own.
+            return f"/proc/{inspected.monitor}/root{merged}"
+        return f"/proc/{inspected.pid}/root/."
 
     def open_layer(self) -> int:
         """Open the directory of what differs from the image, or of all files if there is none."""
@@ -364,9 +373,8 @@ def remove(podman: Podman, container_id: str, control: str) -> None:
     shutil.rmtree(control, ignore_errors=True)
 
 
-def _seen_by(process: int, path: str) -> str:
-    """Return a path in the mount namespace of a process, as this process may open it."""
-    return f"/proc/{process}/root{path}" if process else path
+def _has_monitor(inspected: Inspected) -> bool:
+    return not inspected.monitor or os.path.exists(f"/proc/{inspected.monitor}/root")
 
 
 def _has_ended(process: int) -> bool:

@@ -37,13 +37,13 @@ from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, TreeSeen
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.merging.tree_merge import TreeConflict, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.diff import differences
-from weakfs.reducers.tree.merge import TreeConflict, merge_by_path
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
 from weakfs.session import ConflictEntry, MergeConflict, MissingBlob, Session, UnknownSnapshot
-from weakfs.session.conflicts import Choice
+from weakfs.session.merging.conflicts import Choice
 from weakfs.snapshots.directory.nodes import OnDisk
 from weakfs.snapshots.scan.read_back import events_between
 from weakfs.snapshots.store.store import Store

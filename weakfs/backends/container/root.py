@@ -139,9 +139,7 @@ class ContainerRoot(HostRoot):
         packed = layer.packed(encoded)
         ref = writer.add_manifest(self._manifest(raw, packed)) if raw.ref is not None else None
         self._ref = ref
-        return Scan(
-            Directory(packed, {}, {}, NO_STATUS, writer.token, ref), raw.started_at, raw.files_read, raw.bytes_read
-        )
+        return Scan(Directory(packed, {}, {}, NO_STATUS, writer.token, ref), raw.started_at, raw.files_read)
 
     @property
     def last_tree(self) -> FileTree:

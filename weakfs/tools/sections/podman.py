@@ -14,8 +14,7 @@ from weakfs.session import Session
 from weakfs.snapshots import Store
 from weakfs.tools.handlers import eval_tool, shell_tool
 from weakfs.tools.permissions import Capability, Policy
-from weakfs.tools.sections.section import FilesystemSection
-from weakfs.tools.sections.vfs import FILESYSTEM_TOOLS
+from weakfs.tools.sections.section import FILESYSTEM_TOOLS, FilesystemSection
 from weakfs.tools.tool import Tool
 
 TEMPLATE = """\
