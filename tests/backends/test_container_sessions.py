@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ from tests.backends.test_container import state
 from tests.containers import IMAGE, image_archive, podman
 from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, MergeConflict, Session
 from weakfs.backends.container import ContainerFilesystem, ContainerNotFound, ImageNotFound, Podman, PodmanUnavailable
+from weakfs.backends.container.listing import containers
 from weakfs.backends.container.podman import labelled
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.tools.handlers import ShellReceipt
@@ -217,3 +221,22 @@ def test_the_workspace_may_be_all_that_is_recorded(podman: Podman, tmp_path: Pat
     with pytest.raises(TimeoutError):
         files.exec("rm *.txt; sleep 60", timeout=0.3)
     assert [entry.path for entry in files.list()] == ["/a.txt", "/b.txt"]
+
+
+def test_the_command_lists_containers_and_removes_those_that_nothing_uses(podman: Podman, tmp_path: Path) -> None:
+    used = opened(podman, Session(session_id="used"), tmp_path / "one")
+    left = opened(podman, Session(session_id="left"), tmp_path / "two")
+    left.close()
+    words = [f"--option={one}" for one in podman.options]
+    found = run_command("containers", *words).splitlines()
+    assert sorted(" ".join(line.split()[1:]) for line in found) == ["in use used container", "stopped left container"]
+    removed = run_command("containers", "--remove", "--json", *words)
+    assert [one["container"] for one in map(json.loads, removed.splitlines())] == [left.container.name]
+    assert [one.session_id for one in containers(podman)] == ["used"]
+    assert used.exec("true").exit_code == 0
+
+
+def run_command(*words: str) -> str:
+    done = subprocess.run([sys.executable, "-m", "weakfs.cli", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -10,11 +10,22 @@ import pytest
 
 from tests.conformance.places import Open, Places, ticking
 from tests.containers import IMAGE, podman
+from tests.sampling import is_exhaustive
 from weakfs import Session
 from weakfs.backends.container import Container, ContainerFilesystem, Podman
 from weakfs.testing import FilesystemConformance
+from weakfs.testing.conformance.entries.link_cases import LinkCases
+from weakfs.testing.conformance.harness import FilesystemCases
+from weakfs.testing.conformance.states.snapshot_cases import SnapshotCases
 
 __all__ = ["podman"]
+
+
+class SomeCases(LinkCases, SnapshotCases):
+    """What is most likely to differ from a directory of the host, whose code does the rest."""
+
+
+Cases: type[FilesystemCases] = FilesystemConformance if is_exhaustive() else SomeCases
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +36,7 @@ def container(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.sampled(by_rule=True)
-class TestContainer(Places, FilesystemConformance):
+class TestContainer(Places, Cases):  # type: ignore[misc, valid-type]  # all cases, or some
     numbers = count()
 
     @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Runtimes, containers and Podman that are killed: files are as before a call or after it, and nothing is left running."""
+"""Runtimes, containers and monitors that are killed: files are as before a call or after it, and nothing runs on."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import weakfs
+from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.host_commands import COMMANDS
 from weakfs.cli.commands.location_commands import LOCATION_COMMANDS
 from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, USAGE, Failure
@@ -371,7 +372,7 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
     return DONE if is_same else UNMET
 
 
-for one in (*COMMANDS, *LOCATION_COMMANDS):
+for one in (*COMMANDS, *LOCATION_COMMANDS, containers_command):
     command.add_command(one)
 
 

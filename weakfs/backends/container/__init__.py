@@ -2,6 +2,7 @@
 
 from weakfs.backends.container.container import Container, ContainerOptions
 from weakfs.backends.container.filesystem import CommandResult, ContainerFilesystem
+from weakfs.backends.container.listing import ContainerInfo, containers, remove_unused
 from weakfs.backends.container.podman import (
     ContainerNotFound,
     ImageNotFound,
@@ -14,10 +15,13 @@ __all__ = [
     "CommandResult",
     "Container",
     "ContainerFilesystem",
+    "ContainerInfo",
     "ContainerNotFound",
     "ContainerOptions",
     "ImageNotFound",
     "Podman",
     "PodmanError",
     "PodmanUnavailable",
+    "containers",
+    "remove_unused",
 ]
