@@ -11,6 +11,7 @@ import pytest
 from tests.containers import IMAGE, podman
 from weakfs import Limits
 from weakfs.backends.container import ContainerFilesystem, Podman
+from weakfs.backends.container.attributes import AttributeRestore
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.reducers.events import EntryDeleted, FileWritten
 from weakfs.tools import DEFAULT_TOOLS, Toolset
@@ -283,3 +284,22 @@ def test_commands_of_a_container_of_somebody_else_leave_its_own_processes_alone(
         assert "requests" not in found
     finally:
         podman.run("rm", "--force", "--time", "0", name)
+
+
+def test_a_restore_that_fails_halfway_changes_nothing(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = files.snapshot()
+    for change in ("a directory made again", "an owner", "a deleted file", "a hard link"):
+        files.exec(CHANGES[change])
+    before = state(files)
+
+    def fail_once(*arguments: object) -> None:
+        # The undo uses it as well.
+        monkeypatch.undo()
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(AttributeRestore, "run", fail_once)
+    with pytest.raises(OSError, match="the disk is full"):
+        files.restore(snapshot)
+    assert state(files) == before

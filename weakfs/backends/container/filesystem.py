@@ -24,6 +24,7 @@ from weakfs.backends.host.root import default_store
 from weakfs.backends.host.snapshot_kinds import Kinds
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
+from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import FileEntry, FilesystemSnapshot, Limits, Note, SymlinkPolicy, paths
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.errors import fault
@@ -46,6 +47,7 @@ from weakfs.session import ConflictEntry, MergeConflict, MissingBlob, Session, U
 from weakfs.session.merging.conflicts import Choice
 from weakfs.snapshots.directory.nodes import OnDisk
 from weakfs.snapshots.scan.read_back import events_between
+from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.store.store import Store
 
 
@@ -469,37 +471,18 @@ class ContainerFilesystem(HostFilesystem):
     def _record_changes(self, before: FileTree, after: FileTree) -> None:
         """Dispatch events for what a program changed, each with what was there before unless the session knows it."""
         known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
-        for path, old, _ in sorted(differences(before, after), key=lambda change: change[0]):
-            there = find(known, segments_of(path))
-            if path == "/" or (old is None and there is None) or (old is not None and _is_known(old, there)):
-                continue
-            name = path.rpartition("/")[2]
-            found = EMPTY_TREE if old is None else tree_of({name: self._kept(old)})
-            self._session.dispatch(EntryFound(path, found, self.now(), self.filesystem_id))
+        changes = sorted(differences(before, after), key=lambda change: change[0])
+        if changes:
+            with self.store.sink() as sink:
+                for path, old, _ in changes:
+                    there = find(known, segments_of(path))
+                    if path == "/" or (old is None and there is None) or (old is not None and _is_known(old, there)):
+                        continue
+                    found = EMPTY_TREE if old is None else tree_of({path.rpartition("/")[2]: run(_kept(old, sink))})
+                    self._session.dispatch(EntryFound(path, found, self.now(), self.filesystem_id))
+                sink.finish()
         for event in events_between(before, after, at=self.now(), most=MOST_IN_EVENTS):
             self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
-
-    def _kept(self, node: Node) -> Node:
-        """Return a node whose contents no longer depend on the image."""
-        with self.store.sink() as sink:
-
-            def kept(one: Node) -> Node:
-                if type(one) is FileTree:
-                    return tree_of(
-                        {name: kept(child) for name, child in one.children.items()},
-                        mode=one.mode,
-                        modified_at=one.modified_at,
-                        created_at=one.created_at,
-                    )
-                content = one[leaves.CONTENT]
-                if not isinstance(content, OnDisk):
-                    return one
-                held = content.join() if len(content) <= SMALL else sink.add_pieces(len(content), content.pieces())
-                return leaves.file(held, mode=one[leaves.MODE], at=one[leaves.MODIFIED_AT])
-
-            found = kept(node)
-            sink.finish()
-        return found
 
     def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
         self._record_changes(before, after)
@@ -551,6 +534,20 @@ def _is_known(node: Node, there: Node | None) -> bool:
     if type(node) is FileTree and type(there) is FileTree:
         return all(_is_known(child, there.children.get(name)) for name, child in node.children.items())
     return looks_like(node, there)
+
+
+def _kept(node: Node, sink: Sink) -> Steps[Node]:
+    """Return a node whose contents no longer depend on the image."""
+    if type(node) is FileTree:
+        held: dict[str, Node] = {}
+        for name, child in node.children.items():
+            held[name] = yield _kept(child, sink)
+        return tree_of(held, mode=node.mode, modified_at=node.modified_at, created_at=node.created_at)
+    content = node[leaves.CONTENT]
+    if not isinstance(content, OnDisk):
+        return node
+    kept = content.join() if len(content) <= SMALL else sink.add_pieces(len(content), content.pieces())
+    return leaves.file(kept, mode=node[leaves.MODE], at=node[leaves.MODIFIED_AT])
 
 
 def host_text(name: str) -> str:

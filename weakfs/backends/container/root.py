@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 
 from attrs import evolve
 
@@ -50,6 +51,28 @@ class ContainerDirectory(HostDirectory):
         os.chown(name, *self.owner, dir_fd=directory, follow_symlinks=False)
         if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and stat.S_ISREG(status.st_mode):
             os.chmod(f"/proc/self/fd/{directory}/{os.fsdecode(name)}", stat.S_IMODE(status.st_mode))
+
+
+class StepsOfWhole(Journal):
+    """The steps of a change that another journal undoes as a whole: nothing is kept of what each replaces."""
+
+    def absent(self, segments: Segments) -> None:
+        """Do nothing."""
+
+    def keep(self, segments: Segments) -> None:
+        """Remove a directory, as nothing can take its place otherwise."""
+        status = self.disk.status(segments)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            self.disk.remove(segments)
+
+    def contents(self, segments: Segments, names: Iterable[Segments]) -> None:
+        """Do nothing."""
+
+    def moved(self, source: Segments, destination: Segments) -> None:
+        """Do nothing."""
+
+    def status(self, segments: Segments) -> None:
+        """Do nothing."""
 
 
 class ContainerRoot(HostRoot):
@@ -217,9 +240,11 @@ class ContainerRoot(HostRoot):
         now = self.scan() if now is None else now
         if not self.matches(now, wanted):
             assert self._ref is not None
-            # Undoing it restores attributes as well.
+            # Undoing it restores attributes as well, from contents that the scan has put into the store.
             journal.tree(self._ref.hex())
-            self._restore(journal, now, self.layer_of(now), wanted, self.layer_of(wanted))
+            steps = StepsOfWhole(self.directory, self.journals, self.restore_manifest)
+            self._restore(steps, now, self.layer_of(now), wanted, self.layer_of(wanted))
+            journal.notes += steps.notes
         return now
 
     def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:

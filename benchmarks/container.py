@@ -1,0 +1,77 @@
+"""A container of an image with 20,000 files, in which a command changes 10: what calls, snapshots and rollbacks cost.
+
+Run as root with Podman, crun and busybox-static: `python -m benchmarks.container`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from tests.containers import IMAGE, image_archive, opened, problem
+from weakfs import Session
+from weakfs.backends.container import ContainerFilesystem
+from weakfs.snapshots import HashOnlySink, scan
+from weakfs.snapshots.directory.held_directory import HeldDirectory
+
+FILES, CHANGED, REPEATS = 20_000, 10, 15
+
+CHANGE = f"for i in $(seq {CHANGED}); do echo $RANDOM $i > /usr/lib/files/$i/$i; done"
+
+
+def median_of(
+    step: Callable[[], object], *, before: Callable[[], object] = lambda: None, repeats: int = REPEATS
+) -> float:
+    """Return the median time of a step in milliseconds; `before` is not counted."""
+    times: list[float] = []
+    for _ in range(repeats):
+        before()
+        began = perf_counter()
+        step()
+        times.append((perf_counter() - began) * 1000)
+    return statistics.median(times)
+
+
+def main() -> int:
+    why = problem()
+    if why is not None:
+        print(f"cannot measure: {why}", file=sys.stderr)
+        return 1
+    folder = Path(tempfile.mkdtemp(prefix="wb"))
+    podman = opened(folder)
+    podman.run("import", "--quiet", "-", IMAGE, input=image_archive(files=FILES))
+    session = Session()
+    began = perf_counter()
+    files = ContainerFilesystem(session, image=IMAGE, store=folder / "store", runtime=podman)
+    first = (perf_counter() - began) * 1000
+    container = files.container
+    try:
+        files.exec("true")
+        rows = {"make and start": first, "exec of true": median_of(lambda: files.exec("true"))}
+        rows[f"exec that changes {CHANGED} files"] = median_of(lambda: files.exec(CHANGE))
+        rows["podman exec of true"] = median_of(lambda: podman.run("exec", container.container_id, "true"), repeats=5)
+        snapshot = files.snapshot()
+        rows["snapshot"] = median_of(files.snapshot, before=lambda: files.exec(CHANGE))
+        rows["rollback"] = median_of(lambda: files.restore(snapshot), before=lambda: files.exec(CHANGE))
+        layer = HeldDirectory("layer", container.open_layer())
+        rows["scan of the layer, nothing known"] = median_of(lambda: scan(layer.descriptor, HashOnlySink()))
+        rows["podman commit"] = median_of(lambda: container.commit("localhost/benchmark"), repeats=3)
+        rows["tar of all files"] = median_of(
+            lambda: podman.run("export", "--output", str(folder / "all.tar"), container.container_id), repeats=3
+        )
+    finally:
+        container.remove()
+        podman.run("rmi", "--all", "--force")
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, time in rows.items():
+        print(f"| {name} | {time:.1f} ms |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
