@@ -24,12 +24,12 @@ PROGRAMS = (
 )
 
 
-def opened(folder: Path) -> Podman:
+def opened(folder: Path, *, driver: str = "overlay") -> Podman:
     """Return Podman with its storage in a folder."""
     return Podman(
         options=(
             *("--root", str(folder / "root"), "--runroot", str(folder / "run")),
-            *("--cgroup-manager", "cgroupfs", "--storage-driver", "overlay", "--events-backend", "none"),
+            *("--cgroup-manager", "cgroupfs", "--storage-driver", driver, "--events-backend", "none"),
         )
     )
 

@@ -1,4 +1,4 @@
-"""Run the demo: a short conversation, then recorded sessions, the standard library refactored, a real repository."""
+"""Run the demo: a conversation, recorded sessions, the standard library refactored, a repository, a container."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from examples.demo.container import in_a_container
 from examples.demo.host import in_place
 from examples.demo.library import standard_library, work_at_scale
 from examples.demo.recorded import WORKSPACE, all_forms, one_session
@@ -40,6 +41,8 @@ def main() -> int:
             work_at_scale(report, chosen.library, folder / "library.json")
             report.section(f"On the host: {WORKSPACE.name} as a git repository, worked on in place")
             in_place(report, Path(scratch), folder / "host.json")
+            report.section("In a container")
+            in_a_container(report, Path(scratch))
         except NotProved as failure:
             print(f"NOT PROVED: {failure}", file=sys.stderr)
             return 1

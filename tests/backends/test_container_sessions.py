@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
 from tests.backends.test_container import state
 from tests.containers import IMAGE, image_archive, podman
+from tests.containers import opened as storage
 from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, MergeConflict, Session
 from weakfs.backends.container import ContainerFilesystem, ContainerNotFound, ImageNotFound, Podman, PodmanUnavailable
 from weakfs.backends.container.listing import containers
@@ -240,3 +243,23 @@ def run_command(*words: str) -> str:
     done = subprocess.run([sys.executable, "-m", "weakfs.cli", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_a_storage_driver_without_layers_works_as_well(podman: Podman, tmp_path: Path) -> None:
+    folder = Path(mkdtemp(prefix="wv"))
+    podman = storage(folder, driver="vfs")
+    podman.run("import", "--quiet", "-", IMAGE, input=image_archive())
+    session = Session()
+    files = opened(podman, session, tmp_path / "one")
+    try:
+        before, snapshot = state(files), files.snapshot()
+        files.exec(CHANGE + "; chown 0:0 link")
+        assert state(files) != before
+        with pytest.raises(TimeoutError):
+            files.exec("rm -r /usr; sleep 60", timeout=0.3)
+        files.restore(snapshot)
+        assert state(files) == before
+    finally:
+        files.container.remove()
+        podman.run("rmi", "--all", "--force")
+        shutil.rmtree(folder, ignore_errors=True)

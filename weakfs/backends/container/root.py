@@ -26,8 +26,10 @@ from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
 from weakfs.snapshots.scan.stat_cache import Directory, Scan
+from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import manifests
 from weakfs.snapshots.store.manifests import NO_STATUS
+from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
 
 # How many trees are remembered with the layers that they were made from: the current one, and those being restored.
@@ -92,6 +94,8 @@ class ContainerRoot(HostRoot):
         self._raw: Scan | None = None
         self._last = (EMPTY_TREE, Layer(EMPTY_TREE, Attributes(), ""))
         self._ref: bytes | None = None
+        # Whether all that they refer to has been synced.
+        self._is_synced = False
         self._remembered: list[tuple[FileTree, Layer]] = []
 
     # The container
@@ -155,14 +159,23 @@ class ContainerRoot(HostRoot):
         self.check_in_place()
         raw = scan(self._layer_directory.descriptor, writer, self._raw, on_file=self.on_file, bounds=bounds)
         layer = self._layer_in(raw)
-        if self._raw is None or raw.tree is not self._raw.tree or layer.attributes != self._last[1].attributes:
+        known = self._raw
+        is_same = known is not None and raw.tree is known.tree and layer.attributes == self._last[1].attributes
+        if not is_same:
             self._last = layer.over(self.lower), layer
+        self._is_synced &= is_same and known is not None and raw.root is known.root
         self._raw = raw
         encoded = writer.add(self._last[1].encoded)
         packed = layer.packed(encoded)
         ref = writer.add_manifest(self._manifest(raw, packed)) if raw.ref is not None else None
         self._ref = ref
         return Scan(Directory(packed, {}, {}, NO_STATUS, writer.token, ref), raw.started_at, raw.files_read)
+
+    def _finish(self, writer: StoreWriter | StoreSink) -> None:
+        # A scan that found everything as an earlier one has put nothing into the store.
+        if not self._is_synced:
+            writer.finish()
+            self._is_synced = True
 
     @property
     def last_tree(self) -> FileTree:

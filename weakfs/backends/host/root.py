@@ -26,6 +26,8 @@ from weakfs.snapshots.scan.scan import OnFile, scan, scan_entry
 from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
 from weakfs.snapshots.scan.stat_cache import Scan
+from weakfs.snapshots.scan.store_sink import StoreSink
+from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")
@@ -65,8 +67,12 @@ class HostRoot:
         """Scan the directory; contents go into the store. O(entries); only what changed is read."""
         with self.store.sink() as writer:
             self.scan_into(writer)
-            writer.finish()
+            self._finish(writer)
         return self.last_tree
+
+    def _finish(self, writer: StoreWriter | StoreSink) -> None:
+        """Sync what a scan has put into the store."""
+        writer.finish()
 
     @property
     def last_tree(self) -> FileTree:
@@ -91,7 +97,7 @@ class HostRoot:
         """
         with self.store.sink() as writer:
             seen = self._scan_into(writer, None)
-            writer.finish()
+            self._finish(writer)
         assert seen.ref is not None
         journal.tree(seen.ref.hex())
         return self.last_tree
@@ -100,7 +106,7 @@ class HostRoot:
         """Scan the directory after a program worked in it; what exceeds the bounds is refused without being read."""
         with self.store.sink() as writer:
             self._scan_into(writer, bounds)
-            writer.finish()
+            self._finish(writer)
         return self.last_tree
 
     def store_entry(self, segments: Segments) -> FileTree:
