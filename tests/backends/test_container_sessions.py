@@ -16,7 +16,14 @@ from tests.backends.test_container import state
 from tests.containers import IMAGE, image_archive, podman
 from tests.containers import opened as storage
 from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, MergeConflict, Session
-from weakfs.backends.container import ContainerFilesystem, ContainerNotFound, ImageNotFound, Podman, PodmanUnavailable
+from weakfs.backends.container import (
+    ContainerFilesystem,
+    ContainerNotFound,
+    ImageNotFound,
+    Podman,
+    PodmanError,
+    PodmanUnavailable,
+)
 from weakfs.backends.container.listing import containers
 from weakfs.backends.container.podman import labelled
 from weakfs.reducers import ExternalFsSnapshot
@@ -263,3 +270,12 @@ def test_a_storage_driver_without_layers_works_as_well(podman: Podman, tmp_path:
         files.container.remove()
         podman.run("rmi", "--all", "--force")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_container_that_cannot_be_opened_is_not_left_behind(podman: Podman, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="outside '/workspace'"):
+        opened(podman, Session(), tmp_path, root="/workspace", workdir="/var")
+    assert containers(podman) == ()
+    with pytest.raises(PodmanError, match="no-such-network"):
+        opened(podman, Session(), tmp_path, network="no-such-network")
+    assert containers(podman) == ()

@@ -1,0 +1,222 @@
+"""Entries of a container: where paths lead, which of them are mounts, and what the session records of changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from errno import EACCES
+from typing import cast
+
+import attrs
+
+from weakfs.backends.container.container import Container
+from weakfs.backends.container.layer import ATTRIBUTES, Layer
+from weakfs.backends.container.podman import find_image
+from weakfs.backends.container.root import ContainerRoot
+from weakfs.backends.container.snapshot_kinds import ContainerKinds
+from weakfs.backends.host.filesystem import MOST_IN_EVENTS, HostFilesystem
+from weakfs.backends.host.foreign_changes import SMALL, looks_like
+from weakfs.backends.host.snapshot_kinds import Kinds
+from weakfs.backends.trampoline import Steps, run
+from weakfs.filesystem import FileEntry, FilesystemSnapshot, Note, paths
+from weakfs.filesystem.errors import fault
+from weakfs.reducers import FileTree
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, TreeSeen
+from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.diff import differences
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
+from weakfs.session import MissingBlob, UnknownSnapshot
+from weakfs.snapshots.directory.nodes import OnDisk
+from weakfs.snapshots.scan.read_back import events_between
+from weakfs.snapshots.scan.sinks import Sink
+
+# Events that concern everything below a path.
+WHOLE = (EntryCopied, EntryDeleted, EntryMoved)
+
+
+class ContainerFiles(HostFilesystem):
+    """What differs from a directory of the host: how paths are found, and how changes are recorded."""
+
+    __slots__ = ("_at", "_workdir")
+
+    _root: ContainerRoot
+    # The directory of the container that is the root here, and the canonical path of the working directory.
+    _at: Segments
+    _workdir: str
+
+    @property
+    def container(self) -> Container:
+        """The container, to stop or to remove it."""
+        return self._root.container
+
+    @property
+    def root(self) -> str:
+        """The directory of the container that is `/` here."""
+        return path_of(self._at)
+
+    @property
+    def workdir(self) -> str:
+        """The directory in which relative paths and commands start."""
+        return self._workdir
+
+    @property
+    def trees_recorded_as(self) -> str:
+        """The id under which the session records the layers of snapshots."""
+        return f"{self._filesystem_id}/layer"
+
+    def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
+        text = os.fspath(path)
+        if not isinstance(text, str) or self._workdir == "/":
+            return paths.parse(text)
+        return paths.parse(text if text.startswith(("/", "\\")) else f"{self._workdir}/{text}")
+
+    def _climb(self, done: list[str], path: str) -> None:
+        # Whatever the policy, nothing leads out of the container.
+        if not done:
+            raise self._outside(path)
+        done.pop()
+
+    def _from_the_top(self, target: str, path: str) -> tuple[list[str], str]:
+        # A link's target means the same here as inside the container.
+        top = path_of(self._at).rstrip("/")
+        if target == top or target.startswith(f"{top}/"):
+            return [], target[len(top) :]
+        raise self._outside(path)
+
+    def _is_hidden(self, segments: Segments) -> bool:
+        hidden = self._root.hidden
+        return any(segments[:depth] in hidden for depth in range(1, len(segments) + 1))
+
+    def lookup(self, segments: Segments) -> Node | None:
+        return None if self._is_hidden(segments) else super().lookup(segments)
+
+    def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
+        hidden = self._root.hidden
+        return [(name, node) for name, node in super().entries(segments) if (*segments, name) not in hidden]
+
+    def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+        hidden = self._root.hidden
+        return tuple(one for one in super().list_entries(segments, prefix) if (*segments, one.name) not in hidden)
+
+    def totals(self, segments: Segments) -> tuple[int, int, int]:
+        tree = self._tree_at(segments)
+        return tree.total_size, tree.file_count, tree.directory_count
+
+    def height(self, segments: Segments) -> int:
+        return height(self._tree_at(segments))
+
+    def _tree_at(self, segments: Segments) -> FileTree:
+        found = find(self.tree(), segments)
+        return found if type(found) is FileTree else EMPTY_TREE
+
+    def apply(self, event: Event) -> tuple[Note, ...] | None:
+        for place in self._places(event):
+            for hidden in self._root.hidden:
+                if place[: len(hidden)] == hidden or (hidden[: len(place)] == place and type(event) in WHOLE):
+                    raise fault(
+                        PermissionError,
+                        EACCES,
+                        f"cannot change {path_of(place)!r}: {path_of(hidden)!r} is a mount of the container; change "
+                        f"something else",
+                    )
+        return super().apply(event)
+
+    def _inside(self, path: str) -> str:
+        """Return the canonical path, in this filesystem, of a path in the container."""
+        segments = paths.parse(path)[1]
+        if segments[: len(self._at)] != self._at:
+            raise ValueError(
+                f"cannot work in {path!r}: it is outside {path_of(self._at)!r}, the root of these files; name a "
+                f"directory below it"
+            )
+        return path_of(segments[len(self._at) :])
+
+    def _snapshot_kinds(self, kind: str) -> Kinds:
+        return ContainerKinds(self._root, kind)
+
+    def _without_set_id(self, before: FileTree, found: FileTree) -> tuple[FileTree, tuple[str, ...]]:
+        # They have no effect: nothing in the container gains privileges, and its files are out of others' reach.
+        return found, ()
+
+    def _record_changes(self, before: FileTree, after: FileTree) -> None:
+        """Dispatch events for what a program changed, each with what was there before unless the session knows it."""
+        known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
+        changes = sorted(differences(before, after), key=lambda change: change[0])
+        if changes:
+            with self.store.sink() as sink:
+                for path, old, _ in changes:
+                    there = find(known, segments_of(path))
+                    if path == "/" or (old is None and there is None) or (old is not None and _is_known(old, there)):
+                        continue
+                    found = EMPTY_TREE if old is None else tree_of({path.rpartition("/")[2]: run(_kept(old, sink))})
+                    self._session.dispatch(EntryFound(path, found, self.now(), self.filesystem_id))
+                sink.finish()
+        for event in events_between(before, after, at=self.now(), most=MOST_IN_EVENTS):
+            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+
+    def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
+        self._record_changes(before, after)
+
+    def _record_snapshot(self, snapshot: FilesystemSnapshot) -> None:
+        if snapshot.kind == "image":
+            return
+        layer = self._root.last_layer
+        self._session.dispatch(
+            TreeSeen(layer.packed(layer.encoded), snapshot.snapshot_id, self.now(), self.trees_recorded_as)
+        )
+
+    def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
+        is_own = snapshot.filesystem_id == self.filesystem_id
+        layer = self._layer_in(snapshot, is_own=is_own)
+        if isinstance(layer, FileTree):
+            self.limits.check_tree(layer)
+            return layer
+        if layer.base != self._root.image_base:
+            raise ValueError(
+                f"cannot restore {snapshot.snapshot_id!r}: it was taken in a container of the image "
+                f"{layer.base or 'without layers'}, and this one is of {self._root.image_base or 'one without layers'};"
+                f" open the session with that image"
+            )
+        wanted = self._root.files_of(layer)
+        if not is_own:
+            self.limits.check_tree(wanted)
+        return wanted
+
+    def _layer_in(self, snapshot: FilesystemSnapshot, *, is_own: bool) -> Layer | FileTree:
+        """Return the layer of a snapshot, or the files of one that was not taken in a container."""
+        if snapshot.kind == "image":
+            return self._root.layer_of_image(find_image(self._root.container.podman, snapshot.ref))
+        tree = snapshot.tree
+        if tree is None or self._session.missing_blobs:
+            try:
+                tree = self._kinds.tree_of(attrs.evolve(snapshot, tree=None), self.limits, is_own=is_own)
+            except (UnknownSnapshot, MissingBlob):
+                # A resumed session has recorded the layer itself, wherever the store is.
+                tree = self._seen_at(snapshot.snapshot_id)
+                if tree is None:
+                    raise
+        return self._root.cleaned(Layer.unpacked(tree)) if ATTRIBUTES in tree.children else tree
+
+
+def _is_known(node: Node, there: Node | None) -> bool:
+    if there is None:
+        return False
+    if type(node) is FileTree and type(there) is FileTree:
+        return all(_is_known(child, there.children.get(name)) for name, child in node.children.items())
+    return looks_like(node, there)
+
+
+def _kept(node: Node, sink: Sink) -> Steps[Node]:
+    """Return a node whose contents no longer depend on the image."""
+    if type(node) is FileTree:
+        held: dict[str, Node] = {}
+        for name, child in node.children.items():
+            held[name] = yield _kept(child, sink)
+        return tree_of(held, mode=node.mode, modified_at=node.modified_at, created_at=node.created_at)
+    content = cast(object, node[leaves.CONTENT])
+    if not isinstance(content, OnDisk):
+        return node
+    kept = content.join() if len(content) <= SMALL else sink.add_pieces(len(content), content.pieces())
+    return leaves.file(kept, mode=node[leaves.MODE], at=node[leaves.MODIFIED_AT])
