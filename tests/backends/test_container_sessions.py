@@ -133,6 +133,7 @@ def test_missing_things_are_named(podman: Podman, tmp_path: Path) -> None:
         ContainerFilesystem(store=tmp_path, runtime=podman)
 
 
+@pytest.mark.exhaustive
 def test_a_snapshot_of_another_image_is_refused(podman: Podman, tmp_path: Path) -> None:
     podman.run("import", "--quiet", "-", "localhost/weakfs-other:latest", input=image_archive(files=1))
     session = Session()
@@ -252,6 +253,7 @@ def run_command(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_a_storage_driver_without_layers_works_as_well(podman: Podman, tmp_path: Path) -> None:
     folder = Path(mkdtemp(prefix="wv"))
     podman = storage(folder, driver="vfs")
@@ -279,3 +281,34 @@ def test_a_container_that_cannot_be_opened_is_not_left_behind(podman: Podman, tm
     with pytest.raises(PodmanError, match="no-such-network"):
         opened(podman, Session(), tmp_path, network="no-such-network")
     assert containers(podman) == ()
+
+
+def test_the_examples_of_the_design_documents_work_by_our_names(podman: Podman, tmp_path: Path) -> None:
+    class TestFailure(Exception):
+        pass
+
+    def run_tests() -> None:
+        raise TestFailure
+
+    session = Session()
+    backend = opened(podman, session, tmp_path / "one", workdir="/workspace")
+    backend.write("config.json", "old")
+    # A manual snapshot before a risky operation.
+    fs_snapshot = backend.snapshot()
+    try:
+        backend.write("config.json", "new")
+        run_tests()
+    except TestFailure:
+        backend.restore(fs_snapshot)
+    assert backend.read("config.json").content == "old"
+
+    # The state of the container in a slice of the session, saved and loaded; the slice is filled by snapshot().
+    session.save(tmp_path / "session.json")
+    backend.write("config.json", "later")
+    backend.container.remove()
+    session = Session.load(tmp_path / "session.json")
+    backend = opened(podman, session, tmp_path / "two", workdir="/workspace")
+    snapshot = session.query(ExternalFsSnapshot).latest()
+    assert snapshot is not None
+    backend.restore(snapshot)
+    assert backend.read("config.json").content == "old"
