@@ -26,6 +26,7 @@ from weakfs.backends.container import (
 )
 from weakfs.backends.container.listing import containers
 from weakfs.backends.container.podman import labelled
+from weakfs.processes import CommandLimits
 from weakfs.reducers import ExternalFsSnapshot
 from weakfs.tools.handlers import ShellReceipt
 from weakfs.tools.sections import PodmanSection, Prompt, dispatch_tool_call
@@ -312,3 +313,19 @@ def test_the_examples_of_the_design_documents_work_by_our_names(podman: Podman, 
     assert snapshot is not None
     backend.restore(snapshot)
     assert backend.read("config.json").content == "old"
+
+
+def test_a_container_may_be_read_only(podman: Podman, tmp_path: Path) -> None:
+    files = opened(podman, Session(), tmp_path, read_only=True)
+    assert files.read("/etc/motd").content == "from the image\n"
+    for change in (lambda: files.write("a.txt", "a"), lambda: files.exec("true")):
+        with pytest.raises(PermissionError):
+            change()
+    assert files.container._supervisor.run(
+        "echo x > /etc/motd",
+        workdir="/",
+        environment={},
+        timeout=10,
+        max_output=1000,
+        limits=CommandLimits(),
+    ).stderr.endswith("Read-only file system\n")
