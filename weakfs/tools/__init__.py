@@ -29,7 +29,8 @@ if TYPE_CHECKING:
         UnknownTool,
         UnreadFile,
     )
-    from weakfs.tools.permissions import CONTENTS, CallToJudge, Capability, Policy, PolicyRule
+    from weakfs.tools.permissions import CONTENTS, Capability, PathPolicy, PolicyRule
+    from weakfs.tools.policy import CallToJudge, Policy
     from weakfs.tools.results import Receipt, ToolResult
     from weakfs.tools.schemas.arguments import param
     from weakfs.tools.schemas.content import Image
@@ -54,6 +55,7 @@ __all__ = [
     "LimitExceeded",
     "NotText",
     "OperationForbidden",
+    "PathPolicy",
     "Policy",
     "PolicyDenied",
     "PolicyRule",
@@ -93,7 +95,8 @@ _NAMES = {
         "UnknownTool",
         "UnreadFile",
     ),
-    "weakfs.tools.permissions": ("CONTENTS", "CallToJudge", "Capability", "Policy", "PolicyRule"),
+    "weakfs.tools.permissions": ("CONTENTS", "Capability", "PathPolicy", "PolicyRule"),
+    "weakfs.tools.policy": ("CallToJudge", "Policy"),
     "weakfs.tools.results": ("Receipt", "ToolResult"),
     "weakfs.tools.schemas.arguments": ("param",),
     "weakfs.tools.schemas.content": ("Image",),

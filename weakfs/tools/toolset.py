@@ -20,7 +20,8 @@ from weakfs.tools.calls.stale_writes import Readings
 from weakfs.tools.context import build_tool_context, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
-from weakfs.tools.permissions import Capability, Policy, guarded
+from weakfs.tools.permissions import Capability, guarded
+from weakfs.tools.policy import Policy
 from weakfs.tools.results import Receipt, ToolResult, failed
 from weakfs.tools.schemas.content import OpenAIApi, Provider
 from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions

@@ -29,7 +29,8 @@ from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.calls.stale_writes import Readings, Version
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
-from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
+from weakfs.tools.permissions import may_show
+from weakfs.tools.policy import CallToJudge, Policy, check_call, check_result
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
@@ -249,8 +250,8 @@ class Call:
 
     def _allow(self, tool: Tool, params: object) -> None:
         """Raise if the policy refuses the call, or it has timed out."""
-        if self.context.policy is not None:
-            check_call(self.context.policy, self._to_judge(tool, params), self.context)
+        if (policy := self._policy) is not None:
+            check_call(policy, self._to_judge(tool, params), self.context)
         self.context.check_deadline()
 
     def _checked(self, tool: Tool, result: object) -> ToolResult[object]:
@@ -261,17 +262,23 @@ class Call:
         _check(tool, done)
         if done.success:
             self.context.check_deadline()
-            if self.context.policy is not None:
-                check_result(self.context.policy, self._to_judge(tool, self._params), done, self.context)
+            if (policy := self._policy) is not None:
+                check_result(policy, self._to_judge(tool, self._params), done, self.context)
                 self._is_judged = True
         return done
+
+    @property
+    def _policy(self) -> Policy | None:
+        """The policy that judges the whole call, besides its operations."""
+        policy = self.context.policy
+        return policy if isinstance(policy, Policy) else None
 
     def _to_judge(self, tool: Tool, params: object) -> CallToJudge:
         return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
 
     def _shown_to_policy(self, result: ToolResult[object]) -> ToolResult[object]:
         """Show the policy a call that failed; it stays failed whatever the policy says."""
-        policy, tool = self.context.policy, self.tool
+        policy, tool = self._policy, self.tool
         if policy is None or self._is_judged or not isinstance(tool, Tool):
             return result
         try:

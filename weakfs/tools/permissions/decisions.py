@@ -13,7 +13,7 @@ from weakfs.filesystem.paths import is_within
 from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied
 from weakfs.tools.permissions.capability import Capability, Operation, judged_as
-from weakfs.tools.permissions.policy import Policy, Visibility
+from weakfs.tools.permissions.rules import PathPolicy, Visibility
 
 # The operations whose rules a file takes along when it is moved or copied.
 FOLLOWING: tuple[Operation, ...] = ("read", "search")
@@ -30,7 +30,7 @@ class Access:
     """
 
     capability: Capability
-    policy: Policy
+    policy: PathPolicy
     operation: Operation | None
     roots: tuple[str, ...] | None
     _changed: set[str] = field(factory=set[str])

@@ -37,13 +37,13 @@ from weakfs.tools.errors import LimitExceeded, ToolValidationError
 from weakfs.tools.permissions.capability import Capability, Operation
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
-from weakfs.tools.permissions.policy import Policy
+from weakfs.tools.permissions.rules import PathPolicy
 
 
 def guarded(
     filesystem: Filesystem,
     capability: Capability | None,
-    policy: Policy | None,
+    policy: PathPolicy | None,
     operation: Operation | None,
 ) -> Filesystem:
     """Return the filesystem for one call of a tool: `filesystem` itself, or a guard around it if it is restricted.
@@ -52,9 +52,9 @@ def guarded(
     """
     if capability is None and policy is None:
         return filesystem
-    for name, given, kind in (("capability", capability, Capability), ("policy", policy, Policy)):
+    for name, given, kind in (("Capability", capability, Capability), ("Policy", policy, PathPolicy)):
         if given is not None and not isinstance(given, kind):
-            raise TypeError(f"{name} is a {type(given).__name__}; give a {kind.__name__}, or leave it out")
+            raise TypeError(f"{name.lower()} is a {type(given).__name__}; give a {name}, or leave it out")
     if not isinstance(filesystem, BaseFilesystem):
         raise TypeError(
             f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
@@ -69,7 +69,7 @@ def guarded(
     capability = Capability() if capability is None else capability
     roots = capability.fs_roots
     places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
-    access = Access(capability, Policy(()) if policy is None else policy, operation, places)
+    access = Access(capability, PathPolicy() if policy is None else policy, operation, places)
     return GuardedFilesystem(cast(Filesystem, filesystem), access)
 
 
