@@ -79,7 +79,10 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
 
 
 class GuardedFilesystem:
-    """The filesystem `inner` for one call, within what `access` allows: each method counts as its own operation."""
+    """The filesystem `inner` for one call, within what `access` allows: each method counts as its own operation.
+
+    Methods without a description do what those of `BaseFilesystem` do.
+    """
 
     __slots__ = ("_access", "_inner")
 
@@ -95,17 +98,14 @@ class GuardedFilesystem:
 
     @property
     def root(self) -> str:
-        """Where the files are."""
         return self._inner.root
 
     @property
     def read_only(self) -> bool:
-        """Whether every change is refused."""
         return self._inner.read_only
 
     @property
     def limits(self) -> Limits:
-        """The limits of the filesystem."""
         return self._inner.limits
 
     @property
@@ -125,8 +125,6 @@ class GuardedFilesystem:
     def carry(self, origins: Iterable[str]) -> None:
         """Note which withheld contents the call was given: it may not write them where they could be seen."""
         self._access.carry(origins)
-
-    # Reading
 
     @property
     def _most_read(self) -> int | None:
@@ -165,7 +163,6 @@ class GuardedFilesystem:
         return found
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
-        """Read all lines of a text."""
         gate = self._as("read")
         self._check_whole(gate, path)
         return gate.read_lines(path)
@@ -192,7 +189,6 @@ class GuardedFilesystem:
         encoding: str = "utf-8",
         create_parents: bool = True,
     ) -> IO[str] | IO[bytes]:
-        """Open a file as a stream."""
         if mode not in ("r", "rb"):
             return self._as("write").open(path, mode, encoding=encoding, create_parents=create_parents)
         gate = self._as("read")
@@ -200,31 +196,23 @@ class GuardedFilesystem:
         return gate.open(path, mode, encoding=encoding)
 
     def exists(self, path: PathArg) -> bool:
-        """Return whether there is an entry."""
         return self._as("stat").exists(path)
 
     def is_file(self, path: PathArg) -> bool:
-        """Return whether there is a file."""
         return self._as("stat").is_file(path)
 
     def is_directory(self, path: PathArg) -> bool:
-        """Return whether there is a directory."""
         return self._as("stat").is_directory(path)
 
     def stat(self, path: PathArg) -> FileStat:
-        """Return the status of an entry."""
         return self._as("stat").stat(path)
 
     def readlink(self, path: PathArg) -> str:
-        """Return the target of a symbolic link."""
         return self._as("stat").readlink(path)
 
     def statistics(self) -> Statistics:
-        """Count bytes, files and directories."""
         self._access.check("stat", "/")
         return self._inner.statistics()
-
-    # Searching
 
     def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
         """List a directory by name, without what may not be listed."""
@@ -281,54 +269,41 @@ class GuardedFilesystem:
             found, truncated=True, files_searched=found.files_searched, binary_skipped=found.binary_skipped
         )
 
-    # Writing
-
     def write(
         self, path: PathArg, content: str, *, mode: WriteMode = "overwrite", create_parents: bool = True
     ) -> WriteResult:
-        """Write text."""
         return self._as("write").write(path, content, mode=mode, create_parents=create_parents)
 
     def write_bytes(
         self, path: PathArg, content: bytes, *, mode: WriteMode = "overwrite", create_parents: bool = True
     ) -> WriteResult:
-        """Write bytes."""
         return self._as("write").write_bytes(path, content, mode=mode, create_parents=create_parents)
 
     def append(self, path: PathArg, content: str) -> WriteResult:
-        """Add text to the end of a file."""
         return self._as("write").append(path, content)
 
     def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
-        """Write lines."""
         return self._as("write").write_lines(path, lines)
 
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
-        """Replace pieces of a file."""
         return self._as("write").splice(path, pieces)
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
-        """Make a directory."""
         self._as("write").mkdir(path, parents=parents, exist_ok=exist_ok)
 
     def delete(self, path: PathArg, *, recursive: bool = False) -> int:
-        """Delete an entry."""
         return self._as("write").delete(path, recursive=recursive)
 
     def move(self, src: PathArg, dst: PathArg) -> None:
-        """Move or rename an entry."""
         self._as("write").move(src, dst)
 
     def copy(self, src: PathArg, dst: PathArg) -> None:
-        """Copy an entry."""
         self._as("write").copy(src, dst)
 
     def chmod(self, path: PathArg, mode: int) -> None:
-        """Set permission bits."""
         self._as("write").chmod(path, mode)
 
     def symlink(self, target: str, path: PathArg) -> None:
-        """Make a symbolic link."""
         self._as("write").symlink(target, path)
 
     def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
@@ -343,8 +318,6 @@ class GuardedFilesystem:
     def check_planned_transfer(self, source: str, destination: str) -> None:
         """Raise the error for which moving a file's contents from one canonical path to another would be refused."""
         self._access.check_transfer(source, destination)
-
-    # The whole
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Take a snapshot, if all files may be read."""
