@@ -141,7 +141,9 @@ class Places:
         return link.path if found is None else found
 
     def _target(self, here: str, target: str) -> str | None:
-        """Follow the target of a link from the link's directory; `None` if only the filesystem can."""
+        """Follow the target of a link from the link's directory; `None` if unknown, or only the filesystem can."""
+        if not target:
+            return None
         if target.startswith("/"):
             here, top = "/", self.fs.root.rstrip("/")
             if not is_within(target, top or "/"):

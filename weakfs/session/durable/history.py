@@ -69,8 +69,9 @@ class StreamHistory:
 
     def add(self, number: int, after: int, rows: Iterable[Row]) -> None:
         """Count a frame of rows that follow record `after`."""
-        self._open(number, after)
-        counts = self.counts
+        index, counts = self.index, self.counts
+        if not index or after - index[-1].seq >= GAP:
+            self._open(number, after)
         for row in rows:
             counts[row[2]] += 1
 
