@@ -38,7 +38,6 @@ def open_directory(
     kind: SnapshotKind = "tree",
     max_bytes: int | None = None,
     session: Session | None = None,
-    limits: Limits = Limits(),  # noqa: B008  # frozen
     read_only: bool = False,
 ) -> HostFilesystem:
     """Open a directory; raise `Failure` with the cause if that is impossible.
@@ -58,9 +57,7 @@ def open_directory(
             # Short, because users type the ids of its snapshots.
             session = Session(session_id=secrets.token_hex(SHORTEST // 2))
         with _library_warnings_muted():
-            return HostFilesystem(
-                directory, session=session, limits=limits, read_only=read_only, snapshots=kind, store=kept
-            )
+            return HostFilesystem(directory, session=session, read_only=read_only, snapshots=kind, store=kept)
 
 
 def recover(directory: str, store: str | None) -> int:

@@ -57,9 +57,9 @@ class Access:
         if refused is not None:
             raise refused
 
-    def permits(self, operation: Operation, path: str, *, passing: bool = False) -> bool:
+    def permits(self, operation: Operation, path: str) -> bool:
         """Return whether an operation is allowed at a canonical path."""
-        return self.refusal(operation, path, passing=passing) is None
+        return self.refusal(operation, path) is None
 
     def refusal(self, operation: Operation, path: str, *, passing: bool = False) -> PermissionError | None:
         """Return the error for an operation that is not allowed at a canonical path."""

@@ -172,8 +172,8 @@ class Search:
                 return False
         return True
 
-    def _free(self, hunk: Hunk, level: int, start: int, stop: int | None = None) -> Iterator[int]:
-        for at in self.document.places(hunk.old, level, start, stop):
+    def _free(self, hunk: Hunk, level: int, start: int) -> Iterator[int]:
+        for at in self.document.places(hunk.old, level, start):
             if self._is_free(Place(at, hunk, level)):
                 yield at
 
