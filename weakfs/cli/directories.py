@@ -141,7 +141,7 @@ def find(files: HostFilesystem, name: str, *, foreign: bool = False) -> StoredSn
     found = _named(files.store, name)
     if not foreign and not belongs_to(files, found):
         raise Failure(
-            f"cannot use snapshot {name!r} of {files.root!r}: it is of {found.extra['root']!r}; give that "
+            f"cannot use snapshot {name!r} of {files.root!r}: it was taken of {found.extra['root']!r}; give that "
             f"directory, or --foreign to use it anyway"
         )
     return found

@@ -124,7 +124,7 @@ def run_command(
         raise fault(
             OSError,
             errno.EBUSY,
-            f"cannot end the command: of its processes {status.left} could not be killed; kill them by hand",
+            f"cannot end the command: {status.left} of its processes could not be killed; kill them by hand",
         )
     if status.failure is not None:
         raise fault(
@@ -166,7 +166,7 @@ def _check(timeout: float, max_output: int, sandbox: str) -> None:
     if not (timeout > 0 and math.isfinite(timeout)):
         raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0")
     if max_output < 0:
-        raise ValueError(f"max_output is {max_output!r}; give a number of bytes from 0 on")
+        raise ValueError(f"max_output is {max_output!r}; give a number of at least 0 bytes")
     if sandbox not in get_args(SandboxMode):
         raise ValueError(f"sandbox is {sandbox!r}; use 'auto', 'required' or 'off'")
 

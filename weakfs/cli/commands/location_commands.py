@@ -55,7 +55,7 @@ def export_command(location: str, file: str, embed: bool, registry: str | None, 
 
 @click.command("fsck")
 @location_argument
-@click.option("--give-up", is_flag=True, help="In a folder, set aside damaged files first, and what follows them.")
+@click.option("--give-up", is_flag=True, help="First set aside damaged files and what follows them (folders only).")
 @registry_option
 @json_option
 def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bool) -> int:

@@ -115,10 +115,10 @@ class ShellOptions:
             if not 0 < seconds < inf:
                 raise ValueError(f"{name} is {seconds!r}; give a number of seconds above 0")
         if self.max_output < 0:
-            raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes from 0 on")
+            raise ValueError(f"max_output is {self.max_output!r}; give a number of at least 0 bytes")
         for name, number in (("max_new_entries", self.max_new_entries), ("max_changed_bytes", self.max_changed_bytes)):
             if number is not None and (type(number) is not int or number < 0):
-                raise ValueError(f"{name} is {number!r}; give a whole number from 0 on, or None for no limit")
+                raise ValueError(f"{name} is {number!r}; give a whole number of at least 0, or None for no limit")
 
 
 class _Failed(Exception):

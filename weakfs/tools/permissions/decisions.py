@@ -117,8 +117,8 @@ class Access:
         rule = self.policy.loosened(operations, source, destination)
         if rule is not None:
             raise PolicyDenied(
-                f"cannot take the contents of {source!r} to {destination!r}: {rule.reason}, and the rule for that does "
-                "not hold there; choose a path where it does",
+                f"cannot move the contents of {source!r} to {destination!r}: {rule.reason}, and that rule does not "
+                "apply there; choose a path where it does",
                 rule.reason,
             )
 

@@ -64,7 +64,7 @@ def guarded(
         if filesystem.root != "/" and is_within(pattern, filesystem.root):
             raise ValueError(
                 f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; give "
-                f"it from the root of the filesystem, which is {filesystem.root!r}"
+                f"it relative to the filesystem's root, which is {filesystem.root!r}"
             )
     capability = Capability() if capability is None else capability
     roots = capability.fs_roots

@@ -97,7 +97,7 @@ class Mismatches:
             return "its lines are blank, and the file has no such lines there; give more lines of context", ()
         found = self._file.diagnose(subject)
         if found.hint in (None, "similar"):
-            return f"its lines are not in the file as it has them; {found.reason}", found.lines
+            return f"its lines differ from those in the file; {found.reason}", found.lines
         return found.reason, found.lines
 
     def misquote(self, hunk: Hunk) -> str:
@@ -119,7 +119,7 @@ class Mismatches:
         at = self.document.find(old, FREEST, 0)
         if at < 0:
             return None
-        why = f"{quoted(changed)} is a line of the file as it is, with its {changed[0]!r}"
+        why = f"{quoted(changed)} is a line of the file, including its {changed[0]!r}"
         return f"{why}, at line {at + 1}; start each line of context with a ' ' before the text of the line", (at + 1,)
 
     def _is_unmarked(self, line: str) -> bool:
