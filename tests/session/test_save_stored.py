@@ -377,3 +377,13 @@ def test_contents_that_a_source_changed_without_a_word_are_not_saved(size: int, 
     changed = Stored(digest, size, Careless(bad, pieces=pieces))
     assert content_found(digest, [changed], []) is None
     assert content_found(digest, [changed, Held().put(good)], []) == good
+
+
+@pytest.mark.parametrize(("mask", "bits"), [(0o022, 0o644), (0, 0o666)])
+def test_contents_beside_the_file_have_the_mode_that_the_umask_gives(file: Path, mask: int, bits: int) -> None:
+    before = os.umask(mask)
+    try:
+        elsewhere(ONE).save(file)
+    finally:
+        os.umask(before)
+    assert blob_path(file, ONE).stat().st_mode & 0o7777 == bits

@@ -148,7 +148,8 @@ def test_a_large_file_that_was_damaged_is_told_of_after_its_last_piece(store: St
     _, seen = snapshot(store, root, "s")
     node = find(seen.tree, ("one",))
     assert isinstance(node, tuple)
-    assert isinstance(content := node[leaf.CONTENT], Stored)
+    content = node[leaf.CONTENT]
+    assert isinstance(content, Stored)
     (pack,) = (path for path in Path(store.path).rglob("*") if path.is_file() and b"the end" in path.read_bytes())
     pack.write_bytes(pack.read_bytes().replace(b"the end", b"THE END"))
     pieces: list[bytes] = []
