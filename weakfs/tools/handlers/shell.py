@@ -197,7 +197,6 @@ def _run(
 ) -> ToolResult[ShellReceipt]:
     if options.sandbox == "required":
         options.bubblewrap.require()
-    context.check_deadline()
     timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
     until = inf
     done: CompletedCommand | None = None

@@ -76,9 +76,9 @@ class Access:
                 f"cannot {judged} {path!r}: it is outside the allowed directories; use a path in {places}",
             )
         against = self.denial(judged, path, passing=passing)
-        if against is None and operation == "read" and judged != "read":
-            # An edit and a patch read the file, which may be forbidden where they are not.
-            return self.denial("read", path)
+        if against is None and judged != operation and (operation == "read" or judged == "list"):
+            # An edit and a patch read the file, and a listing shows sizes, which may be forbidden where they are not.
+            return self.denial(operation, path)
         return against
 
     def denial(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyDenied | None:
