@@ -124,6 +124,15 @@ class TreeDraft:
         directory = self._directories.get(head) or self._opened(head, None)
         if directory is not None:
             entries = directory.entries
+            if directory.takes_writes:
+                # What was there before is looked up when it is read: see `Write`.
+                known = entries.get(name)
+                if known is None:
+                    entries[name] = (content, mode, at, at)
+                    directory.is_changed = True
+                else:
+                    entries[name] = (content, known[1] if mode is None else mode, at, known[3])
+                return
             old = entries.get(name) or directory.get(name)
             if type(old) is tuple and len(old) == LEAF and type(old[CONTENT]) not in NO_FILE:
                 # By far the most frequent case: an existing file gets new content.

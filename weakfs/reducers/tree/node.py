@@ -24,6 +24,9 @@ Segments = tuple[str, ...]
 # nothing until somebody walks it.
 MAX_NODES = 1 << 30
 
+# What is unset in a directory from the past, besides its entries: see weakfs.reducers.tree.lazy_directory.
+LAZY = frozenset(("_modified_at", "_file_count", "_directory_count", "_total_size"))
+
 
 class Remembering:
     """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
@@ -36,7 +39,7 @@ class Remembering:
         _listing: Listing | None
         # Unset before the first permanent checkpoint: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
-        # Set in a directory whose entries are made when they are first read: see the same module.
+        # Set in a directory whose entries are made when they are first read: see weakfs.reducers.tree.lazy_directory.
         _unread: Unread
 
 
@@ -67,13 +70,18 @@ class FileTree(Remembering):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Called for unset attributes: the entries of a directory from the past are made when they are first read.
-            if name != "_children":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            from weakfs.reducers.tree.packed import entries_of
+            # Called for unset attributes: those of a directory from the past are computed when they are first read.
+            if name == "_children":
+                from weakfs.reducers.tree.lazy_directory import entries_of
 
-            self._children = children = entries_of(self)
-            return children
+                self._children = children = entries_of(self)
+                return children
+            if name in LAZY:
+                from weakfs.reducers.tree.lazy_directory import complete
+
+                complete(self)
+                return getattr(self, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
@@ -141,7 +149,7 @@ class FileTree(Remembering):
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
         """Return the tree; with `known`, it shares with others that were unpacked. O(1): entries are unpacked later."""
-        from weakfs.reducers.tree.packed import unpacked
+        from weakfs.reducers.tree.lazy_directory import unpacked
 
         return unpacked(packed, {} if known is None else known)
 
@@ -155,8 +163,8 @@ class FileTree(Remembering):
 
 Node = Leaf | FileTree
 
-# A packed directory, what has changed in it (`None` for a removed name), and the directories of the same tree that were
-# unpacked, by the identity of their packed form.
+# A packed directory, what has changed in it (an entry, a `Write`, or `None` for a removed name), and the directories of
+# the same tree that were unpacked, by the identity of their packed form.
 Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, FileTree]]
 
 # The names in a directory in path order; for each name its subdirectory, the bytes of its file or, if these are not in

@@ -2,8 +2,8 @@
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 such trees took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
-common are shared, and the files are the leaves of the tree themselves. A directory is unpacked when its entries are
-first read: a read of the past needs few of them.
+common are shared, and the files are the leaves of the tree themselves. They are unpacked by
+`weakfs.reducers.tree.lazy_directory`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import size_of
-from weakfs.reducers.tree.node import FileTree, Remembering, Unread
+from weakfs.reducers.tree.node import FileTree, Remembering
 from weakfs.session.history.packed_state import Counted
 
 # A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). In a directory
@@ -136,38 +136,6 @@ def _are_same(one: Packed, other: Packed) -> bool:
     return len(one) == len(other) and all(map(is_, one, other))
 
 
-def unpacked(packed: Packed, known: dict[int, FileTree]) -> FileTree:
-    """Return a packed directory as a tree, whose entries are unpacked when they are first read. O(1).
-
-    `known` holds the directories that were unpacked, by the identity of their packed form: one that occurs in several
-    places becomes one tree.
-    """
-    tree = known.get(id(packed))
-    if tree is None:
-        tree = unread((packed, {}, known), *packed[:NAMES])
-        remember(tree, packed)
-        tree = known.setdefault(id(packed), tree)
-    return tree
-
-
-def unread(
-    origin: Unread, mode: int, modified_at: int, created_at: int, files: int, directories: int, size: int
-) -> FileTree:
-    """Return a directory whose entries are made when they are first read: see `FileTree.__getattr__`."""
-    tree = FileTree({}, mode, modified_at, created_at, files, directories, size)
-    remembering: Remembering = tree
-    remembering._unread = origin
-    del tree._children
-    return tree
-
-
-def entries_of(tree: FileTree) -> maps.Children:
-    """Return the entries of a directory that `unread` made. O(entries)."""
-    packed, changes, known = tree._unread
-    entries = _unpacked_part(part_of(packed), known if packed[DIRECTORIES] else None)
-    return maps.updated(entries, changes) if changes else entries
-
-
 def entry_of(part: Packed, name: str) -> Any:
     """Return the entry with a name in the part of a packed directory, or `None`."""
     bits = hash(name)
@@ -179,16 +147,6 @@ def entry_of(part: Packed, name: str) -> Any:
         bits >>= maps.BITS
     names, nodes = part
     return nodes[names.index(name)] if name in names else None
-
-
-def _unpacked_part(part: Packed, known: dict[int, FileTree] | None) -> Any:
-    """Return a map of entries; `known` may be `None` if there are no subdirectories."""
-    if len(part) != 2:
-        return tuple([None if below is None else _unpacked_part(below, known) for below in part])
-    names, nodes = part
-    if known is not None:
-        nodes = [unpacked(node, known) if len(node) == LENGTH else node for node in nodes]
-    return dict(zip(names, nodes, strict=True))
 
 
 def weight(packed: Packed, before: Packed) -> int:
