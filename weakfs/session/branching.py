@@ -10,8 +10,6 @@ from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar, overload
 from weakref import ref
 
-from attrs import evolve
-
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.conflicts import MergeReport, OnConflict
 from weakfs.session.core import checked_text
@@ -26,7 +24,6 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible, uninterrupted
 from weakfs.session.record_log import RecordLog
 from weakfs.session.transaction import ACTIVE, Transaction, current_owner, innermost
-from weakfs.session.views import Records
 from weakfs.storage.errors import StorageError
 
 logger = logging.getLogger("weakfs.session")
@@ -236,7 +233,7 @@ class Branching(RecordLog):
                 joined.adopt(branch)
             else:
                 at, cause = self.now(), branch.cause
-                _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
+                _, _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
                 shift = renumbering.shifts[-1]
         if branch.touches_snapshots_since(base):
             if renumbering is None:
@@ -329,14 +326,15 @@ class Branching(RecordLog):
             # Prepared on a copy and assigned in one step, together with the fork's new base.
             merged = line.copy()
             base = fork._base
-            seq, renumbering = absorb(
+            at, named = self.now(), line.cause if cause is None else checked_text("cause", cause)
+            seq, event, renumbering = absorb(
                 self._rules,
                 merged,
                 base,
                 fork._trunk,
                 fork=fork.session_id,
-                at=self.now(),
-                cause=line.cause if cause is None else checked_text("cause", cause),
+                at=at,
+                cause=named,
                 own=self.session_id,
                 resolver=resolver,
             )
@@ -349,8 +347,8 @@ class Branching(RecordLog):
                     renumbering=renumbering,
                     number=lambda _: self._next_number(),
                 )
-            record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
-            now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
+            now = fork._trunk.point()
+            now.numbering, now.shifts = base.numbering, renumbering.shifts
             own = innermost(self, ACTIVE.get())
             if not self._stored(line, merged):
                 again: Record = self.merge(fork, cause=cause, on_conflict=on_conflict)
@@ -362,7 +360,7 @@ class Branching(RecordLog):
                 own.merged.append((fork, base))
                 own.line, fork._base = merged, now
         self._notify()
-        return record
+        return Record(seq, at, event, named)
 
 
 class TransactionBlock(Generic[B]):

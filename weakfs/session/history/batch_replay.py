@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field, frozen
 
 from weakfs.session.errors import SessionError
+from weakfs.session.events import SLICE_EVENTS
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.registry import Shape
@@ -40,6 +41,7 @@ class Plan:
     place: int | None
     if_set: Part
     if_none: Part
+    # Whether it may change a LOG slice.
     is_logged: bool
 
     @classmethod
@@ -54,7 +56,8 @@ class Plan:
         place = shape.names.index(names.pop()) if names else None
         if_set = _part([step for step in steps if step.concerns is None or step.concerns.is_set])
         if_none = _part([step for step in steps if step.concerns is None or not step.concerns.is_set])
-        return cls(shape, place, if_set, if_none, is_logged=any(step.is_log for step in steps))
+        is_logged = shape.cls in SLICE_EVENTS or any(step.is_log for step in steps)
+        return cls(shape, place, if_set, if_none, is_logged)
 
 
 def _part(steps: list[Step]) -> Part:
