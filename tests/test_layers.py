@@ -24,7 +24,7 @@ ROOT = Path(weakfs.__file__).parent
 
 # From the bottom up. A package may import itself, those beside it, and those below.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "messages", "platforms"}),
+    frozenset({"errors", "lazy_names", "messages", "platforms"}),
     frozenset({"storage"}),
     frozenset({"session"}),
     frozenset({"reducers"}),
