@@ -7,11 +7,11 @@ memory: with 8,000 records in 4,000 directories, looking it all up would take ha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.directory import Directory, Remembering, Unread
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, FILE_MODE, MODE, NO_FILE, WHITEOUT, size_of
-from weakfs.reducers.tree.node import FileTree, Remembering, Unread
 from weakfs.reducers.tree.packed import DIRECTORIES, LENGTH, NAMES, Packed, entry_of, part_of, remember
 
 # What remains of the writes to one file until the directory is read: the content, the mode if one was given, and the
@@ -21,19 +21,24 @@ WRITE = 4
 
 MODIFIED_AT = 1
 
+# What is unset in such a directory, besides its entries.
+LAZY = frozenset(("_modified_at", "_file_count", "_directory_count", "_total_size"))
+
 # The attributes of a directory, read without `FileTree.__getattr__`, which would set them.
-_SLOTS = FileTree.__dict__
+_SLOTS = Directory.__dict__
+
+D = TypeVar("D", bound=Directory)
 
 
-def unpacked(packed: Packed, known: dict[int, FileTree]) -> FileTree:
-    """Return a packed directory as a tree, whose entries are unpacked when they are first read. O(1).
+def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
+    """Return a packed directory as a tree of a class, whose entries are unpacked when they are first read. O(1).
 
     `known` holds the directories that were unpacked, by the identity of their packed form: one that occurs in several
     places becomes one tree.
     """
     tree = known.get(id(packed))
     if tree is None:
-        tree = FileTree({}, *packed[:NAMES])
+        tree = cls({}, *packed[:NAMES])
         remembering: Remembering = tree
         remembering._unread = (packed, {}, known)
         del tree._children
@@ -42,12 +47,13 @@ def unpacked(packed: Packed, known: dict[int, FileTree]) -> FileTree:
     return tree
 
 
-def unread(origin: Unread, mode: int, modified_at: int | None, created_at: int) -> FileTree:
-    """Return a packed directory with changes, whose entries and counts are made when they are first read. O(1).
+def unread(cls: type[D], origin: Unread, mode: int, modified_at: int | None, created_at: int) -> D:
+    """Return a packed directory with changes as a tree of a class. O(1).
 
-    So is the time when it was modified, if that is `None`. See `FileTree.__getattr__`.
+    Its entries and counts are made when they are first read, and so is the time when it was modified, if that is
+    `None`. See `FileTree.__getattr__`.
     """
-    tree = FileTree({}, mode, modified_at or 0, created_at)
+    tree = cls({}, mode, modified_at or 0, created_at)
     remembering: Remembering = tree
     remembering._unread = origin
     del tree._children, tree._file_count, tree._directory_count, tree._total_size
@@ -56,21 +62,21 @@ def unread(origin: Unread, mode: int, modified_at: int | None, created_at: int) 
     return tree
 
 
-def entries_of(tree: FileTree) -> maps.Children:
+def entries_of(tree: Directory) -> maps.Children:
     """Return the entries of a directory made by `unpacked` or `unread`. O(entries)."""
     packed, changes, known = tree._unread
     part = part_of(packed)
-    entries = _unpacked_part(part, known if packed[DIRECTORIES] else None)
+    entries = _unpacked_part(type(tree), part, known if packed[DIRECTORIES] else None)
     return maps.updated(entries, settled(part, changes, 0)[0]) if changes else entries
 
 
-def _unpacked_part(part: Packed, known: dict[int, FileTree] | None) -> Any:
+def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Directory] | None) -> Any:
     """Return a map of entries; `known` may be `None` if there are no subdirectories."""
     if len(part) != 2:
-        return tuple([None if below is None else _unpacked_part(below, known) for below in part])
+        return tuple([None if below is None else _unpacked_part(cls, below, known) for below in part])
     names, nodes = part
     if known is not None:
-        nodes = [unpacked(node, known) if len(node) == LENGTH else node for node in nodes]
+        nodes = [unpacked(cls, node, known) if len(node) == LENGTH else node for node in nodes]
     return dict(zip(names, nodes, strict=True))
 
 
@@ -91,7 +97,7 @@ def settled(part: Packed, changes: dict[str, Any], modified_at: int) -> tuple[di
     return entries, modified_at
 
 
-def complete(tree: FileTree) -> None:
+def complete(tree: Directory) -> None:
     """Compute the counts of a directory that `unread` made, and when it was modified. O(what changed in it and below).
 
     Any number of threads may do so at once.
@@ -100,7 +106,7 @@ def complete(tree: FileTree) -> None:
     while stack:
         directory = stack[-1]
         packed, changes, _ = directory._unread
-        below = [one for one in changes.values() if type(one) is FileTree and not _has(one, "_total_size")]
+        below = [one for one in changes.values() if isinstance(one, Directory) and not _has(one, "_total_size")]
         if below:
             stack += below
             continue
@@ -115,7 +121,7 @@ def complete(tree: FileTree) -> None:
         directory._total_size = size
 
 
-def _has(tree: FileTree, name: str) -> bool:
+def _has(tree: Directory, name: str) -> bool:
     try:
         _SLOTS[name].__get__(tree)
     except AttributeError:
@@ -123,16 +129,16 @@ def _has(tree: FileTree, name: str) -> bool:
     return True
 
 
-def recounted(base: FileTree | Packed, entries: dict[str, Any], old: Iterable[Any]) -> tuple[int, int, int]:
+def recounted(base: Directory | Packed, entries: dict[str, Any], old: Iterable[Any]) -> tuple[int, int, int]:
     """Return the totals of a directory, computed from its changes and the entries that they replace."""
     files, directories, size = counts_of(base)
     more, less = sums(entries.values()), sums(old)
     return files + more[0] - less[0], directories + more[1] - less[1], size + more[2] - less[2]
 
 
-def counts_of(directory: FileTree | Packed) -> tuple[int, int, int]:
+def counts_of(directory: Directory | Packed) -> tuple[int, int, int]:
     """Return the numbers of files, directories and bytes below a directory."""
-    if isinstance(directory, FileTree):
+    if isinstance(directory, Directory):
         return directory.file_count, directory.directory_count, directory.total_size
     return directory[3], directory[4], directory[5]
 
@@ -143,7 +149,7 @@ def sums(entries: Iterable[Any]) -> tuple[int, int, int]:
     for entry in entries:
         if entry is None:
             continue
-        if type(entry) is FileTree or len(entry) == LENGTH:
+        if isinstance(entry, Directory) or len(entry) == LENGTH:
             more = counts_of(entry)
             files += more[0]
             directories += more[1] + 1

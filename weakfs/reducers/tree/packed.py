@@ -1,4 +1,4 @@
-"""The packed form of trees in checkpoints: nested tuples of atoms, which the garbage collector stops tracking.
+"""The packed form of trees in keyframes: nested tuples of atoms, which the garbage collector stops tracking.
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 such trees took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
@@ -9,17 +9,18 @@ common are shared, and the files are the leaves of the tree themselves. They are
 from __future__ import annotations
 
 from operator import is_
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.directory import Directory, Remembering
 from weakfs.reducers.tree.leaf import size_of
-from weakfs.reducers.tree.node import FileTree, Remembering
 from weakfs.session.history.packed_state import Counted
 
 # A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). In a directory
 # with more names than one dict holds, names is `None`, and nodes are 32 parts and gaps, as in `children.py`. A
 # part consists of such parts, or is (names, nodes).
 Packed = tuple[Any, ...]
+D = TypeVar("D", bound=Directory)
 
 DIRECTORIES, NAMES, NODES = 4, 6, 7
 # A leaf has 5 fields, a directory 8.
@@ -29,14 +30,14 @@ LENGTH = 8
 DIRECTORY, ENTRY, LEAF = 180, 8, 155
 
 
-def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
+def pack(tree: Directory, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
     `before` is an earlier packed tree. Blobs in `counted` cost nothing. The cost is that of packing what is not packed
     yet, plus O(names) in the directories that differ.
     """
     weight = 0
-    stack: list[tuple[FileTree, Packed | None]] = [(tree, before)]
+    stack: list[tuple[Directory, Packed | None]] = [(tree, before)]
     while stack:
         directory, old = stack[-1]
         if packed_of(directory) is not None:
@@ -47,7 +48,7 @@ def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packe
             waiting = [
                 (child, known.get(name))
                 for name, child in maps.items(directory._children)
-                if type(child) is FileTree and packed_of(child) is None
+                if type(child) is not tuple and packed_of(child) is None
             ]
             if waiting:
                 stack.extend(waiting)
@@ -76,12 +77,12 @@ def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packe
     return cast(Packed, packed_of(tree)), weight
 
 
-def packed_of(tree: FileTree) -> Packed | None:
+def packed_of(tree: Directory) -> Packed | None:
     """Return the cached packed form of a directory, or `None`."""
     return getattr(tree, "_packed", None)
 
 
-def remember(tree: FileTree, packed: Packed) -> None:
+def remember(tree: Directory, packed: Packed) -> None:
     """Cache the packed form of a directory."""
     remembering: Remembering = tree
     remembering._packed = packed
