@@ -225,7 +225,7 @@ class Transactions(RecordLog):
                 joined.adopt(branch)
             else:
                 at, cause = self.now(), branch.cause
-                _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
+                _, _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
                 shift = renumbering.shifts[-1]
         if branch.touches_snapshots_since(base):
             if renumbering is None:

@@ -9,7 +9,6 @@ from itertools import islice
 from threading import Lock
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.editing.unified_hunks import hunks
 from weakfs.filesystem import Filesystem
 from weakfs.messages import clip, one_line
 from weakfs.reducers import ExternalTrees, FileTree
@@ -188,6 +187,8 @@ class Readings:
         now = _content(self._files, path)
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
             return None
+        from weakfs.editing.unified_hunks import hunks
+
         lines = b"".join(hunks(split_lines(before), split_lines(now))).decode("utf-8", "replace")
         return clip(lines, SHOWN)
 
