@@ -110,6 +110,22 @@ def test_passwords_in_a_location_are_never_shown(run: Run, saved: Path, monkeypa
     assert not any("hunter2" in outcome.out + outcome.err for outcome in outcomes)
 
 
+@pytest.mark.parametrize("name", ["a#b.db", "a%20b.db", "a?b.db"])
+def test_a_location_may_have_any_name(run: Run, saved: Path, tmp_path: Path, name: str) -> None:
+    where = f"sqlite:{tmp_path}/{name}" if "?" not in name else f"sqlite://{tmp_path}/{name.replace('?', '%3F')}"
+    assert run("import", saved, where).status == 0
+    assert (tmp_path / name).exists()
+    for location in (where, f"{where}#s"):
+        assert run("cat", location, "/3.txt").out == "93\n"
+
+
+def test_a_password_with_the_mark_of_a_session_is_not_shown(run: Run) -> None:
+    outcome = run("ls", "postgresql://me:hunt#er2@host/db")
+    assert outcome.status == 1
+    assert "write %2F, %3F, %23 and %40" in outcome.err
+    assert "er2" not in outcome.err
+
+
 def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> None:
     where = f"folder:{tmp_path / 'store'}"
     run("import", saved, where)

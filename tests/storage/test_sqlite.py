@@ -107,7 +107,13 @@ def test_durability_is_that_of_sqlite(tmp_path: Path, durability: str, synchrono
 
 @pytest.mark.parametrize(
     ("url", "message"),
-    [("sqlite:", "no path"), ("sqlite:a?x=1", "unknown option 'x'"), ("sqlite:a?durability=x", "invalid durability")],
+    [
+        ("sqlite:", "no path"),
+        ("sqlite:a?x=1", "unknown option 'x'"),
+        ("sqlite:a?durability=x", "invalid durability"),
+        ("sqlite://host/a.db", "names a host"),
+        ("sqlite:///a%00b", "a NUL in its path"),
+    ],
 )
 def test_a_wrong_url_is_refused(url: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):

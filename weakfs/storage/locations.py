@@ -151,6 +151,14 @@ def url_of(location: str | os.PathLike[str]) -> str:
     return f"folder:{unquote(found[2])}" if name == "file" else f"{name}:{found[2]}"
 
 
+def local_path(location: str | os.PathLike[str]) -> str | None:
+    """Return the path of the folder or file at a location; `None` if it is in memory or on a server."""
+    if not url_of(location).startswith(("folder:", "sqlite:")):
+        return None
+    engine, url = _find(location)
+    return None if engine.path is None or url == "sqlite::memory:" else engine.path(url)
+
+
 def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
     """Return the engine for a location, and its URL."""
     url = url_of(location)

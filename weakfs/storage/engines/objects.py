@@ -30,7 +30,7 @@ from obstore.store import ObjectStore, from_url
 from weakfs.storage.adapters import SyncStorage, run_in_place
 from weakfs.storage.derived import DerivedStorage
 from weakfs.storage.engines import Engine
-from weakfs.storage.engines.urls import redacted, without_secrets
+from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 from weakfs.storage.keys import LAST, check_key
 from weakfs.storage.storage import Versioned
@@ -254,9 +254,13 @@ class AsyncObjectStorage(DerivedStorage):
             why = without_secrets(_summary(str(error)), self._secret_url)
             # Every error that has a class of its own is an answer of the server.
             if is_change and type(error) in (GenericError, JoinError, BaseError):
-                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
+                raise OutcomeUnknown(
+                    f"cannot tell whether {self.url!r} was changed: {why}; repeat the call"
+                ) from shown_cause(error, self._secret_url)
             kind = "the key" if isinstance(error, InvalidPathError) else "the bucket, its address and the credentials"
-            raise StorageError(f"cannot use {self.url!r}: {why}; check {kind}") from error
+            raise StorageError(f"cannot use {self.url!r}: {why}; check {kind}") from shown_cause(
+                error, self._secret_url
+            )
 
 
 def _version(tag: str | None, number: str | None) -> str:
@@ -278,11 +282,14 @@ def _summary(message: str) -> str:
 
 
 def _open_store(url: str) -> ObjectStore:
-    address, _, query = url.partition("?")
-    options: dict[str, str] = {}
-    for option in filter(None, query.split("&")):
-        name, _, value = option.partition("=")
-        options[name] = value
+    address, options = take_options(url)
+    if re.match("[^/]*//[^/]*@", address):
+        raise ValueError(
+            f"cannot open {redacted(url)!r}: there is an '@' before the path; pass credentials as options, such as "
+            f"access_key_id and secret_access_key"
+        )
+    # obstore would omit these, and so open another place.
+    address = re.sub("[\x00-\x20#]", lambda found: f"%{ord(found[0]):02X}", address)
     client = {name: options.pop(name) for name in OPTIONS_OF_CLIENT & options.keys()}
     if any(value.startswith("http://") for value in options.values()):
         client.setdefault("allow_http", "true")

@@ -6,13 +6,14 @@ survives a power failure as well; otherwise `flush` syncs.
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote
 
 from weakfs.storage.adapters import SyncStorage, run_in_place
 from weakfs.storage.derived import DerivedStorage
@@ -79,7 +80,8 @@ class Database:
 
     @property
     def url(self) -> str:
-        return f"sqlite:{self.path}"
+        is_plain = "?" not in self.path and not self.path.startswith("//")
+        return f"sqlite:{self.path}" if is_plain else f"sqlite://{quote(os.path.abspath(self.path))}"
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -134,10 +136,15 @@ def _location(url: str) -> tuple[str, str]:
     rest, _, query = url.partition(":")[2].partition("?")
     options = parse_qs(query, keep_blank_values=True)
     if unknown := options.keys() - {"durability"}:
-        raise ValueError(f"cannot open {url!r}: unknown option {sorted(unknown)[0]!r}; the only one is 'durability'")
-    path = unquote(rest.removeprefix("//")) if rest.startswith("///") else rest
-    if not path:
-        raise ValueError(f"cannot open {url!r}: it has no path; write sqlite:PATH")
+        raise ValueError(
+            f"cannot open {url!r}: unknown option {sorted(unknown)[0]!r}; the only one is 'durability', and a path "
+            f"with a question mark is written sqlite:///PATH with %3F"
+        )
+    if rest.startswith("//") and not rest.startswith("///"):
+        raise ValueError(f"cannot open {url!r}: it names a host; write sqlite:PATH or sqlite:///PATH")
+    path = unquote(rest[2:], errors="surrogateescape") if rest.startswith("//") else rest
+    if not path or "\0" in path:
+        raise ValueError(f"cannot open {url!r}: it has {'a NUL in its' if path else 'no'} path; write sqlite:PATH")
     return path, options.get("durability", ["process"])[-1]
 
 
@@ -405,4 +412,4 @@ def _open_event_store(url: str) -> SqliteEventStore:
     return SqliteEventStore(path, durability=durability)
 
 
-ENGINE = Engine(_open_storage, _open_event_store)
+ENGINE = Engine(_open_storage, _open_event_store, path=lambda url: _location(url)[0])
