@@ -57,7 +57,11 @@ class SessionConflict(SessionError):
         self.session_id, self.expected, self.actual = session_id, expected, actual
         super().__init__(
             f"cannot change session {session_id!r}: it has read up to frame {expected}, and its storage is at frame "
-            f"{actual}; call session.refresh() and try again, or open it with on_conflict='merge'"
+            + (
+                f"{actual}; call session.refresh() and try again, or open it with on_conflict='merge'"
+                if actual > expected
+                else f"{actual}: it was deleted, or replaced by an older copy; open it again"
+            )
         )
 
     def __reduce__(self) -> tuple[type[SessionConflict], tuple[str, int, int]]:

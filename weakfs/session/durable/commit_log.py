@@ -162,6 +162,8 @@ class CommitLog:
         try:
             self.head = self._append_once(self.head, frames, contents)
         except StreamConflict as conflict:
+            if conflict.actual < self.head:
+                raise SessionConflict(session.session_id, conflict.expected, conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
             others = list(self.store.read(self.stream, after=self.head))
             first = _name(others[0]) if others else None

@@ -303,7 +303,10 @@ class SqliteEventStore:
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         with self._database.transaction():
-            id_ = self._find(stream)[0] or self._create(stream)
+            id_, number = self._find(stream)
+            if checkpoint.number > number:
+                raise StreamConflict(stream, checkpoint.number, number)
+            id_ = id_ or self._create(stream)
             self._database.rows(
                 "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT (stream) DO UPDATE "
                 "SET number = excluded.number, data = excluded.data WHERE number <= excluded.number",

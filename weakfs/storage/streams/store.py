@@ -172,7 +172,9 @@ class AsyncStorageEventStore:
         return {keys[key] for key, found in first.items() if found and found[0][len(key) :][:1] in ("", ".")}
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        head = (await self._existing(stream)).head
+        head = (await (self._load if checkpoint.number else self._existing)(stream)).head
+        if head.number < checkpoint.number:
+            raise StreamConflict(stream, checkpoint.number, head.number)
         directory = self._directory(stream, head, "checkpoints")
         key = f"{directory}{checkpoint.number:020d}"
         await self._storage.set(key, checkpoint.data)

@@ -224,6 +224,16 @@ class EventStoreConformance(ABC):
         store.put_checkpoint("s", Checkpoint(9, b"nine"))
         assert store.get_checkpoint("s") == (10, b"ten")
 
+    def test_a_checkpoint_of_a_stream_that_was_deleted_is_refused(self, store: EventStore, other: EventStore) -> None:
+        store.append("s", 0, [b"a", b"b"])
+        with pytest.raises(StreamConflict):
+            store.put_checkpoint("s", Checkpoint(3, b"three"))
+        other.delete("s")
+        with pytest.raises(StreamConflict) as caught:
+            store.put_checkpoint("s", Checkpoint(2, b"two"))
+        assert (caught.value.expected, caught.value.actual) == (2, 0)
+        assert (store.get_checkpoint("s"), other.streams()) == (None, [])
+
     # Trimming
 
     def test_trimmed_frames_are_gone_and_the_others_stay(self, store: EventStore, other: EventStore) -> None:

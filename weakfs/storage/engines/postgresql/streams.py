@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
-from weakfs.storage.engines.postgresql.database import Database, Parameter, Statement
+from weakfs.storage.engines.postgresql.database import Database, Parameter, Row, Statement
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
@@ -62,7 +62,7 @@ _GET = (
 )
 _HAS = _GET.replace("digest, data", "digest")
 _PUT_CHECKPOINT = (
-    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams WHERE name = %s "
+    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams WHERE name = %s AND number >= %s "
     "ON CONFLICT (stream) DO UPDATE SET number = excluded.number, data = excluded.data "
     "WHERE old.number <= excluded.number"
 )
@@ -97,9 +97,7 @@ class AsyncPostgresEventStore:
         return self._database.url
 
     async def head(self, stream: str) -> int:
-        for (number,) in await self._database.rows((_NUMBER, [check_stream(stream)]), is_change=False):
-            return int(str(number))
-        return 0
+        return _number(await self._database.rows((_NUMBER, [check_stream(stream)]), is_change=False))
 
     async def append(
         self,
@@ -175,8 +173,12 @@ class AsyncPostgresEventStore:
         return {str(digest) for (digest,) in await self._database.rows((_HAS, parameters), is_change=False)}
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        put: Statement = (_PUT_CHECKPOINT, [checkpoint.number, checkpoint.data, stream])
-        await self._database.rows((_ADD, [check_stream(stream)]), put)
+        number, data = checkpoint
+        put: Statement = (_PUT_CHECKPOINT, [number, data, check_stream(stream), number])
+        create: list[Statement] = [] if number else [(_ADD, [stream])]
+        end = _number(await self._database.rows(*create, put, (_NUMBER, [stream])))
+        if end < number:
+            raise StreamConflict(stream, number, end)
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
         for number, data in await self._database.rows((_GET_CHECKPOINT, [check_stream(stream)]), is_change=False):
@@ -195,7 +197,7 @@ class AsyncPostgresEventStore:
             (f"DELETE FROM {{schema}}.contents WHERE {_AT_END} AND digest = ANY(%s)", [stream, expected, digests]),
             (_NUMBER, [stream]),
         )
-        number = int(str(rows[0][0])) if rows else 0
+        number = _number(rows)
         if expected is not None and expected != number:
             raise StreamConflict(stream, expected, number)
 
@@ -230,6 +232,10 @@ class AsyncPostgresEventStore:
     async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
         found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
         return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
+
+
+def _number(rows: Sequence[Row]) -> int:
+    return int(str(rows[0][0])) if rows else 0
 
 
 _TABLES = ("frames", "contents", "checkpoints")

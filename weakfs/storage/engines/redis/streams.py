@@ -55,8 +55,11 @@ for at = 1, #ARGV do if redis.call('HEXISTS', KEYS[3], ARGV[at]) == 1 then found
 return found
 """
 _PUT_CHECKPOINT = """
-if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return 0 end
-return redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
+local number = redis.call('HGET', KEYS[1], 'number') or '0'
+if tonumber(number) < tonumber(ARGV[1]) then return number end
+if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return '' end
+redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
+return ''
 """
 # ARGV: the number of the newest frame, if that is expected, the number of the first one that is kept, and digests.
 _TRIM = """
@@ -164,8 +167,11 @@ class AsyncRedisEventStore:
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         keys = self._keys(stream)
-        await self._register(stream)
-        await self._client.run(_PUT_CHECKPOINT, keys, checkpoint.number, checkpoint.data)
+        if not checkpoint.number:
+            await self._register(stream)
+        end = await self._client.run(_PUT_CHECKPOINT, keys, *checkpoint)
+        if isinstance(end, bytes) and end:
+            raise StreamConflict(stream, checkpoint.number, int(end))
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
         number, data = words(await self._client.read("HMGET", self._keys(stream)[3], "number", "data"))
