@@ -10,7 +10,7 @@ from attrs import frozen
 
 from weakfs import backends, session
 from weakfs.filesystem.registry import with_file_types
-from weakfs.session.history.resolver import same_path
+from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from weakfs.errors import WeakfsError
-from weakfs.session.conflicts import ConflictEntry
+from weakfs.session.merging.conflicts import ConflictEntry
 
 
 class SessionError(WeakfsError):
@@ -57,11 +57,7 @@ class SessionConflict(SessionError):
         self.session_id, self.expected, self.actual = session_id, expected, actual
         super().__init__(
             f"cannot change session {session_id!r}: it has read up to frame {expected}, and its storage is at frame "
-            + (
-                f"{actual}; call session.refresh() and try again, or open it with on_conflict='merge'"
-                if actual > expected
-                else f"{actual}: it was deleted, or replaced by an older copy; open it again"
-            )
+            f"{actual}; call session.refresh() and try again, or open it with on_conflict='merge'"
         )
 
     def __reduce__(self) -> tuple[type[SessionConflict], tuple[str, int, int]]:
@@ -76,7 +72,7 @@ def _described(
     may_show: Callable[[str], bool] = lambda path: True,
 ) -> str:
     # Most programs never see a conflict.
-    from weakfs.session.conflict_message import described
+    from weakfs.session.merging.conflict_message import described
 
     return described(conflicts, ours=ours, theirs=theirs, may_show=may_show)
 

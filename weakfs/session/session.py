@@ -7,7 +7,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.branching import Branching
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, repair_all
@@ -16,6 +15,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
+from weakfs.session.transactions.branching import Branching
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Session(Branching):
 
         Without `session_id`, deletes the only session there. Raises `LeaseLost` if another process has opened it
         exclusively. `expected` is the number of its newest frame: raises `SessionConflict`, with nothing deleted, if
-        another process changed the session since. One that has it open gets `SessionConflict` when it changes it next.
+        another process changed the session since. One that has it open gets `StorageError` when it changes it next.
         """
         from weakfs.session.durable.deletion import delete_session
 

@@ -10,7 +10,7 @@ import pytest
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionConflict, SessionError
-from weakfs.storage import EventStore, LeaseLost, MemoryStorage, open_event_store
+from weakfs.storage import EventStore, LeaseLost, MemoryStorage, StorageError, open_event_store
 
 
 @pytest.fixture(params=["folder", "sqlite", "memory"])
@@ -63,9 +63,8 @@ def test_a_writer_learns_that_its_session_was_deleted(store: EventStore, on_conf
     files.write("/a", "1")
     Session.delete(store, "s")
     for _ in range(2):
-        with pytest.raises(SessionConflict, match="at frame 0: it was deleted, or replaced by an older copy"):
+        with pytest.raises(StorageError, match="it ends at frame 0, before frame 1, which was stored: it was deleted"):
             files.write("/b", "2")
     assert not files.exists("/b")
     session.checkpoint()
-    assert session.refresh() == 0
     assert store.get_checkpoint("s") is None

@@ -78,7 +78,8 @@ class FolderEventStore:
     def _stream(self, name: str) -> Stream:
         stream = self._streams.get(name)
         if stream is not None and self._process == os.getpid():
-            self._streams.move_to_end(name)
+            if len(self._streams) > 1:
+                self._streams.move_to_end(name)
             return stream
         self._check()
         check_stream(name)

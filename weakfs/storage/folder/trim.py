@@ -138,7 +138,8 @@ class _Copy:
     def flush(self) -> None:
         if self.batch.pieces:
             self.batch.commit(self.header.marker, 0)
-            self.written += write_at(self.file, self.written, self.batch.pieces)
+            write_at(self.file, self.written, b"".join(self.batch.pieces))
+            self.written = self.batch.offset
             self.batch = Batch(self.batch.offset, self.batch.seed)
 
 
@@ -159,7 +160,8 @@ def _fold(stream: Stream, entry: Entry) -> None:
         encoded = encode_header(header)
         batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
         batch.state(state)
-        copy = _Copy(file, header, batch, write_at(file, 0, [encoded]))
+        write_at(file, 0, encoded)
+        copy = _Copy(file, header, batch, len(encoded))
         for chosen in _needed(stream, segment, before):
             for record in chosen:
                 copy.add(record)
