@@ -25,7 +25,7 @@ from obstore.exceptions import (
     JoinError,
     PreconditionError,
 )
-from obstore.store import ObjectStore, from_url
+from obstore.store import AzureStore, ObjectStore, from_url
 
 from weakfs.storage.adapters import SyncStorage, run_in_place
 from weakfs.storage.derived import DerivedStorage
@@ -159,7 +159,7 @@ class AsyncObjectStorage(DerivedStorage):
     async def get_versioned(self, key: str) -> Versioned | None:
         with self._errors(is_change=False):
             try:
-                found, value = await self._client.get(check_key(key))
+                found, value = await self._client.get(self._key(key))
             except FileNotFoundError:
                 return None
             return Versioned(value, _version(found.meta["e_tag"], found.meta["version"]))
@@ -167,12 +167,12 @@ class AsyncObjectStorage(DerivedStorage):
     async def exists(self, key: str) -> bool:
         with self._errors(is_change=False):
             try:
-                return await self._client.exists(check_key(key))
+                return await self._client.exists(self._key(key))
             except FileNotFoundError:
                 return False
 
     async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        wanted = sorted({check_key(key) for key in keys})
+        wanted = sorted(set(map(self._key, keys)))
         found = zip(wanted, await self._client.each(self.get, wanted), strict=True)
         return {key: value for key, value in found if value is not None}
 
@@ -183,7 +183,7 @@ class AsyncObjectStorage(DerivedStorage):
         async def put(key: str) -> None:
             await self._put(key, values[key], "overwrite")
 
-        await self._client.each(put, [check_key(key) for key in values])
+        await self._client.each(put, [self._key(key) for key in values])
 
     async def create(self, key: str, value: bytes) -> str | None:
         return await self._put(key, value, "create")
@@ -217,11 +217,13 @@ class AsyncObjectStorage(DerivedStorage):
         with self._errors(is_change=False):
             async for paths in self._client.pages(directory, start, page):
                 for path in paths:
-                    if path.startswith(prefix) and path > after:
-                        found.append(path)
-                        if len(found) == limit:
-                            return found
-                    elif path > prefix:
+                    # Some services that speak as Azure does list from the beginning.
+                    if path <= after or path < prefix:
+                        continue
+                    if not path.startswith(prefix):
+                        return found
+                    found.append(path)
+                    if len(found) == limit:
                         return found
         return found
 
@@ -235,10 +237,15 @@ class AsyncObjectStorage(DerivedStorage):
     async def close(self) -> None:
         self._client.close()
 
+    def _key(self, key: str) -> str:
+        if "\\" in check_key(key) and isinstance(self._client.store, AzureStore):
+            raise ValueError(f"invalid key {key!r}: Azure turns a backslash into a slash; leave it out")
+        return key
+
     async def _put(self, key: str, value: bytes, mode: PutMode) -> str | None:
         with self._errors(is_change=True):
             try:
-                result = await self._client.put(check_key(key), value, mode)
+                result = await self._client.put(self._key(key), value, mode)
             except (AlreadyExistsError, PreconditionError, FileNotFoundError):
                 if mode == "overwrite":
                     raise
