@@ -119,7 +119,7 @@ def test_a_process_that_is_killed_at_any_call_loses_nothing_that_it_reported(tmp
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("manual", 1), ("power", 2)])
 def test_durability_is_that_of_sqlite(tmp_path: Path, durability: str, synchronous: int) -> None:
-    from weakfs.storage.engines.sqlite import Database
+    from weakfs.storage.engines.sqlite.database import Database
 
     database = Database(f"{tmp_path}/a.db", durability=durability)
     assert database.rows("PRAGMA synchronous") == [(synchronous,)]

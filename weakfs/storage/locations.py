@@ -44,7 +44,7 @@ def _memory() -> Engine:
 
 
 def _sqlite() -> Engine:
-    from weakfs.storage.engines.sqlite import ENGINE
+    from weakfs.storage.engines.sqlite.opening import ENGINE
 
     return ENGINE
 

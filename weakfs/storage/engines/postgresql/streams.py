@@ -10,15 +10,15 @@ one at a time. With 16 connections that allows 150 to 400 commits a second inste
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from weakfs.storage.derived import PagedEventStore
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
 from weakfs.storage.engines.postgresql.database import Database, Parameter, Row, Statement
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
 
-PAGE = 256
 # How many seconds a stream counts as watched after somebody starts to wait, and when that is renewed.
 WATCHED, RENEWED = 60, 30
 # How often a stream that does not exist yet is checked, in seconds.
@@ -86,7 +86,7 @@ _RELEASE = "UPDATE {schema}.streams SET owner = '', expires = 'epoch' WHERE name
 _STREAMS = "SELECT name FROM {schema}.streams WHERE name >= %s AND name < %s AND name > %s ORDER BY name LIMIT %s"
 
 
-class AsyncPostgresEventStore:
+class AsyncPostgresEventStore(PagedEventStore):
     """An `AsyncEventStore` in PostgreSQL; `open_async_event_store` and `PostgresEventStore` open it."""
 
     def __init__(self, database: Database) -> None:
@@ -128,19 +128,9 @@ class AsyncPostgresEventStore:
                 raise StreamConflict(stream, expected, int(str(number)))
         return expected + len(frames)
 
-    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
-        check_stream(stream)
-        while limit is None or limit > 0:
-            page = PAGE if limit is None else min(PAGE, limit)
-            rows = await self._database.rows((_READ, [after, stream, page]), is_change=False)
-            for number, data in rows:
-                assert isinstance(number, int)
-                assert isinstance(data, bytes)
-                yield Frame(number, data)
-                after = number
-            if len(rows) < page:
-                return
-            limit = None if limit is None else limit - page
+    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
+        rows = await self._database.rows((_READ, [after, stream, limit]), is_change=False)
+        return [Frame(number, data) for number, data in rows if isinstance(number, int) and isinstance(data, bytes)]
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         number = await self.head(stream)
@@ -223,15 +213,8 @@ class AsyncPostgresEventStore:
     async def release(self, lease: Lease) -> None:
         await self._database.rows((_RELEASE, [lease.stream, lease.owner, lease.fencing]))
 
-    async def flush(self) -> None:
-        """Return immediately: a commit is as durable as the server's `synchronous_commit` makes it."""
-
     async def close(self) -> None:
         await self._database.close()
-
-    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
-        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
-        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
 
 
 def _number(rows: Sequence[Row]) -> int:
