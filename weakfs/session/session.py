@@ -174,6 +174,18 @@ class Session(Forks):
 
         copy_session(self, where, durability)
 
+    @staticmethod
+    def delete(where: Where, session_id: str | None = None, *, expected: int | None = None) -> str:
+        """Delete a session from storage, with its records, snapshots and contents, and return its id.
+
+        Without `session_id`, deletes the only session there. Raises `LeaseLost` if another process has opened it
+        exclusively. `expected` is the number of its newest frame: raises `SessionConflict`, with nothing deleted, if
+        another process changed the session since. One that has it open gets `StorageError` when it changes it next.
+        """
+        from weakfs.session.durable.deletion import delete_session
+
+        return delete_session(where, session_id, expected=expected)
+
     @property
     def is_new(self) -> bool:
         """Whether nothing has happened to the session yet: it was just created, in memory or in storage."""

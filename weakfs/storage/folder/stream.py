@@ -480,7 +480,9 @@ class Stream:
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint once the frames before it are on the disk. The lock is not held in the meantime."""
         with self:
-            journal = self.create()
+            journal = self._opened if checkpoint.number else self.create()
+            if journal is None or journal.head < checkpoint.number:
+                raise StreamConflict(self.name, checkpoint.number, 0 if journal is None else journal.head)
             folder = journal.folder
             if journal.active.uncovered > _INDEX_EACH:
                 journal.active.save_index(folder, self._root.workplace())
