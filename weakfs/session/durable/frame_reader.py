@@ -14,12 +14,14 @@ from attrs import define
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, head, parsed
+from weakfs.session.durable.history import UnreadRecords
 from weakfs.session.durable.state_difference import pools_that_compare, read_values
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.garbage_collection import garbage_collection_paused
+from weakfs.session.history.log import STRETCH
 from weakfs.session.history.reduction import Row, advance, changed
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
@@ -30,6 +32,8 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 PLAIN = frozenset({"id", "after", "counter", "records", "blobs"})
 # All fields: one that a later version adds may change the state in ways not known here.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
+# So many records are applied one by one.
+FEW = 8
 # How many plain frames are reduced in one run.
 BATCH = 4096
 
@@ -93,24 +97,27 @@ class FrameReader:
             _check_place(number, frame, seq)
             seq += len(frame.get("records", ()))
             self.counter = max(self.counter, frame["counter"])
-        self._extend(
-            self.decoder.plain_rows([frame for _, frame in frames], f"frames {frames[0][0]} to {frames[-1][0]}")
-        )
+        where = f"frames {frames[0][0]} to {frames[-1][0]}"
+        plain = [frame for _, frame in frames]
+        if self.is_new and seq - self.line.seq > FEW:
+            self._fold(*self.decoder.unread_rows(plain, where))
+        else:
+            line = self.line
+            for row in self.decoder.plain_rows(plain, where):
+                event = self.rules.registry.shape(row[2]).build(*row[3])
+                line.add(row, *changed(self.rules, line.state, line.logs, event))
 
-    def _extend(self, rows: list[Row]) -> None:
-        """Add rows to the timeline, and reduce them."""
+    def _fold(self, rows: list[Row], is_unread: bool) -> None:
+        """Add many rows to the timeline, and reduce them in one run."""
         line = self.line
-        if not rows:
-            return
-        if self.is_new and len(rows) > 8:
-            mark = Mark(line.seq, line.state, line.logs, 0)
-            after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))
+        mark = Mark(line.seq, line.state, line.logs, 0)
+        after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))
+        if is_unread:
+            parts = [rows[start : start + STRETCH] for start in range(0, len(rows), STRETCH)]
+            line.rows = line.rows.with_stretches(map(UnreadRecords, parts))
+        else:
             line.rows = line.rows.extend(rows)
-            line.state, line.logs = after.state, after.logs
-            return
-        for row in rows:
-            event = self.rules.registry.shape(row[2]).build(*row[3])
-            line.add(row, *changed(self.rules, line.state, line.logs, event))
+        line.state, line.logs = after.state, after.logs
 
     def _apply_one(self, number: int, frame: Frame) -> None:
         line = self.line

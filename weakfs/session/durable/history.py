@@ -16,6 +16,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from weakfs.session.blobs.rope import Rope, read_together
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import SessionError, SessionFileError
@@ -180,6 +181,40 @@ class StoredRecords:
     def load(self) -> list[Row]:
         """Read the rows."""
         return self.history.rows(self.first, self.count)
+
+
+class UnreadRecords:
+    """A stretch of records whose contents are read, all together, when a record is needed."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows, self._is_read = rows, False
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def load(self) -> list[Row]:
+        """Return the rows."""
+        rows = self._rows
+        if not self._is_read:
+            read_together(rope for row in rows for rope in _ropes(row[3]))
+            # In this order: other threads read at the same time.
+            self._rows = rows = [(at, cause, tag, _whole(fields)) for at, cause, tag, fields in rows]
+            self._is_read = True
+        return rows
+
+
+def _ropes(value: Any) -> Iterator[Rope]:
+    if type(value) is Rope:
+        yield value
+    elif type(value) is tuple:
+        for item in value:
+            yield from _ropes(item)
+
+
+def _whole(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_whole, value))
+    return value.join() if type(value) is Rope else value
 
 
 @frozen(eq=False)

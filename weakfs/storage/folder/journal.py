@@ -280,6 +280,7 @@ class Journal:
     def _write(self, data: bytes, seed: int) -> None:
         """Write a whole batch, which ends with this checksum."""
         active = self.active
+        active.kept = None
         try:
             write_at(active.file, active.end, data)
         except BaseException:
@@ -402,6 +403,7 @@ def open_journal(place: Place, folder: Descriptor) -> Journal:
         cause = problem.cause if isinstance(problem, BadRecord) else str(problem)
         raise JournalDamaged(path, 0, 0, cause) from None
     active.load_index(folder)
+    active.kept = []
     journal = Journal(place, folder, active)
     if active.state_at:
         journal._take_state()

@@ -421,6 +421,9 @@ class Stream:
         segment = journal.segment(holding)
         if not segment.first <= number <= segment.last:
             raise journal.damaged(holding, BadRecord(0, f"frame {number} is missing"), number - 1)
+        kept = segment.take_kept(number)
+        if kept is not None:
+            return map(Frame._make, enumerate(kept, number))
         file, start, end, last = segment.file, segment.place(number), segment.end, segment.last
 
         def frames(number: int = number) -> Iterator[Frame]:
