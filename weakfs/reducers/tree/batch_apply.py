@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from weakfs.reducers import events as e
-from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
+from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, segments_of, spliced
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
 from weakfs.reducers.tree.mutable_directory import DirectoryDraft, Entry, is_directory, made
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, find
 from weakfs.reducers.tree.packed import Packed
-from weakfs.session.blobs.rope import Rope, joined
+from weakfs.session.blobs.rope import Rope, joined, read_together
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.slice import Folded
@@ -28,6 +28,8 @@ LEAF = 5
 def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[FileTree]:
     """Reduce a run of events into the slice of a session's own files, which may be packed."""
     before = values.last() if isinstance(values, Log) else values.packed
+    if isinstance(before, FileTree):
+        _read_what_is_spliced(before, run)
     draft = TreeDraft(EMPTY_TREE if before is None else before)
     handlers = draft.handlers
     for _, type_, fields in run:
@@ -40,6 +42,13 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
     if isinstance(values, Log):
         return values if tree is before else values.replace_last(tree)
     return Log((tree,))
+
+
+def _read_what_is_spliced(tree: FileTree, run: Sequence[Folded]) -> None:
+    """Read the contents that splices will change, all together."""
+    paths = {fields[0] for _, type_, fields in run if type_ is e.FileSpliced}
+    contents = [entry[CONTENT] for path in paths if type(entry := find(tree, segments_of(path))) is tuple]
+    read_together(content for content in contents if type(content) is Rope)
 
 
 class TreeDraft:

@@ -7,9 +7,10 @@ applied by itself: its states are relative to the state before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-from attrs import define
+from attrs import define, field
 
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
@@ -21,7 +22,7 @@ from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.checkpoints import Mark
 from weakfs.session.history.garbage_collection import garbage_collection_paused
-from weakfs.session.history.log import STRETCH
+from weakfs.session.history.log import STRETCH, Packed
 from weakfs.session.history.reduction import Row, advance, changed
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
@@ -34,8 +35,10 @@ PLAIN = frozenset({"id", "after", "counter", "records", "blobs"})
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
 # So many records are applied one by one.
 FEW = 8
-# How many plain frames are reduced in one run.
-BATCH = 4096
+# How many plain frames are decoded together: few enough to stay in the cache of the processor.
+TOGETHER = 256
+# How many plain records are reduced in one run.
+BATCH = 16_384
 
 
 @define(eq=False)
@@ -51,6 +54,9 @@ class FrameReader:
     note: Callable[[int, Frame], object] | None = None
     # Returns the timeline and the rules for a frame that starts with a new document.
     reset: Callable[[int, Frame], tuple[Timeline, Rules]] | None = None
+    # Records that were decoded and not applied yet, and whether there are contents among them that were not read.
+    _rows: list[Row] = field(factory=list[Row], init=False)
+    _are_unread: bool = field(default=False, init=False)
 
     @property
     def rules(self) -> Rules:
@@ -73,51 +79,58 @@ class FrameReader:
                 if "part" in frame:
                     # This is the history of what the next document contains.
                     continue
-                if self._is_plain(frame):
+                if PLAIN.issuperset(frame) and self.decoder.is_plain(frame):
                     plain.append((number, frame))
-                    if len(plain) >= BATCH:
-                        self._apply_plain(plain)
+                    if len(plain) == TOGETHER:
+                        self._decode(plain)
                         plain = []
                 else:
-                    self._apply_plain(plain)
+                    self._decode(plain)
                     plain = []
+                    self._reduce()
                     self._apply_one(number, frame)
-            self._apply_plain(plain)
+            self._decode(plain)
+            self._reduce()
         return last
 
-    def _is_plain(self, frame: Frame) -> bool:
-        return PLAIN.issuperset(frame) and self.decoder.is_plain(frame)
-
-    def _apply_plain(self, frames: Sequence[tuple[int, Frame]]) -> None:
-        """Apply frames that only add plain records, all at once."""
+    def _decode(self, frames: Sequence[tuple[int, Frame]]) -> None:
+        """Decode frames that only add plain records."""
         if not frames:
             return
-        seq = self.line.seq
+        seq = self.line.seq + len(self._rows)
         for number, frame in frames:
             _check_place(number, frame, seq)
             seq += len(frame.get("records", ()))
             self.counter = max(self.counter, frame["counter"])
         where = f"frames {frames[0][0]} to {frames[-1][0]}"
         plain = [frame for _, frame in frames]
-        if self.is_new and seq - self.line.seq > FEW:
-            self._fold(*self.decoder.unread_rows(plain, where))
+        if self.is_new:
+            rows, are_unread = self.decoder.unread_rows(plain, where)
+            self._are_unread |= are_unread
         else:
-            line = self.line
-            for row in self.decoder.plain_rows(plain, where):
+            rows = self.decoder.plain_rows(plain, where)
+        self._rows += rows
+        if len(self._rows) >= BATCH:
+            self._reduce()
+
+    def _reduce(self) -> None:
+        """Add the decoded records to the timeline: many are reduced in one run."""
+        line, rows = self.line, self._rows
+        if not rows:
+            return
+        parts: Iterable[Packed[Row]] = ()
+        if self._are_unread:
+            parts = [UnreadRecords(rows[start : start + STRETCH]) for start in range(0, len(rows), STRETCH)]
+        if self.is_new and len(rows) > FEW:
+            mark = Mark(line.seq, line.state, line.logs, 0)
+            after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))
+            line.rows = line.rows.with_stretches(parts) if self._are_unread else line.rows.extend(rows)
+            line.state, line.logs = after.state, after.logs
+        else:
+            for row in chain.from_iterable(part.load() for part in parts) if self._are_unread else rows:
                 event = self.rules.registry.shape(row[2]).build(*row[3])
                 line.add(row, *changed(self.rules, line.state, line.logs, event))
-
-    def _fold(self, rows: list[Row], is_unread: bool) -> None:
-        """Add many rows to the timeline, and reduce them in one run."""
-        line = self.line
-        mark = Mark(line.seq, line.state, line.logs, 0)
-        after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))
-        if is_unread:
-            parts = [rows[start : start + STRETCH] for start in range(0, len(rows), STRETCH)]
-            line.rows = line.rows.with_stretches(map(UnreadRecords, parts))
-        else:
-            line.rows = line.rows.extend(rows)
-        line.state, line.logs = after.state, after.logs
+        self._rows, self._are_unread = [], False
 
     def _apply_one(self, number: int, frame: Frame) -> None:
         line = self.line

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import islice, takewhile
 from math import isqrt
 from struct import Struct, error
@@ -88,6 +89,43 @@ class Filter(NamedTuple):
         """Return false if there is no blob with a key; otherwise there probably is one."""
         bits, mask = self
         return all(bits[(key >> shift & mask) >> 3] >> (key >> shift & 7) & 1 for shift in SHIFTS)
+
+
+class Filters:
+    """The filters of many segments. Eight of one size share an array with a byte for each bit, so that a lookup of a
+    missing blob takes a few steps however long the stream is.
+    """
+
+    def __init__(self) -> None:
+        self.sequences: set[int] = set()
+        # By mask: the arrays, each with the segments that have a bit in its bytes.
+        self._groups: dict[int, list[tuple[bytes, list[int]]]] = {}
+
+    def add(self, sequence: int, found: Filter) -> None:
+        """Add the filter of a segment. It stays when the segment is folded or removed, and then finds too much."""
+        groups = self._groups.setdefault(found.mask, [])
+        before, members = groups.pop() if groups and len(groups[-1][1]) < 8 else (b"", [])
+        spread = b"".join(map(_spread(len(members)).__getitem__, found.bits))
+        both = int.from_bytes(before, "little") | int.from_bytes(spread, "little")
+        groups.append((both.to_bytes(len(spread), "little"), [*members, sequence]))
+        self.sequences.add(sequence)
+
+    def may_have(self, key: int) -> list[int]:
+        """Return the segments that may have a blob with a key, the newest first."""
+        found: list[int] = []
+        for mask, groups in self._groups.items():
+            # `SHIFTS`
+            first, second, third = key & mask, key >> 20 & mask, key >> 40 & mask
+            for bits, members in groups:
+                if both := bits[first] & bits[second] & bits[third]:
+                    found += (sequence for place, sequence in enumerate(members) if both >> place & 1)
+        return sorted(found, reverse=True)
+
+
+@cache
+def _spread(place: int) -> list[bytes]:
+    """Return for each byte its eight bits, the lowest first, each as a bit at `place` of a byte of its own."""
+    return [bytes((byte >> bit & 1) << place for bit in range(8)) for byte in range(256)]
 
 
 class Index:
