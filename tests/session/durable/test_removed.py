@@ -15,9 +15,7 @@ from weakfs.storage import StorageError
 
 @pytest.mark.parametrize("on_conflict", ["raise", "merge"])
 @pytest.mark.parametrize("removed", [".", "s.stream", "s.stream/0000000000000001.journal"])
-def test_a_change_after_the_folder_was_removed_is_refused(
-    removed: str, on_conflict: OnOthers, tmp_path: Path
-) -> None:
+def test_a_change_after_the_folder_was_removed_is_refused(removed: str, on_conflict: OnOthers, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     session = Session.open(folder, "s", on_conflict=on_conflict)
     fs = InMemoryFilesystem(session)

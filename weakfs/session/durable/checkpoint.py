@@ -181,12 +181,14 @@ class LoadedCheckpoint(LoadedDocument):
         self._decoder, self._history, self._logs_of = decoder, history, logs_of
         self.heads: dict[str, LogHead] = {}
         self.runs: dict[str, EventRun] = {}
-        # The keys of the copies that only checkpoints use, by digest.
+        # The keys of the copies that only checkpoints use, by digest, and at most how large they are, by key.
         self.copies: dict[str, str] = {}
+        self.copy_sizes: dict[str, int] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
-        self.copies = {copied_digest(row["copy"]): row["copy"] for row in rows if type(row) is dict and "copy" in row}
+        self.copy_sizes = {row["copy"]: row["size"] for row in rows if type(row) is dict and "copy" in row}
+        self.copies = {copied_digest(key): key for key in self.copy_sizes}
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:

@@ -90,7 +90,7 @@ class FrameDecoder:
                 key, size = row["copy"], row["size"]
                 if type(key) is not str or COPY.fullmatch(key) is None or type(size) is not int:
                     raise SessionFileError("expected a key and a size", where=f"$.blobs[{len(blobs)}]")
-                source = Copies(self.contents, key, self.rules.registry)
+                source = Copies(self.contents, key, size, self.rules.registry)
                 blobs.append(Rope.unread(Stored(bytes.fromhex(copied_digest(key)), size, source)))
             else:
                 blobs += read_blobs([row], self.contents)
@@ -173,7 +173,9 @@ class FrameDecoder:
 
     def is_plain(self, frame: Frame) -> bool:
         """Return whether all records of a frame are plain: of atoms, blobs, and tuples of these."""
-        return all(record["type"] in self._plain or self._is_plain(record["type"]) for record in frame.get("records", ()))
+        return all(
+            record["type"] in self._plain or self._is_plain(record["type"]) for record in frame.get("records", ())
+        )
 
     def _is_plain(self, tag: Json) -> bool:
         if self.columns(tag) is None and plain_fields(self.shape(tag)) is None:

@@ -50,8 +50,8 @@ class FrameReader:
     counter: int
     # Whether the whole timeline was read from storage: its checkpoints are then created when they are needed.
     is_new: bool = False
-    # Called with the number and the contents of each frame.
-    note: Callable[[int, Frame], object] | None = None
+    # Called with each frame, its number and its size.
+    note: Callable[[int, Frame, int], object] | None = None
     # Returns the timeline and the rules for a frame that starts with a new document.
     reset: Callable[[int, Frame], tuple[Timeline, Rules]] | None = None
     # Records that were decoded and not applied yet, and whether there are contents among them that were not read.
@@ -74,7 +74,7 @@ class FrameReader:
             for number, data in frames:
                 frame = parsed(number, data)
                 if self.note is not None:
-                    self.note(number, frame)
+                    self.note(number, frame, len(data))
                 last = number
                 if "part" in frame:
                     # This is the history of what the next document contains.

@@ -55,22 +55,29 @@ class StreamHistory:
     until: int = 0
     index: list[IndexEntry] = field(factory=list[IndexEntry])
     counts: Counter[str] = field(factory=Counter[str])
+    # About how many bytes the frames and their contents take.
+    size: int = 0
     _recent: dict[int, list[Row]] = field(factory=dict[int, list[Row]])
     _lock: Any = field(factory=RLock)
 
     def forget(self) -> None:
         """Start with an empty index."""
-        self.index, self.counts, self._recent = [], Counter(), {}
+        self.index, self.counts, self.size, self._recent = [], Counter(), 0, {}
 
-    def note(self, number: int, frame: Frame) -> None:
-        """Count a frame that was read."""
+    def note(self, number: int, frame: Frame, size: int) -> None:
+        """Count a frame of some bytes that was read."""
+        self.size += size
+        for row in frame.get("blobs", ()):
+            if type(row) is dict and type(row.get("size")) is int:
+                self.size += row["size"]
         self._open(number, frame["after"])
         for record in frame.get("records", ()):
             self.counts[record["type"]] += 1
 
-    def add(self, number: int, after: int, rows: Iterable[Row]) -> None:
-        """Count a frame of rows that follow record `after`."""
+    def add(self, number: int, after: int, rows: Iterable[Row], size: int) -> None:
+        """Count a frame of rows that follow record `after`; with its contents, it has some bytes."""
         index, counts = self.index, self.counts
+        self.size += size
         if not index or after - index[-1].seq >= GAP:
             self._open(number, after)
         for row in rows:
@@ -154,6 +161,7 @@ class StreamHistory:
             "seqs": [entry.seq for entry in entries],
             "counts": {tag: [entry.counts.get(tag, 0) for entry in entries] for tag in sorted(self.counts)},
             "totals": dict(sorted(self.counts.items())),
+            "bytes": self.size,
         }
 
     def take_over(self, row: Json) -> None:
@@ -164,7 +172,7 @@ class StreamHistory:
             IndexEntry(frame, seq, dict(zip(tags, counts, strict=True)))
             for frame, seq, counts in zip(row["frames"], row["seqs"], columns, strict=True)
         ]
-        self.counts = Counter(row["totals"])
+        self.counts, self.size = Counter(row["totals"]), row.get("bytes", 0)
 
 
 @frozen(eq=False)

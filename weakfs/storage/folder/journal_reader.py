@@ -157,7 +157,12 @@ def sound_records(window: memoryview, base: int, end: int, seed: int, found: lis
 
     `base` is where the window is in the file, and `seed` the checksum before it. Raises `BadRecord`.
     """
-    unpack_prefix, unpack_checksum, head_size, new = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size, tuple.__new__
+    unpack_prefix, unpack_checksum, head_size, new = (
+        PREFIX.unpack_from,
+        CHECKSUM.unpack_from,
+        PREFIX.size,
+        tuple.__new__,
+    )
     at, last = 0, len(window)
     while at + head_size <= last:
         length, kind = unpack_prefix(window, at)
