@@ -166,7 +166,7 @@ def sound_records(window: memoryview, base: int, end: int, seed: int, found: lis
     at, last = 0, len(window)
     while at + head_size <= last:
         length, kind = unpack_prefix(window, at)
-        after = at + length + OVERHEAD
+        after: int = at + length + OVERHEAD
         if kind not in KINDS:
             raise BadRecord(base + at, f"there is no record of kind {kind}")
         # Checked before reading anything of that length.
