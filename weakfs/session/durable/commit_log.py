@@ -22,8 +22,8 @@ from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
 from weakfs.session.external import CommitPlace, Journal, prepare_all
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
@@ -128,8 +128,8 @@ class CommitLog:
         data, blobs = written
         contents = NO_CONTENTS if blobs is None else blobs.by_digest
         if blobs is not None and blobs.stored:
-            missing = self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
-            contents = {**contents, **missing}
+            stored = {digest: own.values() for digest, own in blobs.stored.items()}
+            contents = {**contents, **self.contents.missing_of(stored, including_known=True)}
         if not self._append(session, name, [data], contents, journals):
             return False
         if rules is not self._rules:

@@ -19,7 +19,7 @@ from weakfs.session.durable.copies import COPY, Copies, copied_digest
 from weakfs.session.durable.frame_writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import unlimited
-from weakfs.session.history.reduction import Row
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table

@@ -24,9 +24,9 @@ from weakfs.session.codec.shared_values import Blobs, Json, shown
 from weakfs.session.durable.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.checkpoints import Mark
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec

@@ -20,7 +20,7 @@ from weakfs.session.blobs.rope import Rope, read_together
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import SessionError, SessionFileError
-from weakfs.session.history.reduction import Row
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.table import Table
 from weakfs.storage.event_store import EventStore
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.checkpoint import document_of
 from weakfs.session.durable.frame_decoder import parsed
+from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import EventStore
 
 
@@ -17,13 +18,20 @@ def trim(store: EventStore, stream: str, first: int, checkpoint: bytes, document
     """
     kept = _references(store, stream, document_of(checkpoint, "checkpoint"))
     gone = _documents(store, stream, documents)
-    for number, data in store.read(stream):
-        frame = parsed(number, data)
-        target = gone if number < first else kept
-        target |= digests_of(frame.get("blobs", ()))
-        if "reset" in frame:
-            target |= _documents(store, stream, [frame["reset"]])
-    store.trim(stream, first, contents=sorted(gone - kept))
+    last = 0
+    while True:
+        for last, data in store.read(stream, after=last):
+            frame = parsed(last, data)
+            target = gone if last < first else kept
+            target |= digests_of(frame.get("blobs", ()))
+            if "reset" in frame:
+                target |= _documents(store, stream, [frame["reset"]])
+        try:
+            return store.trim(stream, first, contents=sorted(gone - kept), expected=last)
+        except StreamConflict as conflict:
+            # Others appended in the meantime, and their frames may refer to these contents.
+            if conflict.actual <= last:
+                raise
 
 
 def _documents(store: EventStore, stream: str, digests: Iterable[str]) -> set[str]:

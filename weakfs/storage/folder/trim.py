@@ -12,6 +12,7 @@ from itertools import islice
 
 from attrs import define
 
+from weakfs.storage.errors import StreamConflict
 from weakfs.storage.folder.files import (
     Descriptor,
     Workplace,
@@ -48,10 +49,16 @@ _RECORDS_AT_ONCE = 256
 _BATCH = 1 << 20
 
 
-def trim(stream: Stream, before: int, digests: Iterable[bytes], *, fold_budget: int) -> None:
-    """Delete frames and contents, and fold segments until `fold_budget` bytes have been rewritten."""
+def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int | None, fold_budget: int) -> None:
+    """Delete frames and contents, and fold segments until `fold_budget` bytes have been rewritten.
+
+    Raises `StreamConflict`, with nothing changed, if the stream does not end at `expected`.
+    """
     with stream:
         journal = stream.journal
+        head = 0 if journal is None else journal.head
+        if expected is not None and expected != head:
+            raise StreamConflict(stream.name, expected, head)
         if journal is None:
             return
         _mark(journal, before, digests)
