@@ -20,9 +20,9 @@ def trim(store: EventStore, stream: str, first: int, checkpoint: bytes, document
     gone = _documents(store, stream, documents)
     last = 0
     while True:
-        for last, data in store.read(stream, after=last):
-            frame = parsed(last, data)
-            target = gone if last < first else kept
+        for number, data in store.read(stream, after=last):
+            frame, last = parsed(number, data), number
+            target = gone if number < first else kept
             target |= digests_of(frame.get("blobs", ()))
             if "reset" in frame:
                 target |= _documents(store, stream, [frame["reset"]])
