@@ -12,11 +12,11 @@ import orjson
 from attrs import define, field
 
 from weakfs.session.blobs.blob import digest_of
-from weakfs.session.durable.checkpointing import Checkpointing
+from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
-from weakfs.session.durable.frame_reader import FrameReader
-from weakfs.session.durable.frame_writer import NO_EXTERNALS, Change, FrameWriter
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
+from weakfs.session.durable.frames.reader import FrameReader
+from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError

@@ -41,9 +41,7 @@ class StreamContents:
             checked(bytes.fromhex(digest), found[digest], where)
         return found
 
-    def missing_of(
-        self, found: Mapping[bytes, Iterable[Stored]], *, including_known: bool = False
-    ) -> dict[str, bytes]:
+    def missing_of(self, found: Mapping[bytes, Iterable[Stored]], *, including_known: bool = False) -> dict[str, bytes]:
         """Read the blobs, stored elsewhere, that the stream does not have. Lost ones are omitted.
 
         With `including_known`, read those as well that it has, for an append: others may delete them in the meantime.

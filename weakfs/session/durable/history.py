@@ -18,7 +18,7 @@ from attrs import define, field, frozen
 
 from weakfs.session.blobs.rope import Rope, read_together
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.table import Table

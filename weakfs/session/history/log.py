@@ -108,9 +108,9 @@ class Log(Sequence[T], Generic[T]):
     @classmethod
     def _of_stretches(cls, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
         """Make a log of existing stretches; empty ones are left out. The log takes over the lists."""
-        return cls().with_stretches(stretches)
+        return cls()._with_stretches(stretches)
 
-    def with_stretches(self, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
+    def _with_stretches(self, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
         """Return this sequence with the items of existing stretches at its end, which it takes over."""
         stretch = self._stretch if self._length else None
         length = self._length

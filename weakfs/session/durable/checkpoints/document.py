@@ -15,12 +15,11 @@ from attrs import define, field, frozen
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
 from weakfs.session.codec.shared_values import Blobs, Json, shown
-from weakfs.session.durable.copies import copied_digest
-from weakfs.session.durable.event_runs import EventRun
-from weakfs.session.durable.frame_decoder import FrameDecoder
-from weakfs.session.durable.frame_writer import INLINE
+from weakfs.session.durable.checkpoints.copies import copied_digest
+from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead
+from weakfs.session.durable.frames.decoder import FrameDecoder
+from weakfs.session.durable.frames.writer import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
-from weakfs.session.durable.log_heads import LogHead
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.expansion import unlimited

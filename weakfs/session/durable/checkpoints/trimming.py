@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.checkpoint import document_of
-from weakfs.session.durable.frame_decoder import parsed
+from weakfs.session.durable.checkpoints.document import document_of
+from weakfs.session.durable.frames.decoder import parsed
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import EventStore
 

@@ -15,9 +15,9 @@ from attrs import define, field
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, head, parsed
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, head, parsed
+from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
 from weakfs.session.durable.history import UnreadRecords
-from weakfs.session.durable.state_difference import pools_that_compare, read_values
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
@@ -124,7 +124,7 @@ class FrameReader:
         if self.is_new and len(rows) > FEW:
             mark = Mark(line.seq, line.state, line.logs, 0)
             after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))
-            line.rows = line.rows.with_stretches(parts) if self._are_unread else line.rows.extend(rows)
+            line.rows = line.rows._with_stretches(parts) if self._are_unread else line.rows.extend(rows)
             line.state, line.logs = after.state, after.logs
         else:
             for row in chain.from_iterable(part.load() for part in parts) if self._are_unread else rows:

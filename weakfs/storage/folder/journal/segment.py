@@ -7,8 +7,18 @@ from contextlib import suppress
 from errno import EROFS
 
 from weakfs.storage.folder.files import Descriptor, Workplace, open_file, size_of
-from weakfs.storage.folder.index import APART, EACH, TOMBSTONE, Filter, Index, Summary, encode_index, key_of, read_index
-from weakfs.storage.folder.journal_reader import (
+from weakfs.storage.folder.journal.index import (
+    APART,
+    EACH,
+    TOMBSTONE,
+    Filter,
+    Index,
+    Summary,
+    encode_index,
+    key_of,
+    read_index,
+)
+from weakfs.storage.folder.journal.reader import (
     BadRecord,
     Record,
     batches,
@@ -17,7 +27,7 @@ from weakfs.storage.folder.journal_reader import (
     record_at,
     seed_at,
 )
-from weakfs.storage.folder.records import (
+from weakfs.storage.folder.journal.records import (
     CONTENT,
     FRAME,
     NUMBER,
@@ -30,7 +40,7 @@ from weakfs.storage.folder.records import (
     digest_of,
     is_digest,
 )
-from weakfs.storage.folder.records import TOMBSTONE as TOMBSTONE_RECORD
+from weakfs.storage.folder.journal.records import TOMBSTONE as TOMBSTONE_RECORD
 
 # What follows `seal` in the last segment of a deleted stream.
 DELETED = 0

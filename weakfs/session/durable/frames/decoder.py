@@ -14,9 +14,9 @@ from weakfs.session.blobs.rope import Content, Rope, read_together
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json, read_blobs
+from weakfs.session.durable.checkpoints.copies import COPY, Copies, copied_digest
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.copies import COPY, Copies, copied_digest
-from weakfs.session.durable.frame_writer import plain_fields
+from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.replay.reduction import Row

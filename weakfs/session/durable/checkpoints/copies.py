@@ -93,10 +93,10 @@ class Copies:
 
     def _from_frames(self, digest: str) -> bytes | None:
         """Return the content from the state to which the frames lead. O(frames)."""
-        from weakfs.session.durable.checkpoint import StateDocument
-        from weakfs.session.durable.checkpointing import Checkpointing
+        from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
+        from weakfs.session.durable.checkpoints.document import StateDocument
         from weakfs.session.durable.commit_log import CommitLog
-        from weakfs.session.durable.frame_decoder import parsed
+        from weakfs.session.durable.frames.decoder import parsed
         from weakfs.session.history.log import Log
         from weakfs.session.history.timeline import Timeline
         from weakfs.session.slices.schema import Rules

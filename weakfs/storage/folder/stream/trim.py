@@ -23,9 +23,9 @@ from weakfs.storage.folder.files import (
     sync_folder,
     write_at,
 )
-from weakfs.storage.folder.journal import Journal
-from weakfs.storage.folder.journal_reader import BadRecord, Record, records
-from weakfs.storage.folder.records import (
+from weakfs.storage.folder.journal.journal import Journal
+from weakfs.storage.folder.journal.reader import BadRecord, Record, records
+from weakfs.storage.folder.journal.records import (
     CONTENT,
     FRAME,
     NUMBER,
@@ -37,8 +37,8 @@ from weakfs.storage.folder.records import (
     digest_of,
     encode_header,
 )
-from weakfs.storage.folder.segment import Segment, segment_name
-from weakfs.storage.folder.stream import Stream
+from weakfs.storage.folder.journal.segment import Segment, segment_name
+from weakfs.storage.folder.stream.stream import Stream
 
 # A segment is folded if more than one in this many of its bytes is dead, or one in `LEAST_DEAD` while more than one in
 # `MOST_DEAD` bytes of the stream are.

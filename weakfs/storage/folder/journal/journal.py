@@ -28,9 +28,9 @@ from weakfs.storage.folder.files import (
     sync_folder,
     write_at,
 )
-from weakfs.storage.folder.index import TOMBSTONE, Filters, key_of
-from weakfs.storage.folder.journal_reader import BadRecord, later_commit
-from weakfs.storage.folder.records import (
+from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
+from weakfs.storage.folder.journal.reader import BadRecord, later_commit
+from weakfs.storage.folder.journal.records import (
     CHECKSUM,
     COMMIT_BODY,
     FRAME_HEAD,
@@ -44,7 +44,7 @@ from weakfs.storage.folder.records import (
     encode_header,
     single_frame,
 )
-from weakfs.storage.folder.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
+from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
 # How many sealed segments are kept open.
 AWAKE = 64

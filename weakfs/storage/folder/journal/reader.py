@@ -7,7 +7,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from weakfs.storage.folder.files import Descriptor, read_at, size_of
-from weakfs.storage.folder.records import (
+from weakfs.storage.folder.journal.records import (
     CHECKSUM,
     COMMIT,
     COMMIT_BODY,

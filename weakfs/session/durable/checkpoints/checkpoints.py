@@ -12,7 +12,8 @@ from attrs import define, field, frozen
 
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import Content, joined
-from weakfs.session.durable.checkpoint import (
+from weakfs.session.durable.checkpoints.copies import compressed, copies_of, copies_to_make
+from weakfs.session.durable.checkpoints.document import (
     FORMAT,
     VERSION,
     LoadedCheckpoint,
@@ -23,12 +24,10 @@ from weakfs.session.durable.checkpoint import (
     StoredStates,
     document_of,
 )
+from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead, StoredHead, event_runs, log_heads
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.copies import compressed, copies_of, copies_to_make
-from weakfs.session.durable.event_runs import EventRun, event_runs
-from weakfs.session.durable.frame_decoder import FrameDecoder
+from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
-from weakfs.session.durable.log_heads import LogHead, StoredHead, log_heads
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
 from weakfs.session.history.keyframes import GAP, Mark, PackedMark
@@ -346,7 +345,7 @@ class Checkpointing:
 
     def replace(self, session: SessionCore, moment: Moment, text: bytes, written: Written) -> None:
         """Make the document of a frame the newest checkpoint, and trim history that nothing needs any more."""
-        from weakfs.session.durable.trimming import trim
+        from weakfs.session.durable.checkpoints.trimming import trim
 
         self.pending = 0
         before = self.last
