@@ -1,7 +1,7 @@
 """Indexes of segments: where frames and contents are, in a small file next to each sealed segment.
 
 An index contains nothing that is not in its segment, so one that is missing, damaged or of another segment is rebuilt.
-It stays on the disk, except for the place of every 64th frame and a filter of 16 bits per blob, which settles most
+It stays on the disk, except for the place of every 64th frame and a filter of 32 bits per blob, which settles most
 lookups of missing blobs.
 """
 
@@ -10,8 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cache
-from itertools import islice, takewhile
+from functools import cache, partial
 from math import isqrt
 from struct import Struct, error
 from typing import NamedTuple
@@ -24,8 +23,8 @@ VERSION = 1
 # The place of a frame is kept every `EACH` frames or `APART` bytes.
 EACH = 64
 APART = 1 << 16
-BITS_PER_CONTENT = 16
-# Where in a key the numbers of its bits begin. With three of 16 bits, at most one lookup in 200 is a false positive.
+BITS_PER_CONTENT = 32
+# Where in a key the numbers of its bits begin. With three of 32 bits, at most one lookup in 1,300 is a false positive.
 SHIFTS = (0, 20, 40)
 TOMBSTONE = 1 << 63
 
@@ -92,33 +91,42 @@ class Filter(NamedTuple):
 
 
 class Filters:
-    """The filters of many segments. Eight of one size share an array with a byte for each bit, so that a lookup of a
-    missing blob takes a few steps however long the stream is.
+    """The filters of many segments. Those of one size are side by side, bit by bit, so that a lookup of a missing blob
+    takes as long for a hundred segments as for one.
     """
 
     def __init__(self) -> None:
         self.sequences: set[int] = set()
-        # By mask: the arrays, each with the segments that have a bit in its bytes.
-        self._groups: dict[int, list[tuple[bytes, list[int]]]] = {}
+        # By mask: for each position in the filters, some bytes with the bits that the segments have there.
+        self._rows: dict[int, tuple[bytearray, list[int]]] = {}
 
     def add(self, sequence: int, found: Filter) -> None:
         """Add the filter of a segment. It stays when the segment is folded or removed, and then finds too much."""
-        groups = self._groups.setdefault(found.mask, [])
-        before, members = groups.pop() if groups and len(groups[-1][1]) < 8 else (b"", [])
-        spread = b"".join(map(_spread(len(members)).__getitem__, found.bits))
-        both = int.from_bytes(before, "little") | int.from_bytes(spread, "little")
-        groups.append((both.to_bytes(len(spread), "little"), [*members, sequence]))
+        rows, members = self._rows.get(found.mask, (bytearray(), []))
+        lane, bit = divmod(len(members), 8)
+        if not bit:
+            wider = bytearray((found.mask + 1) * (lane + 1))
+            for other in range(lane):
+                wider[other :: lane + 1] = rows[other::lane]
+            rows = wider
+        spread = b"".join(map(_spread(bit).__getitem__, found.bits))
+        both = int.from_bytes(rows[lane :: lane + 1], "little") | int.from_bytes(spread, "little")
+        rows[lane :: lane + 1] = both.to_bytes(len(spread), "little")
+        self._rows[found.mask] = rows, [*members, sequence]
         self.sequences.add(sequence)
 
     def may_have(self, key: int) -> list[int]:
         """Return the segments that may have a blob with a key, the newest first."""
         found: list[int] = []
-        for mask, groups in self._groups.items():
-            # `SHIFTS`
-            first, second, third = key & mask, key >> 20 & mask, key >> 40 & mask
-            for bits, members in groups:
-                if both := bits[first] & bits[second] & bits[third]:
-                    found += (sequence for place, sequence in enumerate(members) if both >> place & 1)
+        for mask, (rows, members) in self._rows.items():
+            width, bits = len(rows) // (mask + 1), -1
+            for shift in SHIFTS:
+                at = (key >> shift & mask) * width
+                bits &= int.from_bytes(rows[at : at + width], "little")
+                if not bits:
+                    break
+            else:
+                found += (sequence for place, sequence in enumerate(members) if bits >> place & 1)
         return sorted(found, reverse=True)
 
 
@@ -151,22 +159,26 @@ class Index:
             return []
         # Keys are digests, so a row is near its share of all rows: within four standard deviations nearly always.
         near = 2 * isqrt(self._rows) + 8
-        low = max((key * self._rows >> 64) - near, 0)
-        rows = self._read_rows(low, 2 * near)
-        if (low and rows[0][0] >= key) or (low + len(rows) < self._rows and rows[-1][0] <= key):
-            low = bisect_left(range(self._rows), (key, 0), key=lambda at: self._read_rows(at, 1)[0])
-            rows = self._read_rows(low, self._rows - low)
-        at = bisect_left(rows, (key, 0))
-        found = [offset for _, offset in takewhile(lambda row: row[0] == key, islice(rows, at, None))]
+        first = max((key * self._rows >> 64) - near, 0)
+        count = min(2 * near, self._rows - first)
+        data = self._read_rows(first, count)
+        if (first and _key_at(data, 0) >= key) or (first + count < self._rows and _key_at(data, count - 1) <= key):
+            count = self._rows
+            data = self._read_rows(0, count)
+        found: list[int] = []
+        for at in range(bisect_left(range(count), key, key=partial(_key_at, data)), count):
+            own, offset = _ROW.unpack_from(data, at * _ROW.size)
+            if own != key:
+                break
+            found.append(offset)
         return sorted(found, key=lambda offset: offset & ~TOMBSTONE)
 
-    def _read_rows(self, first: int, count: int) -> list[tuple[int, int]]:
-        count = min(count, self._rows - first)
-        return list(_ROW.iter_unpack(read_at(self._file, self._rows_at + first * _ROW.size, count * _ROW.size)))
+    def _read_rows(self, first: int, count: int) -> bytes:
+        return read_at(self._file, self._rows_at + first * _ROW.size, count * _ROW.size)
 
     def rows(self) -> Iterator[tuple[int, int]]:
         """Yield all keys and their offsets."""
-        yield from self._read_rows(0, self._rows)
+        yield from _ROW.iter_unpack(self._read_rows(0, self._rows))
 
     def marks(self) -> Iterator[tuple[int, int]]:
         """Yield the numbers of some frames and their offsets."""
@@ -176,6 +188,10 @@ class Index:
         """Return where to start looking for a frame; `None` for the beginning of the segment."""
         at = bisect_right(self._numbers, number)
         return self._offsets[at - 1] if at else None
+
+
+def _key_at(rows: bytes, at: int) -> int:
+    return int.from_bytes(rows[at * _ROW.size : at * _ROW.size + 8], "big")
 
 
 def read_index(file: Descriptor, salt: bytes, size: int) -> Index | None:
