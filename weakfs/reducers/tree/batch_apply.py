@@ -1,8 +1,8 @@
 """The fold of file events: many events reduced into a tree at once, in drafts that are made into nodes at the end.
 
-The result is the same as with the functions of `weakfs.reducers.apply`, one event at a time. Those rebuild every
-directory on the way to a path, since each of their trees may be kept; here the intermediate trees are not visible to
-anything else, and directories are changed in place.
+Contents may be ropes that are not read yet. The result is the same as with the functions of `weakfs.reducers.apply`,
+one event at a time. Those rebuild every directory on the way to a path, since each of their trees may be kept; here the
+intermediate trees are not visible to anything else, and directories are changed in place.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard, cast
 
 from weakfs.reducers import events as e
-from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
+from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, segments_of, spliced
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.lazy_directory import counts_of, recounted, settled, sums, unpacked, unread
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, find
 from weakfs.reducers.tree.packed import LENGTH, Packed, entry_of, part_of
-from weakfs.session.blobs.rope import Rope
+from weakfs.session.blobs.rope import Rope, joined, read_together
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.slice import Folded
@@ -200,6 +200,8 @@ LEAF = 5
 def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[FileTree]:
     """Reduce a run of events into the slice of a session's own files, which may be packed."""
     before = values.last() if isinstance(values, Log) else values.packed
+    if isinstance(before, FileTree):
+        _read_what_is_spliced(before, run)
     draft = TreeDraft(EMPTY_TREE if before is None else before)
     handlers = draft.handlers
     for _, type_, fields in run:
@@ -212,6 +214,13 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
     if isinstance(values, Log):
         return values if tree is before else values.replace_last(tree)
     return Log((tree,))
+
+
+def _read_what_is_spliced(tree: FileTree, run: Sequence[Folded]) -> None:
+    """Read the contents that splices will change, all together."""
+    paths = {fields[0] for _, type_, fields in run if type_ is e.FileSpliced}
+    contents = [entry[CONTENT] for path in paths if type(entry := find(tree, segments_of(path))) is tuple]
+    read_together(content for content in contents if type(content) is Rope)
 
 
 class TreeDraft:
@@ -236,7 +245,8 @@ class TreeDraft:
 
     def reduce(self, type_: type, fields: tuple[Any, ...]) -> None:
         """Apply a less frequent event with its reducer, on the current tree."""
-        self._begin(REDUCERS[type_](self.tree(), type_(*fields)))
+        whole = [joined(value) if type(value) is Rope else value for value in fields]
+        self._begin(REDUCERS[type_](self.tree(), type_(*whole)))
 
     def tree(self) -> FileTree:
         """Return the resulting tree; no event may follow."""
@@ -290,7 +300,7 @@ class TreeDraft:
             self._directories = {"": self._root}
 
     def on_file_written(
-        self, path: str, content: bytes, at: int, mode: int | None = None, filesystem: str | None = None
+        self, path: str, content: bytes | Rope, at: int, mode: int | None = None, filesystem: str | None = None
     ) -> None:
         head, _, name = path.rpartition("/")
         directory = self._directories.get(head) or self._opened(head, None)
@@ -314,20 +324,21 @@ class TreeDraft:
                 return
         self._put(path, leaves.file(content, mode=leaves.FILE_MODE if mode is None else mode, at=at), at)
 
-    def on_file_appended(self, path: str, tail: bytes, at: int, filesystem: str | None = None) -> None:
+    def on_file_appended(self, path: str, tail: bytes | Rope, at: int, filesystem: str | None = None) -> None:
         directory, name, old = self._find(path)
         if directory is None or not _is_file(old):
             self.on_file_written(path, tail, at)
             return
         leaf = cast(Leaf, old)
-        directory.put(name, leaves.with_content(leaf, Rope(cast("bytes | Rope", leaf[CONTENT]), tail), at))
+        directory.put(name, leaves.with_content(leaf, Rope(cast("bytes | Rope", leaf[CONTENT]), joined(tail)), at))
 
     def on_file_spliced(
-        self, path: str, pieces: tuple[tuple[int, int, bytes], ...], at: int, filesystem: str | None = None
+        self, path: str, pieces: tuple[tuple[int, int, bytes | Rope], ...], at: int, filesystem: str | None = None
     ) -> None:
         directory, name, old = self._find(path)
         if directory is not None and _is_file(old):
-            directory.put(name, spliced(cast(Leaf, old), pieces, at))
+            whole = [(start, stop, joined(piece)) for start, stop, piece in pieces]
+            directory.put(name, spliced(cast(Leaf, old), whole, at))
 
     def on_directory_made(self, path: str, at: int, filesystem: str | None = None) -> None:
         if path != "/" and not is_directory(self._find(path)[2]):

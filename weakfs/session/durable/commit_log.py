@@ -12,11 +12,11 @@ import orjson
 from attrs import define, field
 
 from weakfs.session.blobs.blob import digest_of
-from weakfs.session.durable.checkpointing import Checkpointing
+from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
-from weakfs.session.durable.frame_reader import FrameReader
-from weakfs.session.durable.frame_writer import NO_EXTERNALS, Change, FrameWriter
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
+from weakfs.session.durable.frames.reader import FrameReader
+from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 ATTEMPTS = 3
 # How many records a frame of imported history contains.
 PART = 256
-# The number of a frame and the frame.
-Note = tuple[int, Frame]
+# The number of a frame, the frame and its size.
+Note = tuple[int, Frame, int]
 
 NO_JOURNALS: Mapping[str, Journal] = {}
 NO_CONTENTS: Mapping[str, bytes] = {}
@@ -128,8 +128,8 @@ class CommitLog:
         data, blobs = written
         contents = NO_CONTENTS if blobs is None else blobs.by_digest
         if blobs is not None and blobs.stored:
-            missing = self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
-            contents = {**contents, **missing}
+            stored = {digest: own.values() for digest, own in blobs.stored.items()}
+            contents = {**contents, **self.contents.missing_of(stored, including_known=True)}
         if not self._append(session, name, [data], contents, journals):
             return False
         if rules is not self._rules:
@@ -138,7 +138,10 @@ class CommitLog:
             self.known_slices |= {spec.tag for spec in installed}
         self.externals = after.externals
         if rows:
-            checkpoints.history.add(self.head, before.seq, rows)
+            size = len(data)
+            if contents:
+                size += sum(map(len, contents.values()))
+            checkpoints.history.add(self.head, before.seq, rows, size)
         checkpoints.pending += len(data)
         return True
 
@@ -265,7 +268,7 @@ class CommitLog:
             session._rules = rules
         reader.line = after
         self._adopt(session, reader, notes, head)
-        self.checkpoints.history.add(head, line.seq, rows)
+        self.checkpoints.history.add(head, line.seq, rows, len(data))
 
     def _news_of(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
         """Return the slices that readers do not know about yet, and those whose reducers they cannot know."""
@@ -296,7 +299,7 @@ class CommitLog:
                 contents.update(
                     self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
                 )
-                history.add(self.head + len(frames), seq, part)
+                history.add(self.head + len(frames), seq, part, len(data) + sum(map(len, blobs.by_digest.values())))
                 seq += len(part)
         whole = before if before.seq else None
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
@@ -355,7 +358,7 @@ class CommitLog:
         """Apply frames to a copy of the trunk; also return what the index of the history must record about them."""
         notes: list[Note] = []
         reader = self.reader(session._rules, session._trunk.copy(), session._counter)
-        reader.note = lambda number, frame: notes.append((number, frame))
+        reader.note = lambda *note: notes.append(note)
         reader.apply(frames)
         return reader, notes
 
@@ -369,9 +372,9 @@ class CommitLog:
         line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
         self.head = last
         self.externals = line.externals
-        start = max((place for place, (_, frame) in enumerate(notes) if "reset" in frame), default=-1) + 1
-        for number, frame in notes[start:]:
-            self.checkpoints.history.note(number, frame)
+        start = max((place for place, (_, frame, _) in enumerate(notes) if "reset" in frame), default=-1) + 1
+        for note in notes[start:]:
+            self.checkpoints.history.note(*note)
         session._post_since(line, before)
 
     def reader(self, rules: Rules, line: Timeline, counter: int, *, is_new: bool = False) -> FrameReader:
@@ -396,7 +399,7 @@ class CommitLog:
         self.checkpoints.wait()
         with session.lock:
             if self.head:
-                self.checkpoints.begin(session, self.head)
+                self.checkpoints.begin(session, self.head, is_forced=True)
         self.checkpoints.wait()
 
     def flush(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
 from weakfs.platforms import garbage_collection_paused
-from weakfs.session.durable.checkpointing import Checkpointing
+from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.commit_log import CommitLog, id_suffix
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.errors import SessionError

@@ -10,7 +10,7 @@ import os
 
 import orjson
 
-from weakfs.session.durable.frame_decoder import parsed
+from weakfs.session.durable.frames.decoder import parsed
 from weakfs.session.external import CommitPlace
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
 from weakfs.storage.event_store import EventStore

@@ -15,12 +15,11 @@ from attrs import define, field, frozen
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
 from weakfs.session.codec.shared_values import Blobs, Json, shown
-from weakfs.session.durable.copies import copied_digest
-from weakfs.session.durable.event_runs import EventRun
-from weakfs.session.durable.frame_decoder import FrameDecoder
-from weakfs.session.durable.frame_writer import INLINE
+from weakfs.session.durable.checkpoints.copies import copied_digest
+from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead
+from weakfs.session.durable.frames.decoder import FrameDecoder
+from weakfs.session.durable.frames.writer import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
-from weakfs.session.durable.log_heads import LogHead
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.expansion import unlimited
@@ -181,12 +180,14 @@ class LoadedCheckpoint(LoadedDocument):
         self._decoder, self._history, self._logs_of = decoder, history, logs_of
         self.heads: dict[str, LogHead] = {}
         self.runs: dict[str, EventRun] = {}
-        # The keys of the copies that only checkpoints use, by digest.
+        # The keys of the copies that only checkpoints use, by digest, and at most how large they are, by key.
         self.copies: dict[str, str] = {}
+        self.copy_sizes: dict[str, int] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
-        self.copies = {copied_digest(row["copy"]): row["copy"] for row in rows if type(row) is dict and "copy" in row}
+        self.copy_sizes = {row["copy"]: row["size"] for row in rows if type(row) is dict and "copy" in row}
+        self.copies = {copied_digest(key): key for key in self.copy_sizes}
         return self._decoder.unread_blobs(rows)
 
     def _line(self, fields: Fields) -> Timeline:

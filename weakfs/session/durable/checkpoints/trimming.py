@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.checkpoint import document_of
-from weakfs.session.durable.frame_decoder import parsed
+from weakfs.session.durable.checkpoints.document import document_of
+from weakfs.session.durable.frames.decoder import parsed
+from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import EventStore
 
 
@@ -17,13 +18,20 @@ def trim(store: EventStore, stream: str, first: int, checkpoint: bytes, document
     """
     kept = _references(store, stream, document_of(checkpoint, "checkpoint"))
     gone = _documents(store, stream, documents)
-    for number, data in store.read(stream):
-        frame = parsed(number, data)
-        target = gone if number < first else kept
-        target |= digests_of(frame.get("blobs", ()))
-        if "reset" in frame:
-            target |= _documents(store, stream, [frame["reset"]])
-    store.trim(stream, first, contents=sorted(gone - kept))
+    last = 0
+    while True:
+        for number, data in store.read(stream, after=last):
+            frame, last = parsed(number, data), number
+            target = gone if number < first else kept
+            target |= digests_of(frame.get("blobs", ()))
+            if "reset" in frame:
+                target |= _documents(store, stream, [frame["reset"]])
+        try:
+            return store.trim(stream, first, contents=sorted(gone - kept), expected=last)
+        except StreamConflict as conflict:
+            # Others appended in the meantime, and their frames may refer to these contents.
+            if conflict.actual <= last:
+                raise
 
 
 def _documents(store: EventStore, stream: str, digests: Iterable[str]) -> set[str]:

@@ -7,19 +7,22 @@ applied by itself: its states are relative to the state before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-from attrs import define
+from attrs import define, field
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, head, parsed
-from weakfs.session.durable.state_difference import pools_that_compare, read_values
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, head, parsed
+from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
+from weakfs.session.durable.history import UnreadRecords
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.log import STRETCH, Packed
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row, advance, changed
@@ -30,8 +33,12 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 PLAIN = frozenset({"id", "after", "counter", "records", "blobs"})
 # All fields: one that a later version adds may change the state in ways not known here.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
-# How many plain frames are reduced in one run.
-BATCH = 4096
+# So many records are applied one by one.
+FEW = 8
+# How many plain frames are decoded together: few enough to stay in the cache of the processor.
+TOGETHER = 256
+# How many plain records are reduced in one run.
+BATCH = 16_384
 
 
 @define(eq=False)
@@ -43,10 +50,13 @@ class FrameReader:
     counter: int
     # Whether the whole timeline was read from storage: its checkpoints are then created when they are needed.
     is_new: bool = False
-    # Called with the number and the contents of each frame.
-    note: Callable[[int, Frame], object] | None = None
+    # Called with each frame, its number and its size.
+    note: Callable[[int, Frame, int], object] | None = None
     # Returns the timeline and the rules for a frame that starts with a new document.
     reset: Callable[[int, Frame], tuple[Timeline, Rules]] | None = None
+    # Records that were decoded and not applied yet, and whether there are contents among them that were not read.
+    _rows: list[Row] = field(factory=list[Row], init=False)
+    _are_unread: bool = field(default=False, init=False)
 
     @property
     def rules(self) -> Rules:
@@ -64,53 +74,63 @@ class FrameReader:
             for number, data in frames:
                 frame = parsed(number, data)
                 if self.note is not None:
-                    self.note(number, frame)
+                    self.note(number, frame, len(data))
                 last = number
                 if "part" in frame:
                     # This is the history of what the next document contains.
                     continue
-                if self._is_plain(frame):
+                if PLAIN.issuperset(frame) and self.decoder.is_plain(frame):
                     plain.append((number, frame))
-                    if len(plain) >= BATCH:
-                        self._apply_plain(plain)
+                    if len(plain) == TOGETHER:
+                        self._decode(plain)
                         plain = []
                 else:
-                    self._apply_plain(plain)
+                    self._decode(plain)
                     plain = []
+                    self._reduce()
                     self._apply_one(number, frame)
-            self._apply_plain(plain)
+            self._decode(plain)
+            self._reduce()
         return last
 
-    def _is_plain(self, frame: Frame) -> bool:
-        return PLAIN.issuperset(frame) and self.decoder.is_plain(frame)
-
-    def _apply_plain(self, frames: Sequence[tuple[int, Frame]]) -> None:
-        """Apply frames that only add plain records, all at once."""
+    def _decode(self, frames: Sequence[tuple[int, Frame]]) -> None:
+        """Decode frames that only add plain records."""
         if not frames:
             return
-        seq = self.line.seq
+        seq = self.line.seq + len(self._rows)
         for number, frame in frames:
             _check_place(number, frame, seq)
             seq += len(frame.get("records", ()))
             self.counter = max(self.counter, frame["counter"])
-        self._extend(
-            self.decoder.plain_rows([frame for _, frame in frames], f"frames {frames[0][0]} to {frames[-1][0]}")
-        )
+        where = f"frames {frames[0][0]} to {frames[-1][0]}"
+        plain = [frame for _, frame in frames]
+        if self.is_new:
+            rows, are_unread = self.decoder.unread_rows(plain, where)
+            self._are_unread |= are_unread
+        else:
+            rows = self.decoder.plain_rows(plain, where)
+        self._rows += rows
+        if len(self._rows) >= BATCH:
+            self._reduce()
 
-    def _extend(self, rows: list[Row]) -> None:
-        """Add rows to the timeline, and reduce them."""
-        line = self.line
+    def _reduce(self) -> None:
+        """Add the decoded records to the timeline: many are reduced in one run."""
+        line, rows = self.line, self._rows
         if not rows:
             return
-        if self.is_new and len(rows) > 8:
+        parts: Iterable[Packed[Row]] = ()
+        if self._are_unread:
+            parts = [UnreadRecords(rows[start : start + STRETCH]) for start in range(0, len(rows), STRETCH)]
+        if self.is_new and len(rows) > FEW:
             mark = Mark(line.seq, line.state, line.logs, 0)
             after = next(advance(self.rules, mark, rows, (line.seq + len(rows),)))
-            line.rows = line.rows.extend(rows)
+            line.rows = line.rows._with_stretches(parts) if self._are_unread else line.rows.extend(rows)
             line.state, line.logs = after.state, after.logs
-            return
-        for row in rows:
-            event = self.rules.registry.shape(row[2]).build(*row[3])
-            line.add(row, *changed(self.rules, line.state, line.logs, event))
+        else:
+            for row in chain.from_iterable(part.load() for part in parts) if self._are_unread else rows:
+                event = self.rules.registry.shape(row[2]).build(*row[3])
+                line.add(row, *changed(self.rules, line.state, line.logs, event))
+        self._rows, self._are_unread = [], False
 
     def _apply_one(self, number: int, frame: Frame) -> None:
         line = self.line

@@ -7,19 +7,27 @@ from contextlib import suppress
 from errno import EROFS
 
 from weakfs.storage.folder.files import Descriptor, Workplace, open_file, size_of
-from weakfs.storage.folder.index import APART, EACH, TOMBSTONE, Filter, Index, Summary, encode_index, key_of, read_index
-from weakfs.storage.folder.journal_reader import (
+from weakfs.storage.folder.journal.index import (
+    APART,
+    EACH,
+    TOMBSTONE,
+    Filter,
+    Index,
+    Summary,
+    encode_index,
+    key_of,
+    read_index,
+)
+from weakfs.storage.folder.journal.reader import (
     BadRecord,
     Record,
+    batches,
     head_at,
     read_header,
     record_at,
-    records,
     seed_at,
 )
-from weakfs.storage.folder.records import (
-    COMMIT,
-    COMMIT_BODY,
+from weakfs.storage.folder.journal.records import (
     CONTENT,
     FRAME,
     NUMBER,
@@ -32,10 +40,11 @@ from weakfs.storage.folder.records import (
     digest_of,
     is_digest,
 )
-from weakfs.storage.folder.records import TOMBSTONE as TOMBSTONE_RECORD
+from weakfs.storage.folder.journal.records import TOMBSTONE as TOMBSTONE_RECORD
 
 # What follows `seal` in the last segment of a deleted stream.
 DELETED = 0
+_number = NUMBER.unpack_from
 _EVERYTHING = Filter(b"\xff" * 8, 63)
 
 
@@ -58,7 +67,7 @@ class Segment:
 
     __slots__ = (
         "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",
-        "header_size", "last", "marker", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
+        "header_size", "kept", "last", "marker", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
     )  # fmt: skip
 
     def __init__(self, file: Descriptor, sequence: int) -> None:
@@ -72,6 +81,8 @@ class Segment:
         self.last, self.end, self.frames, self.contents, self.state_at = header.first - 1, size, 0, 0, 0
         # The number of the next segment; `None` while this one is not sealed.
         self.following: int | None = None
+        # The newest frames, as they were read when the stream was opened: opening a session reads them next.
+        self.kept: list[bytes] | None = None
         # The checksum before `end`.
         self.seed = seed_at(file, size)
         self._index: Index | None = None
@@ -132,31 +143,26 @@ class Segment:
 
         Raises `BadRecord` at the first record that is not part of a whole batch; what precedes it has been read.
         """
-        waiting: list[Record] = []
-        for record in records(self.file, self.end, size):
-            kind, offset, taken, body, seed = record
-            if kind != COMMIT:
-                waiting.append(record)
-                continue
-            if len(body) != COMMIT_BODY.size or body[:4] != self.marker:
-                raise BadRecord(offset, "the commit is malformed")
-            for one in waiting:
-                self._take(one)
-            waiting.clear()
-            self.end, self.seed = offset + taken, seed
+        add_frame, kept = self.add_frame, self.kept
+        for batch, end, seed in batches(self.file, self.end, size, self.marker):
+            for record in batch:
+                kind, offset, taken, body, _ = record
+                # Nearly all are these.
+                if kind == FRAME and len(body) >= 8 and _number(body)[0] == self.last + 1:
+                    add_frame(self.last + 1, offset, taken)
+                    if kept is not None:
+                        kept.append(bytes(body[8:]))
+                else:
+                    self._take(record)
+            self.end, self.seed = end, seed
             if self.following is not None:
                 return
-        if waiting:
-            raise BadRecord(self.end, "the commit is missing")
 
     def _take(self, record: Record) -> None:
         kind, offset, size, body, _ = record
         if kind == FRAME and len(body) >= 8:
-            number: int = NUMBER.unpack_from(body)[0]
-            if number != self.last + 1:
-                raise BadRecord(offset, f"frame {number} follows frame {self.last}")
-            self.add_frame(number, offset, size)
-        elif kind == CONTENT and is_digest(body):
+            raise BadRecord(offset, f"frame {_number(body)[0]} follows frame {self.last}")
+        if kind == CONTENT and is_digest(body):
             self.add_content(digest_of(body), offset, size)
         elif kind == TOMBSTONE_RECORD and is_digest(body):
             self.add_tombstone(digest_of(body), offset)
@@ -166,6 +172,12 @@ class Segment:
             self.following = NUMBER.unpack(body)[0]
         else:
             raise BadRecord(offset, f"the record of kind {kind} is malformed")
+
+    def take_kept(self, number: int) -> list[bytes] | None:
+        """Return the frames from `number` on that reading the file has kept, once; `None` if it has not kept all."""
+        kept, self.kept = self.kept, None
+        first = self.last - len(kept) + 1 if kept else number + 1
+        return kept[number - first :] if kept and first <= number <= self.last else None
 
     def add_frame(self, number: int, offset: int, size: int) -> None:
         """Record where a frame is."""

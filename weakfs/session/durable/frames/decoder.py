@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,13 +10,13 @@ import orjson
 from attrs import define, field
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.blobs.rope import Content, Rope
+from weakfs.session.blobs.rope import Content, Rope, read_together
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoding import Reading
-from weakfs.session.codec.shared_values import DIGEST, Json, read_blobs
+from weakfs.session.codec.shared_values import Json, read_blobs
+from weakfs.session.durable.checkpoints.copies import COPY, Copies, copied_digest
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.copies import COPY, Copies, copied_digest
-from weakfs.session.durable.frame_writer import plain_fields
+from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.replay.reduction import Row
@@ -25,6 +25,9 @@ from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
 
 Frame = dict[str, Json]
+
+# The fields that every frame has.
+REQUIRED = frozenset({"id", "after", "counter"})
 
 
 @define(eq=False)
@@ -36,7 +39,8 @@ class FrameDecoder:
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
     _columns: dict[str, Columns | None] = field(factory=dict, init=False)
-    _plain: dict[str, bool] = field(factory=dict[str, bool], init=False)
+    # The types of event that are known to be plain.
+    _plain: set[str] = field(factory=set[str], init=False)
 
     def columns(self, tag: Json) -> Columns | None:
         """Return how plain events with a tag are read; `None` if they hold more than atoms and blobs."""
@@ -70,19 +74,23 @@ class FrameDecoder:
     def unread_blobs(self, rows: Sequence[Json]) -> list[Content]:
         """Return blobs whose contents are read when they are needed."""
         blobs: list[Content] = []
+        contents = self.contents
         for row in rows:
             if type(row) is str:
                 blobs.append(row.encode())
-            elif type(row) is dict and row.keys() == {"content", "size"}:
+            elif type(row) is dict and len(row) == 2 and "content" in row and "size" in row:
                 digest, size = row["content"], row["size"]
-                if type(digest) is not str or DIGEST.fullmatch(digest) is None or type(size) is not int:
+                if type(digest) is not str or len(digest) != 64 or type(size) is not int:
                     raise SessionFileError("expected a digest and a size", where=f"$.blobs[{len(blobs)}]")
-                blobs.append(Rope.unread(Stored(bytes.fromhex(digest), size, self.contents)))
+                try:
+                    blobs.append(Rope.unread(Stored(bytes.fromhex(digest), size, contents)))
+                except ValueError:
+                    raise SessionFileError("expected a digest", where=f"$.blobs[{len(blobs)}]") from None
             elif type(row) is dict and row.keys() == {"copy", "size"}:
                 key, size = row["copy"], row["size"]
                 if type(key) is not str or COPY.fullmatch(key) is None or type(size) is not int:
                     raise SessionFileError("expected a key and a size", where=f"$.blobs[{len(blobs)}]")
-                source = Copies(self.contents, key, self.rules.registry)
+                source = Copies(self.contents, key, size, self.rules.registry)
                 blobs.append(Rope.unread(Stored(bytes.fromhex(copied_digest(key)), size, source)))
             else:
                 blobs += read_blobs([row], self.contents)
@@ -102,17 +110,49 @@ class FrameDecoder:
 
     def plain_rows(self, frames: Sequence[Frame], where: str) -> list[Row]:
         """Return the records of frames with only plain records, one field at a time."""
-        records: list[Frame] = []
-        rows_of_blobs: list[Json] = []
-        for frame in frames:
-            shift = len(rows_of_blobs)
-            own = frame.get("records", [])
-            if "blobs" in frame:
-                rows_of_blobs += frame["blobs"]
-                if shift:
-                    _renumber(own, shift)
-            records += own
-        blobs = self.blobs(rows_of_blobs)
+        records, rows_of_blobs = _records_of(frames)
+        return self._rows(records, self.blobs(rows_of_blobs), where, frozenset())
+
+    def unread_rows(self, frames: Sequence[Frame], where: str) -> tuple[list[Row], bool]:
+        """Return what `plain_rows` does, and whether contents among them are ropes that are not read yet.
+
+        Contents are read now if more than a fold of the events may need them.
+        """
+        records, rows_of_blobs = _records_of(frames)
+        blobs = self.unread_blobs(rows_of_blobs)
+        by_tag: dict[str, list[Json]] = {}
+        for record in records:
+            by_tag.setdefault(record["type"], []).append(record["event"])
+        unread = frozenset(tag for tag, events in by_tag.items() if self._is_only_folded(tag, events))
+        numbers = [
+            value["blob"]
+            for tag, events in by_tag.items()
+            if tag not in unread
+            for event in events
+            for value in event.values()
+            if type(value) is dict and type(value.get("blob")) is int
+        ]
+        ropes = {number: blob for number in numbers if type(blob := blobs[number]) is Rope}
+        read_together(ropes.values())
+        rows = self._rows(records, blobs, where, unread)
+        return rows, len(ropes) < sum(type(blob) is Rope for blob in blobs)
+
+    def _is_only_folded(self, tag: str, events: Sequence[Json]) -> bool:
+        """Return whether nothing but a fold takes some events of one type."""
+        columns, plan = self.columns(tag), self.rules.plan(tag)
+        if columns is None:
+            return False
+        parts = [plan.if_set, plan.if_none]
+        if plan.place is not None:
+            name = columns.columns[plan.place].name
+            if all(event.get(name) is None for event in events):
+                parts = [plan.if_none]
+        return all(part.only is not None for part in parts)
+
+    def _rows(
+        self, records: Sequence[Json], blobs: Sequence[Content], where: str, unread: Collection[str]
+    ) -> list[Row]:
+        """Return records as rows; those of the types `unread` may hold ropes."""
         places: dict[str, list[int]] = {}
         for place, record in enumerate(records):
             places.setdefault(record["type"], []).append(place)
@@ -121,7 +161,8 @@ class FrameDecoder:
             columns = self.columns(tag)
             read: list[tuple[Any, ...]] | None = None
             if columns is not None:
-                read = columns.read([records[place]["event"] for place in positions], blobs, unlimited())
+                events = [records[place]["event"] for place in positions]
+                read = columns.read(events, blobs, None if tag in unread else unlimited())
             if read is None:
                 reading = self.reading(blobs, {})
                 shape = self.shape(tag)
@@ -132,13 +173,14 @@ class FrameDecoder:
 
     def is_plain(self, frame: Frame) -> bool:
         """Return whether all records of a frame are plain: of atoms, blobs, and tuples of these."""
-        plain = self._plain
-        for record in frame.get("records", ()):
-            tag = record["type"]
-            if tag not in plain:
-                plain[tag] = self.columns(tag) is not None or plain_fields(self.shape(tag)) is not None
-            if not plain[tag]:
-                return False
+        return all(
+            record["type"] in self._plain or self._is_plain(record["type"]) for record in frame.get("records", ())
+        )
+
+    def _is_plain(self, tag: Json) -> bool:
+        if self.columns(tag) is None and plain_fields(self.shape(tag)) is None:
+            return False
+        self._plain.add(tag)
         return True
 
     def rows(self, frames: Sequence[tuple[int, Frame]], state_of: Callable[[int], Table]) -> list[Row]:
@@ -179,9 +221,23 @@ def parsed(number: int, data: bytes) -> Frame:
         frame = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise SessionFileError(f"this is not JSON: {error}", where=f"frame {number}") from None
-    if type(frame) is not dict or not {"id", "after", "counter"}.issubset(frame):
+    if type(frame) is not dict or not REQUIRED.issubset(frame):
         raise SessionFileError("this is not a frame of a session", where=f"frame {number}")
     return frame
+
+
+def _records_of(frames: Sequence[Frame]) -> tuple[list[Json], list[Json]]:
+    """Return the records of plain frames, and their blobs, in one list each."""
+    records: list[Json] = []
+    blobs: list[Json] = []
+    for frame in frames:
+        own = frame.get("records", [])
+        if "blobs" in frame:
+            if blobs:
+                _renumber(own, len(blobs))
+            blobs += frame["blobs"]
+        records += own
+    return records, blobs
 
 
 def _renumber(records: Iterable[Frame], shift: int) -> None:

@@ -8,6 +8,7 @@ again.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from weakfs.session.blobs.blob import checked
-from weakfs.session.blobs.rope import joined
+from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.errors import MissingBlob, SessionFileError
@@ -24,13 +25,23 @@ if TYPE_CHECKING:
     from weakfs.session.slices.registry import Registry
     from weakfs.storage.event_store import Frame
 
-# The digest, the number of a frame after which the content existed, and the name of the writer.
-COPY = re.compile("[0-9a-f]{64}[0-9a-f]{16}[0-9a-f]{12}")
+# The digest, the number of a frame after which the content existed, and the name of the writer. Then a `c` if the copy
+# is compressed, as all are that this version makes.
+COPY = re.compile("[0-9a-f]{64}[0-9a-f]{16}[0-9a-f]{12}c?")
+
+
+# The length of the key of a copy that is not compressed.
+UNCOMPRESSED = 64 + 16 + 12
 
 
 def copy_key(digest: str, number: int, writer: str) -> str:
     """Return the key of a copy that the checkpoint after a frame makes."""
-    return f"{digest}{number:016x}{writer}"
+    return f"{digest}{number:016x}{writer}c"
+
+
+def compressed(content: Content) -> bytes:
+    """Return a content as a copy holds it."""
+    return zlib.compress(joined(content), 1)
 
 
 def copied_digest(key: str) -> str:
@@ -49,6 +60,7 @@ class Copies:
 
     contents: StreamContents
     key: str
+    size: int
     registry: Registry
 
     def read(self, digest: bytes) -> bytes:
@@ -56,7 +68,9 @@ class Copies:
         store, stream = self.contents.store, self.contents.stream
         name = digest.hex()
         found = store.get_contents(stream, [self.key, name])
-        data = found.get(self.key, found.get(name))
+        data = found.get(name)
+        if self.key in found:
+            data = self._expanded(found[self.key])
         if data is None:
             data = self._from_frames(name)
         where = f"stream {stream!r} of {store.url}"
@@ -68,12 +82,21 @@ class Copies:
             )
         return checked(digest, data, where)
 
+    def _expanded(self, copy: bytes) -> bytes:
+        if len(self.key) == UNCOMPRESSED:
+            return copy
+        try:
+            # No more than it can be, whatever the copy says.
+            return zlib.decompressobj().decompress(copy, self.size + 1)
+        except zlib.error:
+            return b""  # which has another digest
+
     def _from_frames(self, digest: str) -> bytes | None:
         """Return the content from the state to which the frames lead. O(frames)."""
-        from weakfs.session.durable.checkpoint import StateDocument
-        from weakfs.session.durable.checkpointing import Checkpointing
+        from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
+        from weakfs.session.durable.checkpoints.document import StateDocument
         from weakfs.session.durable.commit_log import CommitLog
-        from weakfs.session.durable.frame_decoder import parsed
+        from weakfs.session.durable.frames.decoder import parsed
         from weakfs.session.history.log import Log
         from weakfs.session.history.timeline import Timeline
         from weakfs.session.slices.schema import Rules

@@ -6,15 +6,15 @@ import os
 import re
 from contextlib import suppress
 
-from weakfs.storage.folder.checkpoints import checkpoint_numbers, read_checkpoint
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import Descriptor, Workplace, read_at, remove, rename, size_of, sync_folder
-from weakfs.storage.folder.journal import new_segment, open_journal
-from weakfs.storage.folder.journal_reader import BadRecord
-from weakfs.storage.folder.leases import read_lease
-from weakfs.storage.folder.records import Batch, Entry, Header, HeaderProblem, State
-from weakfs.storage.folder.segment import Segment, open_segment, segment_name
-from weakfs.storage.folder.stream import Stream
+from weakfs.storage.folder.journal.journal import new_segment, open_journal
+from weakfs.storage.folder.journal.reader import BadRecord
+from weakfs.storage.folder.journal.records import Batch, Entry, Header, HeaderProblem, State
+from weakfs.storage.folder.journal.segment import Segment, open_segment, segment_name
+from weakfs.storage.folder.stream.checkpoints import checkpoint_numbers, read_checkpoint
+from weakfs.storage.folder.stream.leases import read_lease
+from weakfs.storage.folder.stream.stream import Stream
 
 DAMAGED = ".damaged"
 _SEQUENCE = re.compile(r"([0-9]{16})\.(?:journal|next)")

@@ -23,9 +23,9 @@ from weakfs.storage.folder.files import (
     sync_folder,
     write_at,
 )
-from weakfs.storage.folder.journal import Journal
-from weakfs.storage.folder.journal_reader import BadRecord, Record, records
-from weakfs.storage.folder.records import (
+from weakfs.storage.folder.journal.journal import Journal
+from weakfs.storage.folder.journal.reader import BadRecord, Record, records
+from weakfs.storage.folder.journal.records import (
     CONTENT,
     FRAME,
     NUMBER,
@@ -37,11 +37,12 @@ from weakfs.storage.folder.records import (
     digest_of,
     encode_header,
 )
-from weakfs.storage.folder.segment import Segment, segment_name
-from weakfs.storage.folder.stream import Stream
+from weakfs.storage.folder.journal.segment import Segment, segment_name
+from weakfs.storage.folder.stream.stream import Stream
 
-# A segment is folded if more than one in this many of its bytes is dead.
-DEAD_SHARE = 4
+# A segment is folded if more than one in this many of its bytes is dead, or one in `LEAST_DEAD` while more than one in
+# `MOST_DEAD` bytes of the stream are.
+DEAD_SHARE, LEAST_DEAD, MOST_DEAD = 4, 10, 10
 # The active segment is sealed and folded only if it is larger than this.
 SMALLEST = 1 << 16
 _RECORDS_AT_ONCE = 256
@@ -64,17 +65,33 @@ def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int
         active = journal.active
         if active.end > SMALLEST and _is_mostly_dead(active.entry, journal.before):
             journal.roll_over()
-        chosen = [entry for entry in journal.sealed if _is_mostly_dead(entry, journal.before)]
         frames_from = journal.before
+        chosen = _to_fold(journal.sealed, frames_from, journal.active.end)
     if chosen or stream.is_synced:
         # What a fold removes must be marked as deleted on the disk first, whatever the durability.
         stream.flush()
-    for entry in sorted(chosen, key=lambda entry: _live(entry, frames_from) / entry.size):
+    for entry in chosen:
         live = _live(entry, frames_from)
         if live > fold_budget:
             break
         fold_budget -= live
         _fold(stream, entry)
+
+
+def _to_fold(sealed: Iterable[Entry], before: int, active: int) -> list[Entry]:
+    """Return the segments to fold, the deadest first: the mostly dead ones, and as many as keep the stream small."""
+    deadest = sorted(sealed, key=lambda entry: _live(entry, before) / entry.size)
+    size = active + sum(entry.size for entry in deadest)
+    dead = sum(entry.size - _live(entry, before) for entry in deadest)
+    chosen: list[Entry] = []
+    for entry in deadest:
+        own = entry.size - _live(entry, before)
+        # Even in a segment without dead records, the commits and the state take some bytes.
+        if not _is_mostly_dead(entry, before) and (dead * MOST_DEAD < size or own * LEAST_DEAD < entry.size):
+            break
+        chosen.append(entry)
+        size, dead = size - own, dead - own
+    return chosen
 
 
 def _live(entry: Entry, before: int) -> int:
@@ -85,7 +102,6 @@ def _live(entry: Entry, before: int) -> int:
 
 
 def _is_mostly_dead(entry: Entry, before: int) -> bool:
-    # Even in a segment without dead records, the commits and the state take some bytes.
     return (entry.size - _live(entry, before)) * DEAD_SHARE > entry.size
 
 

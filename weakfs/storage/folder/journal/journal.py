@@ -28,9 +28,9 @@ from weakfs.storage.folder.files import (
     sync_folder,
     write_at,
 )
-from weakfs.storage.folder.index import SHIFTS, TOMBSTONE, Filter, key_of
-from weakfs.storage.folder.journal_reader import BadRecord, later_commit
-from weakfs.storage.folder.records import (
+from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
+from weakfs.storage.folder.journal.reader import BadRecord, later_commit
+from weakfs.storage.folder.journal.records import (
     CHECKSUM,
     COMMIT_BODY,
     FRAME_HEAD,
@@ -44,7 +44,7 @@ from weakfs.storage.folder.records import (
     encode_header,
     single_frame,
 )
-from weakfs.storage.folder.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
+from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
 # How many sealed segments are kept open.
 AWAKE = 64
@@ -75,9 +75,8 @@ class Journal:
         # Up to where the active segment is known to be on the disk, for the commits of streams that sync.
         self.synced = 0
         self._awake: OrderedDict[int, Segment] = OrderedDict()
-        # The filters of the sealed segments, the newest first; empty until they are needed.
-        self._filters: list[tuple[int, Filter]] = []
-        self._known: dict[int, Filter] = {}
+        # The filters of the sealed segments, from when they are needed.
+        self._filters = Filters()
 
     # Opening, and following other processes
 
@@ -134,11 +133,10 @@ class Journal:
         for entry in self.sealed:
             if (entry.sequence, entry.size) not in listed:
                 self._forget(entry.sequence)
-        self.sealed, self._filters = state.sealed, []
+        self.sealed = state.sealed
 
     def _forget(self, sequence: int) -> None:
         self._awake.pop(sequence, None)
-        self._known.pop(sequence, None)
 
     def _follow(self) -> None:
         """Continue with the segment after the active one."""
@@ -228,15 +226,9 @@ class Journal:
                 return None if offset & TOMBSTONE else (sequence, offset)
             if not self.sealed:
                 return None
-            key = key_of(digest)
-            # `Filter.may_have` for two of its three bits, inlined: a long stream has a hundred segments.
-            other = key >> SHIFTS[1]
-            bit, other_bit = 1 << (key & 7), 1 << (other & 7)
-            for sequence, found in self._filters or self._load_filters():
-                bits, mask = found
-                if not (bits[(key & mask) >> 3] & bit and bits[(other & mask) >> 3] & other_bit):
-                    continue
-                if found.may_have(key) and (before is None or sequence < before):
+            for sequence in self._loaded_filters().may_have(key_of(digest)):
+                is_there = any(entry.sequence == sequence for entry in self.sealed)
+                if is_there and (before is None or sequence < before):
                     offset = self.segment(sequence).find(digest)
                     if offset is not None:
                         return None if offset & TOMBSTONE else (sequence, offset)
@@ -244,12 +236,12 @@ class Journal:
             raise self.damaged(sequence, bad, self.segment(sequence).first - 1) from None
         return None
 
-    def _load_filters(self) -> list[tuple[int, Filter]]:
-        """Load the filters of all sealed segments."""
-        for entry in reversed(self.sealed):
-            if entry.sequence not in self._known:
-                self._known[entry.sequence] = self.segment(entry.sequence).filter
-        self._filters = [(entry.sequence, self._known[entry.sequence]) for entry in reversed(self.sealed)]
+    def _loaded_filters(self) -> Filters:
+        """Return the filters, with those of all sealed segments."""
+        if self.sealed[-1].sequence not in self._filters.sequences:
+            for entry in self.sealed:
+                if entry.sequence not in self._filters.sequences:
+                    self._filters.add(entry.sequence, self.segment(entry.sequence).filter)
         return self._filters
 
     def content(self, digest: bytes) -> bytes | None:
@@ -280,6 +272,7 @@ class Journal:
     def _write(self, data: bytes, seed: int) -> None:
         """Write a whole batch, which ends with this checksum."""
         active = self.active
+        active.kept = None
         try:
             write_at(active.file, active.end, data)
         except BaseException:
@@ -402,6 +395,7 @@ def open_journal(place: Place, folder: Descriptor) -> Journal:
         cause = problem.cause if isinstance(problem, BadRecord) else str(problem)
         raise JournalDamaged(path, 0, 0, cause) from None
     active.load_index(folder)
+    active.kept = []
     journal = Journal(place, folder, active)
     if active.state_at:
         journal._take_state()

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 from weakfs.storage.folder.files import Descriptor, read_at, size_of
-from weakfs.storage.folder.records import (
+from weakfs.storage.folder.journal.records import (
     CHECKSUM,
+    COMMIT,
     COMMIT_BODY,
     CONTENT,
     KINDS,
@@ -26,6 +27,8 @@ from weakfs.storage.folder.records import (
 
 # How many bytes are read at once.
 WINDOW = 1 << 18
+# How many bytes are read for a single record at first.
+PAGE = 1 << 12
 
 
 class Record(NamedTuple):
@@ -76,6 +79,8 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
     seed = seed_at(file, start)
     window, base, offset, stop = memoryview(b""), start, start, 0
     unpack_prefix, unpack_checksum, head_size = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size
+    # A named tuple, made as fast as any other.
+    new = tuple.__new__
     while offset < end:
         at = offset - base
         if at + head_size > len(window):
@@ -98,22 +103,113 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
         stop = at + size - 4
         if is_skipped:
             seed = unpack_checksum(window, stop)[0] if stop + 4 <= len(window) else seed_at(file, offset + size)
-            yield Record(kind, offset, size, window[at + head_size : at + needed], seed)
+            yield new(Record, (kind, offset, size, window[at + head_size : at + needed], seed))
         else:
             checksum = unpack_checksum(window, stop)[0]
             # `is_sound`, inlined.
             if crc32(window[at:stop], seed ^ offset & MASK) != checksum:
                 raise BadRecord(offset, "the record does not match its checksum")
             seed = checksum
-            yield Record(kind, offset, size, window[at + head_size : stop], seed)
+            yield new(Record, (kind, offset, size, window[at + head_size : stop], seed))
         offset += size
+
+
+def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[tuple[list[Record], int, int]]:
+    """Yield the whole batches between two offsets: the records before each commit, where it ends, and its checksum.
+
+    Raises `BadRecord` at the first record that is not part of a whole batch.
+    """
+    waiting: list[Record] = []
+    seed, offset = seed_at(file, start), start
+    while offset < end:
+        found: list[Record] = []
+        bad: BadRecord | None = None
+        size = WINDOW
+        while True:
+            window = memoryview(read_at(file, offset, min(size, end - offset)))
+            try:
+                needed = sound_records(window, offset, end, seed, found)
+            except BadRecord as problem:
+                bad = problem
+                break
+            if found or needed <= len(window):
+                break
+            size = needed
+        for record in found:
+            kind, at, taken, body, seed = record
+            offset = at + taken
+            if kind != COMMIT:
+                waiting.append(record)
+                continue
+            if len(body) != COMMIT_BODY.size or body[:4] != marker:
+                raise BadRecord(at, "the commit is malformed")
+            start = offset
+            yield waiting, start, seed
+            waiting = []
+        if bad is not None:
+            raise bad
+    if waiting:
+        raise BadRecord(start, "the commit is missing")
+
+
+def sound_records(window: memoryview, base: int, end: int, seed: int, found: list[Record]) -> int:
+    """Add the whole records at the beginning of a window to `found`; return how many bytes the next record needs.
+
+    `base` is where the window is in the file, and `seed` the checksum before it. Raises `BadRecord`.
+    """
+    unpack_prefix, unpack_checksum, head_size, new = (
+        PREFIX.unpack_from,
+        CHECKSUM.unpack_from,
+        PREFIX.size,
+        tuple.__new__,
+    )
+    at, last = 0, len(window)
+    while at + head_size <= last:
+        length, kind = unpack_prefix(window, at)
+        after: int = at + length + OVERHEAD
+        if kind not in KINDS:
+            raise BadRecord(base + at, f"there is no record of kind {kind}")
+        # Checked before reading anything of that length.
+        if base + after > end:
+            raise BadRecord(base + at, "the record is cut off")
+        if after > last:
+            return after - at
+        stop = after - 4
+        # `is_sound`, inlined.
+        checksum = unpack_checksum(window, stop)[0]
+        if crc32(window[at:stop], seed ^ base + at & MASK) != checksum:
+            raise BadRecord(base + at, "the record does not match its checksum")
+        seed = checksum
+        found.append(new(Record, (kind, base + at, after - at, window[at + head_size : stop], seed)))
+        at = after
+    if base + last >= end and at < last:
+        raise BadRecord(base + at, "the record is cut off")
+    return head_size
 
 
 def record_at(file: Descriptor, offset: int, end: int) -> Record:
     """Return the record at an offset. Raises `BadRecord`."""
-    for found in records(file, offset, end):
-        return found
-    raise BadRecord(offset, "the file ends before it")
+    # With the checksum before it; most records fit.
+    data = read_at(file, offset - CHECKSUM.size, PAGE)
+    start = CHECKSUM.size + PREFIX.size
+    if len(data) < start or offset >= end:
+        raise BadRecord(offset, "the file ends before it")
+    length, kind = PREFIX.unpack_from(data, CHECKSUM.size)
+    size = length + OVERHEAD
+    if kind not in KINDS:
+        raise BadRecord(offset, f"there is no record of kind {kind}")
+    if offset + size > end:
+        raise BadRecord(offset, "the record is cut off")
+    stop = size
+    if stop + CHECKSUM.size > len(data):
+        data += read_at(file, offset - CHECKSUM.size + len(data), stop + CHECKSUM.size - len(data))
+        if len(data) < stop + CHECKSUM.size:
+            raise BadRecord(offset, "the record is cut off")
+    view = memoryview(data)
+    checksum = CHECKSUM.unpack_from(data, stop)[0]
+    if not is_sound(view[CHECKSUM.size : stop], checksum, CHECKSUM.unpack_from(data)[0], offset):
+        raise BadRecord(offset, "the record does not match its checksum")
+    return Record(kind, offset, size, view[start:stop], checksum)
 
 
 def head_at(file: Descriptor, offset: int, end: int) -> Record:

@@ -21,7 +21,7 @@ from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.encoding import Writing
 from weakfs.session.codec.scalars import AS_IT_IS
 from weakfs.session.codec.shared_values import Blobs, Json, shown
-from weakfs.session.durable.state_difference import pools_that_compare, write_table
+from weakfs.session.durable.frames.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry

@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from itertools import islice
 from threading import Condition, Lock
 from types import TracebackType
 
-from attrs import frozen
-
 from weakfs.platforms import fcntl
-from weakfs.storage.engines.leases import check_fencing, lease_is_held
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
-from weakfs.storage.event_store import Checkpoint, Frame, Lease
-from weakfs.storage.folder.checkpoints import read_checkpoint, write_checkpoint
+from weakfs.storage.event_store import Checkpoint, Frame
 from weakfs.storage.folder.files import (
     Descriptor,
-    Workplace,
-    is_removed,
     make_folder,
-    make_root,
     open_folder,
-    open_root,
     remove_folder,
     rename,
     sync_file,
     sync_folder,
 )
-from weakfs.storage.folder.group_sync import GroupSync, Position
-from weakfs.storage.folder.journal import Journal, Place, create_segment, open_journal
-from weakfs.storage.folder.journal_reader import BadRecord, records
-from weakfs.storage.folder.leases import Holder, read_lease, write_lease
+from weakfs.storage.folder.journal.frames import frames_from, segment_frames
+from weakfs.storage.folder.journal.journal import Journal, Place, create_segment, open_journal
 from weakfs.storage.folder.names import components
-from weakfs.storage.folder.records import FRAME, NUMBER
+from weakfs.storage.folder.stream.checkpoints import read_checkpoint, write_checkpoint
+from weakfs.storage.folder.stream.group_sync import GroupSync, Position
+from weakfs.storage.folder.stream.leases import check_lease
+from weakfs.storage.folder.stream.root import Options, Root
 
 SUFFIX = ".stream"
 # A reader of frames holds the lock for one segment, a reader of contents for this many contents.
@@ -46,61 +39,11 @@ _LONGEST_POLL = 0.05
 _INDEX_EACH = 1 << 20
 
 
-class Root:
-    """The folder of a store, opened when it is first needed and created when something is first written."""
-
-    def __init__(self, path: str, *, is_synced: bool) -> None:
-        self.path, self.is_synced = path, is_synced
-        self._folder: Descriptor | None = None
-        self._workplace: Workplace | None = None
-
-    def folder(self) -> Descriptor | None:
-        """Return the folder; `None` if it does not exist."""
-        self._forget_removed()
-        if self._folder is None:
-            with suppress(FileNotFoundError):
-                self._folder = open_root(self.path)
-        return self._folder
-
-    def made(self) -> Descriptor:
-        """Return the folder, creating it if it does not exist."""
-        self._forget_removed()
-        if self._folder is None:
-            self._folder = make_root(self.path, is_synced=self.is_synced)
-        return self._folder
-
-    def workplace(self) -> Workplace:
-        """Return the directory of temporary files."""
-        root = self.made()
-        if self._workplace is None:
-            self._workplace = Workplace(root, is_synced=self.is_synced)
-        return self._workplace
-
-    def _forget_removed(self) -> None:
-        """Forget the folder if it was removed: there may be another one in its place."""
-        if self._folder is not None and is_removed(self._folder):
-            self._folder = self._workplace = None
-
-
-@frozen
-class Options:
-    """How a store keeps its streams."""
-
-    # Appends wait for the disk.
-    is_synced: bool
-    # A segment that has reached this size is sealed by the next append.
-    segment_size: int
-    # How long to wait for another process, in seconds.
-    lock_timeout: float
-    # The time in seconds since 1970, for leases.
-    clock: Callable[[], float]
-
-
 class Stream:
     """A stream. `with stream:` holds its lock; `journal` is then up to date, or `None` if there is no stream."""
 
     def __init__(self, root: Root, name: str, options: Options) -> None:
-        self._root, self._options, self.name = root, options, name
+        self.root, self.options, self.name = root, options, name
         self._parts = components(name, SUFFIX)
         self.path = os.path.join(root.path, *self._parts)
         self.place = Place(name, self.path, root.workplace, options.is_synced)
@@ -113,7 +56,7 @@ class Stream:
     @property
     def is_synced(self) -> bool:
         """Whether appends wait for the disk."""
-        return self._options.is_synced
+        return self.options.is_synced
 
     # The lock
 
@@ -177,7 +120,7 @@ class Stream:
             self._wait_for_lock(folder)
 
     def _wait_for_lock(self, folder: Descriptor) -> None:
-        deadline, delay = time.monotonic() + self._options.lock_timeout, 0.0001
+        deadline, delay = time.monotonic() + self.options.lock_timeout, 0.0001
         while True:
             time.sleep(delay)
             try:
@@ -186,7 +129,7 @@ class Stream:
                 if time.monotonic() > deadline:
                     raise StorageError(
                         f"cannot use the stream {self.name!r}: another process has held the lock of {self.path!r} for "
-                        f"{self._options.lock_timeout:g} s; check whether it hangs"
+                        f"{self.options.lock_timeout:g} s; check whether it hangs"
                     ) from None
                 delay = min(2 * delay, 0.01)
 
@@ -194,7 +137,7 @@ class Stream:
 
     def _open(self) -> Journal | None:
         """Open the journal under its lock; return `None` if the stream does not exist."""
-        root = self._root.folder()
+        root = self.root.folder()
         if root is None:
             return None
         while True:
@@ -219,7 +162,7 @@ class Stream:
         """Hold the lock of a stream whose journal may be damaged; yield its directory, or `None` if there is none."""
         with self._mutex:
             self._unlock()
-            folder = self._root.folder()
+            folder = self.root.folder()
             try:
                 for part in self._parts if folder is not None else ():
                     folder = open_folder(part, folder) if folder is not None else None
@@ -243,10 +186,10 @@ class Stream:
     def create(self) -> Journal:
         """Return the journal, creating the stream if it does not exist. The caller holds the lock."""
         while self._opened is None:
-            folder = self._root.made()
+            folder = self.root.made()
             for part in self._parts[:-1]:
-                folder = make_folder(part, folder, is_synced=self._options.is_synced)
-            workplace = self._root.workplace()
+                folder = make_folder(part, folder, is_synced=self.options.is_synced)
+            workplace = self.root.workplace()
             temporary, made = workplace.new_folder()
             try:
                 create_segment(self.place, made)
@@ -260,7 +203,7 @@ class Stream:
                 if journal is not None and journal.is_deleted:
                     self._finish_deletion(journal)
                 continue
-            if self._options.is_synced:
+            if self.options.is_synced:
                 sync_folder(folder)
             # Its lock has been held since it was created.
             self._opened = open_journal(self.place, made)
@@ -278,13 +221,13 @@ class Stream:
     def _finish_deletion(self, journal: Journal) -> None:
         """Remove the files of a stream that is marked as deleted, unless that has been done already."""
         self._opened = None
-        parent = self._root.made()
+        parent = self.root.made()
         for part in self._parts[:-1]:
             parent = open_folder(part, parent)
         if self._is_current(journal.folder):
-            workplace = self._root.workplace()
+            workplace = self.root.workplace()
             remove_folder(workplace.discard(self._parts[-1], parent), workplace.folder)
-            if self._options.is_synced:
+            if self.options.is_synced:
                 sync_folder(parent)
         fcntl.flock(journal.folder.number, fcntl.LOCK_UN)
 
@@ -299,7 +242,7 @@ class Stream:
             number = expected + len(frames)
         else:
             number, position = self._append(expected, frames, contents, fencing)
-        if self._options.is_synced:
+        if self.options.is_synced:
             self._sync.wait(position, self._sync_written)
         if self._waiting:
             with self._arrived:
@@ -331,7 +274,7 @@ class Stream:
                     or not status.st_nlink
                     or journal.head != expected
                     or journal.fencing
-                    or end >= self._options.segment_size
+                    or end >= self.options.segment_size
                 ):
                     return None
                 journal.append(frames, contents)
@@ -353,14 +296,14 @@ class Stream:
                 number = expected + len(frames)
             else:
                 if fencing is not None or (journal is not None and journal.fencing):
-                    self._check_lease(journal, fencing)
+                    check_lease(self, fencing)
                 if expected != head:
                     raise StreamConflict(self.name, expected, head)
                 if journal is None:
                     if not frames and not contents:
                         return 0, self._sync.reached
                     journal = self.create()
-                if journal.active.end >= self._options.segment_size:
+                if journal.active.end >= self.options.segment_size:
                     journal.roll_over()
                 journal.append(frames, contents)
                 number = journal.head
@@ -373,18 +316,18 @@ class Stream:
             if not contents:
                 return
             journal = self.create()
-            if journal.active.end >= self._options.segment_size:
+            if journal.active.end >= self.options.segment_size:
                 journal.roll_over()
             journal.append((), contents)
             position = journal.active.sequence, journal.active.end
-        if self._options.is_synced:
+        if self.options.is_synced:
             self._sync.wait(position, self._sync_written)
 
     def _holds(self, journal: Journal, expected: int, frames: Sequence[bytes]) -> bool:
         """Return whether the frames to append were already appended."""
         if not journal.before - 1 <= expected <= journal.head - len(frames):
             return False
-        found = islice(self._frames(journal, expected + 1), len(frames))
+        found = islice(frames_from(journal, expected + 1), len(frames))
         return [frame.data for frame in found] == list(frames)
 
     def head(self) -> int:
@@ -400,7 +343,7 @@ class Stream:
                 journal = self._opened
                 if journal is None or (number := max(number, journal.before)) > journal.head:
                     return
-                found = self._frames_of_segment(journal, number)
+                found = segment_frames(journal, number)
             for frame in found:
                 yield frame
                 number = frame.number + 1
@@ -408,40 +351,6 @@ class Stream:
                     left -= 1
                     if not left:
                         return
-
-    def _frames(self, journal: Journal, number: int) -> Iterator[Frame]:
-        while number <= journal.head:
-            for frame in self._frames_of_segment(journal, number):
-                yield frame
-                number = frame.number + 1
-
-    def _frames_of_segment(self, journal: Journal, number: int) -> Iterator[Frame]:
-        """Return the frames of one segment, from a frame on. The file that they are read from does not change."""
-        holding = next((entry.sequence for entry in journal.sealed if number <= entry.last), journal.active.sequence)
-        segment = journal.segment(holding)
-        if not segment.first <= number <= segment.last:
-            raise journal.damaged(holding, BadRecord(0, f"frame {number} is missing"), number - 1)
-        file, start, end, last = segment.file, segment.place(number), segment.end, segment.last
-
-        def frames(number: int = number) -> Iterator[Frame]:
-            try:
-                for kind, offset, _, body, _ in records(file, start, end, verify_contents=False):
-                    if kind != FRAME:
-                        continue
-                    found: int = NUMBER.unpack_from(body)[0]
-                    if found < number:
-                        continue
-                    if found > number:
-                        raise BadRecord(offset, f"frame {number} is missing")
-                    yield Frame(found, bytes(body[8:]))
-                    number += 1
-                    if found == last:
-                        return
-                raise BadRecord(end, f"frame {number} is missing")
-            except BadRecord as bad:
-                raise journal.damaged(holding, bad, number - 1) from None
-
-        return frames()
 
     def contents(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """Yield the contents among these that the stream has."""
@@ -485,9 +394,9 @@ class Stream:
                 raise StreamConflict(self.name, checkpoint.number, 0 if journal is None else journal.head)
             folder = journal.folder
             if journal.active.uncovered > _INDEX_EACH:
-                journal.active.save_index(folder, self._root.workplace())
+                journal.active.save_index(folder, self.root.workplace())
         self.flush()
-        write_checkpoint(checkpoint, folder, self._root.workplace())
+        write_checkpoint(checkpoint, folder, self.root.workplace())
 
     def get_checkpoint(self) -> Checkpoint | None:
         """Return the newest checkpoint."""
@@ -530,41 +439,7 @@ class Stream:
     def _sync_names(self, folder: Descriptor) -> None:
         """Sync the directory of the stream, and those above it."""
         sync_folder(folder)
-        above = self._root.made()
+        above = self.root.made()
         for part in self._parts:
             sync_folder(above)
             above = open_folder(part, above)
-
-    # Leases
-
-    def lease(self, owner: str, seconds: float) -> Lease:
-        """Take or renew the lease; see `EventStore.lease`."""
-        now = self._options.clock()
-        with self:
-            journal = self.create()
-            holder = read_lease(journal.folder, self.path)
-            left = holder.expires - now if holder is not None and holder.fencing == journal.fencing else 0
-            is_held = lease_is_held(self.name, owner, by=holder.owner if holder is not None else "", left=left)
-            if not is_held:
-                # The lease may have reached the disk although the journal has not.
-                journal.fencing = max(journal.fencing, holder.fencing if holder is not None else 0) + 1
-                journal.write_state(journal.batch(), journal.state())
-            granted = Holder(owner, journal.fencing, now + seconds)
-            write_lease(granted, journal.folder, self._root.workplace(), is_synced=self._options.is_synced)
-            return Lease(self.name, owner, granted.fencing, seconds)
-
-    def release(self, lease: Lease) -> None:
-        """Give a lease back if nobody else has taken it."""
-        with self:
-            journal = self._opened
-            holder = read_lease(journal.folder, self.path) if journal is not None else None
-            if journal is not None and holder is not None and holder.fencing == lease.fencing == journal.fencing:
-                workplace = self._root.workplace()
-                write_lease(holder._replace(expires=0), journal.folder, workplace, is_synced=self._options.is_synced)
-
-    def _check_lease(self, journal: Journal | None, fencing: int | None) -> None:
-        newest = journal.fencing if journal is not None else 0
-        holder = read_lease(journal.folder, self.path) if journal is not None and fencing is None else None
-        is_held = holder is not None and holder.fencing == newest and self._options.clock() < holder.expires
-        owner = holder.owner if holder is not None else ""
-        check_fencing(self.name, fencing, newest=newest, owner=owner, is_held=is_held)

@@ -12,7 +12,8 @@ from attrs import define, field, frozen
 
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import Content, joined
-from weakfs.session.durable.checkpoint import (
+from weakfs.session.durable.checkpoints.copies import compressed, copies_of, copies_to_make
+from weakfs.session.durable.checkpoints.document import (
     FORMAT,
     VERSION,
     LoadedCheckpoint,
@@ -23,12 +24,10 @@ from weakfs.session.durable.checkpoint import (
     StoredStates,
     document_of,
 )
+from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead, StoredHead, event_runs, log_heads
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.copies import copies_of, copies_to_make
-from weakfs.session.durable.event_runs import EventRun, event_runs
-from weakfs.session.durable.frame_decoder import FrameDecoder
+from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
-from weakfs.session.durable.log_heads import LogHead, StoredHead, log_heads
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
 from weakfs.session.history.keyframes import GAP, Mark, PackedMark
@@ -48,6 +47,9 @@ FACTOR = 2
 # A checkpoint of the past is kept, for reading history, when the frames since the last one take this many times its
 # bytes.
 MARK_FACTOR = 8
+# The copies of a checkpoint and of the one that it replaces take at most one in this many of the bytes of frames and
+# contents. Otherwise, a checkpoint that nobody asked for is put off.
+COPY_SHARE = 4
 # Contents are stored in batches of about this many bytes.
 BATCH = 8 << 20
 
@@ -72,6 +74,8 @@ class Moment:
     # The numbers of events before the first frame that stays.
     kept_from: Mapping[str, int]
     index: Any
+    # Whether somebody asked for it.
+    is_forced: bool = True
 
 
 @define(eq=False)
@@ -88,8 +92,9 @@ class Written:
     # The slices of the newest mark, if it was just written.
     mark: Mark | None = None
     digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
-    # The keys of the copies that it refers to, by digest.
+    # The keys of the copies that it refers to, by digest, and their sizes by key.
     copies: Mapping[str, str] = field(factory=dict[str, str])
+    copy_sizes: Mapping[str, int] = field(factory=dict[str, int])
     heads: Mapping[str, LogHead] = field(factory=dict[str, LogHead])
 
 
@@ -102,8 +107,9 @@ class Checkpointing:
     history: StreamHistory
     states: StoredStates
     last: Written = field(factory=Written)
-    # The bytes of frames since the newest checkpoint.
+    # The bytes of frames since the newest checkpoint, and how many there must be if one was put off.
     pending: int = 0
+    put_off_to: int = 0
     # Identifies this writer in the keys of copies.
     writer: str = field(factory=lambda: uuid4().hex[:12])
     _thread: Thread | None = None
@@ -115,7 +121,15 @@ class Checkpointing:
         states = StoredStates(decoder)
         return cls(store, stream, StreamHistory(store, stream, decoder, states), states)
 
-    def moment(self, session: SessionCore, number: int, line: Timeline, whole: Timeline | None = None) -> Moment:
+    def moment(
+        self,
+        session: SessionCore,
+        number: int,
+        line: Timeline,
+        whole: Timeline | None = None,
+        *,
+        is_forced: bool = True,
+    ) -> Moment:
         """Return what a checkpoint after a frame consists of. O(index).
 
         `whole` is the timeline before it was compacted.
@@ -133,18 +147,19 @@ class Checkpointing:
             dict(self.history.counts),
             self.history.counts_before(line.dropped),
             self.history.written(line.dropped),
+            is_forced,
         )
 
     @property
     def due(self) -> int:
         """How many bytes of frames make a checkpoint due."""
-        return max(LEAST, FACTOR * self.last.size)
+        return max(LEAST, FACTOR * self.last.size, self.put_off_to)
 
-    def begin(self, session: SessionCore, number: int) -> None:
+    def begin(self, session: SessionCore, number: int, *, is_forced: bool = False) -> None:
         """Write a checkpoint of the trunk, the state after a frame, in the background."""
         if self._thread is None:
-            moment = self.moment(session, number, session._trunk)
-            self.pending = 0
+            moment = self.moment(session, number, session._trunk, is_forced=is_forced)
+            self.pending = self.put_off_to = 0
             self._thread = Thread(
                 target=self._write_beside, args=(session, moment), name="weakfs-checkpoint", daemon=True
             )
@@ -158,7 +173,10 @@ class Checkpointing:
             logger.exception("cannot write a checkpoint of session %r", moment.session_id)
         else:
             with session.lock:
-                self.settle(session, written)
+                if written is not None:
+                    self.settle(session, written)
+                else:
+                    self.pending += moment.size
         finally:
             self._thread = None
 
@@ -172,12 +190,20 @@ class Checkpointing:
         if thread is not None:
             thread.join()
 
-    def write(self, moment: Moment) -> Written:
-        """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred."""
+    def write(self, moment: Moment) -> Written | None:
+        """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred.
+
+        Return `None` if it was put off, because its copies would take too much.
+        """
         text, written, contents = self.document(moment)
         if self.store.head(self.stream) < moment.number:
             # Contents would make it anew.
             raise StorageError(f"stream {self.stream!r} of {self.store.url} ends before frame {moment.number}")
+        size = sum({**self.last.copy_sizes, **written.copy_sizes}.values())
+        excess = COPY_SHARE * size - moment.index["bytes"]
+        if excess > 0 and not moment.is_forced:
+            self.put_off_to = moment.size + max(excess, LEAST)
+            return None
         self.put(contents)
         self._put_checkpoint(Checkpoint(moment.number, text), set(written.copies.values()))
         return written
@@ -236,8 +262,16 @@ class Checkpointing:
         # What these documents refer to is kept.
         copies = {digest: key for digest, key in copies.items() if digest not in contents}
         document.blobs.name_copies(copies)
+        copy_sizes: dict[str, int] = {}
         for digest, content in states_of.items():
-            contents[copies.get(digest, digest)] = content
+            key = copies.get(digest)
+            if key is None:
+                contents[digest] = content
+            elif key in last.copy_sizes:
+                copy_sizes[key] = last.copy_sizes[key]
+            else:
+                contents[key] = copy = compressed(content)
+                copy_sizes[key] = len(copy)
         text = document.text(
             {
                 "format": FORMAT,
@@ -254,7 +288,17 @@ class Checkpointing:
         for stored in (document.stored, of_records.stored):
             contents |= self.history.decoder.contents.missing_of(stored)
         written = Written(
-            line.seq, len(text), runs, states, marks, since_mark, mark, document.blobs.digests, copies, heads
+            line.seq,
+            len(text),
+            runs,
+            states,
+            marks,
+            since_mark,
+            mark,
+            document.blobs.digests,
+            copies,
+            copy_sizes,
+            heads,
         )
         return text, written, contents
 
@@ -301,7 +345,7 @@ class Checkpointing:
 
     def replace(self, session: SessionCore, moment: Moment, text: bytes, written: Written) -> None:
         """Make the document of a frame the newest checkpoint, and trim history that nothing needs any more."""
-        from weakfs.session.durable.trimming import trim
+        from weakfs.session.durable.checkpoints.trimming import trim
 
         self.pending = 0
         before = self.last
@@ -367,6 +411,7 @@ class Checkpointing:
             tuple(self.states.entries),
             marks,
             copies=loaded.copies,
+            copy_sizes=loaded.copy_sizes,
             heads=loaded.heads,
         )
         past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
