@@ -9,6 +9,7 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.blobs.rope import Content, Rope
+from weakfs.session.branching import TransactionBlock
 from weakfs.session.cancellation import Cancellation
 from weakfs.session.conflicts import (
     Choice,
@@ -125,6 +126,7 @@ __all__ = [
     "StateMerge",
     "Stored",
     "Table",
+    "TransactionBlock",
     "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",

@@ -378,15 +378,17 @@ class SessionCore:
 
     def _was_stored(self, place: CommitPlace) -> bool:
         """Return whether a commit of any session is in its stream; see `weakfs.session.durable.outcome`."""
+        from weakfs.session.durable.operations import run
         from weakfs.session.durable.outcome import lasting_url, was_stored, was_stored_anywhere
 
         with self.lock:
             log = self._log
+            if log is not None:
+                log.land()
             if log is None or lasting_url(log.store.url) != place.url:
                 return was_stored_anywhere(place)
-            if log.stream != place.stream:
-                return was_stored(log.store, place)
-            return log.was_stored(self, place)
+            is_own = log.stream == place.stream
+            return run(log.was_stored(self, place) if is_own else was_stored(log.store.url, place), log.store)
 
     @property
     def in_transaction(self) -> bool:

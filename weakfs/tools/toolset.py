@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextvars import copy_context
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -26,10 +23,8 @@ from weakfs.tools.schemas.profiles import with_defaults
 from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.slices import install
 from weakfs.tools.stale_writes import Readings
+from weakfs.tools.threads import in_thread
 from weakfs.tools.tool import Tool
-
-if TYPE_CHECKING:
-    from asyncio import Future
 
 
 class Toolset:
@@ -180,23 +175,20 @@ class Toolset:
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
         call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
-        if isinstance(call.tool, Tool) and call.tool.is_async:
-            return await call.await_()
-        if self._takes_no_thread(call):
+        is_async = isinstance(call.tool, Tool) and call.tool.is_async
+        if self.session._awaits_commits:
+            work = call.aperform(in_thread=not is_async and not self._takes_no_thread(call))
+            # A transaction around this call is none of its own: a task of its own does not join it.
+            return await (asyncio.create_task(work) if self.session.in_transaction else work)
+        if is_async:
+            return await call.aperform()
+        if not self.session.in_transaction and self._takes_no_thread(call):
             try:
                 return self._perform(call)
             finally:
                 # Others have their turn, however many calls this task makes.
                 await asyncio.sleep(0)
-        loop = asyncio.get_running_loop()
-        own = copy_context()
-        work = loop.run_in_executor(None, lambda: own.run(self._perform, call))
-        work.add_done_callback(_heard)
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            await _in_own_thread(partial(_cancel, call))
-            raise
+        return await in_thread(partial(self._perform, call), partial(_cancel, call))
 
     def _takes_no_thread(self, call: Call) -> bool:
         """Return whether a call is quick: nothing in it waits for a disk, a person or another thread."""
@@ -204,9 +196,9 @@ class Toolset:
         return (
             (not isinstance(call.tool, Tool) or call.tool.is_quick)
             and type(self.filesystem) is InMemoryFilesystem
-            # Custom rules may do anything, and a transaction around this call is none of its own.
+            # Custom rules may do anything.
             and (policy is None or (type(policy) is Policy and not policy.has_custom_rules))
-            and not self.session.in_transaction
+            and self.session._needs_no_thread
         )
 
     def _earlier(self, deadline: int | None, timeout: float | None) -> int | None:
@@ -319,42 +311,6 @@ def _values(arguments: object) -> tuple[object, object]:
     return given, given
 
 
-def _heard(work: Future[ToolResult[object]]) -> None:
-    """Retrieve an error that nothing awaits any more, so that asyncio does not report it as never retrieved."""
-    if not work.cancelled():
-        work.exception()
-
-
 def _cancel(call: Call) -> None:
     if call.cancellation.cancel("the call was cancelled"):
         call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled and its changes were undone"))
-
-
-async def _in_own_thread(work: Callable[[], object]) -> None:
-    """Run a function to completion in its own thread, even if this is cancelled again."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: BaseException | None) -> None:
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            loop.call_soon_threadsafe(settle, error)
-        else:
-            loop.call_soon_threadsafe(settle, None)
-
-    threading.Thread(target=run, name="weakfs-cancel", daemon=True).start()
-    while not done.done():
-        try:
-            await asyncio.shield(done)
-        except asyncio.CancelledError:
-            continue
-    done.result()
