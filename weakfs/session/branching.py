@@ -85,7 +85,7 @@ class Branching(RecordLog):
     def _conclude(self, conclusion: Conclusion) -> None:
         """Let the running transaction end with more records, which are committed with it or not at all.
 
-        When it ends, `conclusion` is called with the number of its last record, and returns events and their causes.
+        When it ends, `conclusion` is called with the merged timeline, and returns events and their causes.
         """
         own = innermost(self, ACTIVE.get())
         if own is None:
@@ -154,7 +154,7 @@ class Branching(RecordLog):
         """Apply events, which `conclusion` returns as for `_conclude`."""
         with self.lock:
             line = self._writable()
-            for event, cause in conclusion(line.seq):
+            for event, cause in conclusion(line):
                 self._apply(self._writable(), event, cause)
         self._notify()
 
@@ -308,7 +308,10 @@ class Branching(RecordLog):
             raise RollbackIncomplete(states) from error
 
     def _join_failed(self, own: Transaction, error: BaseException | None) -> None:
-        """Add the records of a transaction that was rolled back; on an event loop, nobody waits until they are stored."""
+        """Add the records of a transaction that was rolled back. On an event loop, nobody waits until they are stored.
+
+        The session stays as it is if they cannot be.
+        """
         queue = None if self._log is None else self._log.queue
         if queue is not None and self._outside(own) is None:
             is_failure = isinstance(error, Exception) and not isinstance(error, (StorageError, SessionConflict))
@@ -406,7 +409,7 @@ class Branching(RecordLog):
             )
             drop_snapshots(base, joined, branch)
         if own.conclusion is not None:
-            for event, cause in own.conclusion(joined.seq):
+            for event, cause in own.conclusion(joined):
                 self._apply(joined, event, cause)
         return joined, shift
 

@@ -239,26 +239,28 @@ class SessionCore:
         if self._log is None or line is not self._trunk or self._log.commit_row(self, row, state, logs):
             seq = line.add(row, state, logs)
         else:
-            seq = self._merge_row(line, row, state, logs)
+            line = self._merge_row(row, state, logs)
+            seq = line.seq
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post((Record(seq, at, event, cause),))
         return seq, at, event, cause
 
-    def _merge_row(self, line: Timeline, row: Row, state: Table, logs: Table) -> int:
-        """Merge a row that was made when others had changed the session in its storage, and return its number.
+    def _merge_row(self, row: Row, state: Table, logs: Table) -> Timeline:
+        """Merge a row that was made when others had changed the session in its storage, and return the trunk.
 
         What led to the event was decided on an older state: it is merged like a transaction.
         """
         base, branch = cast("CommitLog", self._log).before_others()
         branch.add(row, state, logs)
         while True:
+            line = self._trunk
             merged = line.copy()
             absorb(self._rules, merged, base, branch, fork=self.session_id, at=row[0], cause=row[1])
             if self._stored(line, merged):
                 before = line.seq
                 line.adopt(merged)
                 self._post_since(line, before, line.seq - 1)
-                return line.seq
+                return line
 
     def _stored(self, line: Timeline, after: Timeline, journals: Mapping[str, Journal] | None = None) -> bool:
         """Store the change from `line` to `after`, if that is to become the trunk.

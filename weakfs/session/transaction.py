@@ -19,8 +19,8 @@ from weakfs.session.errors import TransactionCancelled
 from weakfs.session.external import Journal
 from weakfs.session.history.timeline import Point, Timeline
 
-# Returns events and their causes, given the number of the record before them.
-Conclusion = Callable[[int], Iterable[tuple[object, str | None]]]
+# Returns events and their causes, given the timeline to which they are added.
+Conclusion = Callable[[Timeline], Iterable[tuple[object, str | None]]]
 
 
 @define(eq=False)
@@ -36,7 +36,7 @@ class Transaction:
     outer: Transaction | None
     owner: tuple[int, object]
     journals: dict[str, Journal]
-    # Returns the events and the causes of the last records, once the number of the one before them is known.
+    # Returns the events and the causes of the last records, once everything else is merged.
     conclusion: Conclusion | None = None
     # Forks that were merged inside, with their earlier bases: a fork may be merged again after a rollback.
     merged: list[tuple[Any, Point | None]] = field(factory=list)

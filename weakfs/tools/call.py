@@ -20,16 +20,19 @@ from weakfs.session import (
     Merged,
     Session,
     SessionClosed,
+    SessionConflict,
     SessionError,
     TransactionBlock,
     TransactionCancelled,
 )
 from weakfs.session.external import INEXACT
+from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
 from weakfs.session.transaction import Transaction
 from weakfs.tools.call_json import recorded
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
+from weakfs.tools.finished_calls import FinishedCalls, recorded_answer
 from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
@@ -41,6 +44,13 @@ T = TypeVar("T")
 
 # An answer names so many things that could not be put back as they were.
 MAX_NOTES = 20
+
+
+class _Repeated(Exception):
+    """The call was made before, perhaps by a process that did not live to see its outcome."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call = call
 
 
 class _Undone(Exception):
@@ -110,9 +120,12 @@ class Call:
     started_at: int
     # As they were when the call began.
     recorded_arguments: str | bytes
+    # Knows the calls that were made before, if this one may be a repetition.
+    finished: FinishedCalls | None = None
     # The transaction that it runs in, if it needs one.
     _block: TransactionBlock[Session] | None = None
     _own: Transaction | None = None
+    _calls_before: int = 0
     # Whether its handler has ended and its commit follows.
     _is_ending: bool = False
     _in_thread: bool = False
@@ -199,6 +212,11 @@ class Call:
             raise self.arguments
         self._params = tool.read_arguments(self.arguments)
         self._seen_after = session.seq
+        if tool.read_only:
+            self.finished = None
+        if self.finished is not None:
+            self._calls_before = self.finished.count()
+            self._check_repeated()
         # What an event loop awaits is one commit: even what a tool that only reads adds to the session.
         if not tool.read_only or session._awaits_commits:
             self._block = block = session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True)
@@ -206,6 +224,12 @@ class Call:
             self._own = block._own
             self._base = session.seq
             self._is_counted = False
+
+    def _check_repeated(self) -> None:
+        if self.finished is not None:
+            done = self.finished.find(self.call_id, self.name, self.recorded_arguments)
+            if done is not None:
+                raise _Repeated(done)
 
     def _prepare(self) -> Tool:
         """Check what the handler is about to do."""
@@ -269,6 +293,15 @@ class Call:
             self._made += self._made > 0
         if isinstance(error, _Undone):
             return _with_inexact(error.result, error)
+        if isinstance(error, (MergeConflict, SessionConflict)):
+            # Perhaps with itself: what others stored is known now.
+            try:
+                self._check_repeated()
+            except _Repeated as repeated:
+                error = repeated
+        if isinstance(error, _Repeated):
+            self._written_down = True
+            return recorded_answer(error.call, cast(Tool, self.tool).receipt)
         if isinstance(error, StopIteration):
             # As from a generator: it would end a loop of the caller.
             raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
@@ -408,16 +441,19 @@ class Call:
             # The caller gets the answer all the same.
             return
 
-    def _concluded(self, result: ToolResult[object], last: int) -> list[tuple[object, str | None]]:
-        """Return the record of the call and what follows it, for the commit of its changes.
-
-        `last` is the number of the last of these.
-        """
+    def _concluded(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
+        """Return the record of the call and what follows it, for the commit of its changes."""
+        if self.finished is not None:
+            arguments = self.recorded_arguments
+            done = self.finished.find_after(line, self._calls_before, self.call_id, self.name, arguments)
+            if done is not None:
+                raise _Repeated(done)
         self._is_concluded = self._written_down = True
+        last = line.seq
         numbers = (last - self._made + 1, last) if self._made else (None, None)
         return [(self._record(result, *numbers), self.call_id), *self._sightings(result)]
 
-    def _records(self, result: ToolResult[object], last: int) -> list[tuple[object, str | None]]:
+    def _records(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
         """Return the same for a call whose changes are in the session or undone."""
         return [(self._record(result, *self._numbers()), self.call_id), *self._sightings(result)]
 

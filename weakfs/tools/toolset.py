@@ -16,6 +16,7 @@ from weakfs.tools.call_json import read_json, recorded
 from weakfs.tools.context import build_tool_context, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
+from weakfs.tools.finished_calls import FinishedCalls
 from weakfs.tools.permissions import Capability, Policy, guarded
 from weakfs.tools.results import Receipt, ToolResult, failed
 from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
@@ -85,6 +86,7 @@ class Toolset:
         guards = refuse_stale_writes and isinstance(files, BaseFilesystem)
         self._readings = Readings(session, files) if guards else None
         self._require_read = require_read
+        self._finished = FinishedCalls(session)
         self._tools: dict[str, Tool] = {}
         if isinstance(tools, Tool) or callable(tools):
             raise TypeError(
@@ -136,7 +138,10 @@ class Toolset:
         """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
         `arguments` are a mapping or JSON text, as the model sent it. `call_id` is the cause of every record that the
-        call makes, `caller` whoever made it. The call fails if it takes longer than `timeout` seconds, or goes past
+        call makes. In a session in storage, a call with an id that you give is not made twice: if one with this id,
+        tool and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is
+        returned; the process that made it may have died before it learned the outcome. What only reads is repeated.
+        `caller` is whoever made the call. The call fails if it takes longer than `timeout` seconds, or goes past
         `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
         `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
         context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of the call is raised
@@ -227,6 +232,7 @@ class Toolset:
         session = self.session
         started_at = session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
+        is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
         tool = self._tools.get(name)
         prompt, rendered_prompt, adapter, budget_tracker = runtime
@@ -260,6 +266,7 @@ class Toolset:
             self.filesystem,
             started_at,
             recorded(sent),
+            None if is_own_id or not session.is_durable else self._finished,
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:
