@@ -289,10 +289,10 @@ def test_threads_and_tasks_change_one_session() -> None:
             for number in range(20):
                 fs.write(f"/thread-{place}-{number}", str(number))
 
-        threads = [asyncio.to_thread(work, place) for place in range(2)]
-        calls = [write(tools, f"/call-{number}") for number in range(40)]
-        results = await asyncio.gather(*calls, *threads)
-        assert all(result.success for result in results[:40])
+        threads = asyncio.gather(*(asyncio.to_thread(work, place) for place in range(2)))
+        results = await asyncio.gather(*(write(tools, f"/call-{number}") for number in range(40)))
+        await threads
+        assert all(result.success for result in results)
         assert len(names(session)) == 80
         await session.aclose()
         assert Session.open(streams, "s").to_bytes() == session.to_bytes()
@@ -306,7 +306,7 @@ def test_a_synchronous_change_is_refused_where_it_would_have_to_wait_for_its_own
         session = await Session.aopen(store, "s")
         InMemoryFilesystem(session).write("/in-place", "1")
         store.hold("before")
-        with pytest.raises(StorageError, match="async with session.transaction"):
+        with pytest.raises(StorageError, match=r"async with session\.transaction"):
             InMemoryFilesystem(session).write("/waits", "2")
         store.let_go()
         async with session.transaction():

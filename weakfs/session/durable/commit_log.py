@@ -24,8 +24,8 @@ from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
 from weakfs.session.external import CommitPlace, Journal, prepare_all
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
@@ -46,6 +46,7 @@ PART = 256
 Note = tuple[int, Frame]
 
 NO_JOURNALS: Mapping[str, Journal] = {}
+NO_CONTENTS: Mapping[str, bytes] = {}
 
 
 @define(eq=False)
@@ -116,7 +117,7 @@ class CommitLog:
             return self._start_anew(session, first, journals)
         changes: list[tuple[Timeline, Timeline, Sequence[Row]]] = []
         for after in afters:
-            rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
+            rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()
             changes.append((before, after, rows))
             before = after
         return (yield from self._commit(session, changes, journals))
@@ -150,24 +151,31 @@ class CommitLog:
         journals: Mapping[str, Journal] = NO_JOURNALS,
     ) -> Steps[bool]:
         """Append a frame for each change: the timelines before and after it, and its rows."""
-        checkpoints = self.checkpoints
+        checkpoints, rules = self.checkpoints, session._rules
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
-        rules = session._rules
+        is_known = rules is self._rules and not self._undeclared
         installed, undeclared = news = ((), self._undeclared) if rules is self._rules else self._news_of(rules)
         externals = self.externals
         names: list[str] = []
         frames: list[bytes] = []
-        contents: dict[str, bytes] = {}
+        contents = NO_CONTENTS
         for before, after, rows in changes:
-            names.append(self._next_name(session))
-            change = Change(before, after, tuple(rows), externals, installed, undeclared)
-            data, blobs = self._frames.frame(rules, change, names[-1], session._counter)
+            name = self._next_name(session)
+            written = None
+            if is_known and after.externals is externals and after.snapshots is before.snapshots:
+                written = self._frames.plain(rows, name, before.seq, session._counter)
+            if written is None:
+                change = Change(before, after, rows, externals, installed, undeclared)
+                written = self._frames.frame(rules, change, name, session._counter)
+            data, blobs = written
+            names.append(name)
             frames.append(data)
-            contents.update(blobs.by_digest)
-            if blobs.stored:
-                found = {digest: own.values() for digest, own in blobs.stored.items()}
-                contents.update((yield from supplied(partial(self.contents.missing_of, found))))
+            if blobs is not None:
+                contents = {**contents, **blobs.by_digest} if contents else blobs.by_digest
+                if blobs.stored:
+                    found = {digest: own.values() for digest, own in blobs.stored.items()}
+                    contents = {**contents, **(yield from supplied(partial(self.contents.missing_of, found)))}
             externals, installed = after.externals, ()
         if not (yield from self._append(session, names, frames, contents, journals)):
             return False
@@ -212,6 +220,9 @@ class CommitLog:
         try:
             self.head = yield from self._append_once(self.head, frames, contents)
         except StreamConflict as conflict:
+            if conflict.actual < conflict.expected:
+                self.prepared = None
+                raise self._gone(conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
             others = list((yield Read(self.stream, self.head)))
             first = _name(others[0]) if others else None
@@ -232,6 +243,13 @@ class CommitLog:
             self._uncertain.update(names)
             raise
         return True
+
+    def _gone(self, head: int) -> StorageError:
+        return StorageError(
+            f"cannot change session {self.stream!r} of {self.store.url}: it ends at frame {head}, before frame "
+            f"{self.head}, which was stored: it was deleted, its folder was removed, or an older copy was put in its "
+            f"place; open it again"
+        )
 
     def was_stored(self, session: SessionCore, place: CommitPlace) -> Steps[bool]:
         """Return whether a commit is in this stream, and read what the session has not read yet.
@@ -335,6 +353,9 @@ class CommitLog:
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
         text, written, needed = self.checkpoints.document(moment, is_reset=True)
         digest = digest_of(text).hex()
+        if self.head and (head := self.store.head(self.stream)) < self.head:
+            # Contents would make it anew.
+            raise self._gone(head)
         self.checkpoints.put(needed | {digest: text})
         reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
         frames.append(orjson.dumps(reset))

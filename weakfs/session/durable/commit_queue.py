@@ -23,7 +23,7 @@ from attrs import define, field
 from weakfs.session.durable.flight import Flight
 from weakfs.session.durable.operations import Operation, Steps
 from weakfs.session.errors import SessionConflict
-from weakfs.session.transaction import Transaction
+from weakfs.session.transactions.transaction import Transaction
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore
 

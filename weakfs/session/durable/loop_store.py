@@ -76,8 +76,8 @@ class LoopStore:
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
         return self._client.get_checkpoint(stream)
 
-    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
-        self._client.trim(stream, before, contents=contents)
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
+        self._client.trim(stream, before, contents=contents, expected=expected)
 
     def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         return self._client.streams(prefix, after=after, limit=limit)

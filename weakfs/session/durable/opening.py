@@ -9,13 +9,13 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpointing import Checkpointing
 from weakfs.session.durable.commit_log import CommitLog, id_suffix
 from weakfs.session.durable.frame_reader import FrameReader
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.operations import GetCheckpoint, Head, ListStreams, Read, Steps, TakeLease, run, supplied
 from weakfs.session.errors import SessionError
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.storage.errors import StorageDamaged
@@ -133,7 +133,7 @@ def opened(
     line = reader.line
     if read and line.seq:
         line.loaded = True
-        line.forget_checkpoints(line.lasting)
+        line.forget_keyframes(line.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
     log.head, log.externals, log.lease = read or log.head, line.externals, lease
     log.known_slices = frozenset(reader.rules.specs)
