@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Coroutine
 from pathlib import Path
+from random import Random
 from typing import Literal
 
 import pytest
@@ -235,6 +236,51 @@ def test_calls_that_cannot_be_stored_are_undone(error: StorageError, moment: str
         assert (await write(tools, "/next")).success
         assert names(session) == ["kept", "next"]
         await is_as_stored(session, store)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("seed", sample(range(60)))
+def test_calls_that_fail_or_are_cancelled_at_random_are_whole_or_undone(seed: int) -> None:
+    dice = Random(seed)
+
+    class Faulty(GatedStreams):
+        async def _pass(self, moment: str, count: int) -> None:
+            for _ in range(dice.randrange(4)):
+                await asyncio.sleep(0)
+            if dice.random() < 0.2:
+                raise dice.choice([OutcomeUnknown, StorageError])("told to fail")
+
+    async def main() -> None:
+        store = Faulty()
+        session = await Session.aopen(store, "s", on_conflict="merge")
+        other = await Session.aopen(store, "s", on_conflict="merge")
+        calls: dict[str, asyncio.Task[ToolResult[object]]] = {}
+        for number in range(40):
+            tools = Toolset(dice.choice([session, session, other]))
+            calls[str(number)] = asyncio.create_task(write(tools, f"/{number}"))
+            for _ in range(dice.randrange(6)):
+                await asyncio.sleep(0)
+            if dice.random() < 0.3:
+                dice.choice([*calls.values()]).cancel()
+        ended = await asyncio.gather(*calls.values(), return_exceptions=True)
+        for one in (session, other):
+            while True:
+                try:
+                    await one.arefresh()
+                    break
+                except StorageError:
+                    continue
+        assert names(session) == names(other)
+        for name, result in zip(calls, ended, strict=True):
+            if isinstance(result, ToolResult):
+                assert result.success
+                assert name in names(session)
+            else:
+                # One on which the other session had built before it could be rolled back stays.
+                assert isinstance(result, (asyncio.CancelledError, StorageError))
+        recorded = [call.call_id for call in session[ToolCalls].all() if call.status == "ok"]
+        assert set(names(session)) <= set(recorded)
 
     asyncio.run(main())
 

@@ -68,7 +68,7 @@ async def aopen_session(
         if is_own:
             await awaited.close()
         raise
-    log = complete(session, owns_store=is_own, merges=on_conflict == "merge", durability=durability)
+    log = complete(session, owns_store=is_own, merges=on_conflict == "merge")
     log.queue, log.is_brief = CommitQueue(session, awaited), False
     if on_loop is not None:
         on_loop.lock = session.lock
@@ -78,7 +78,8 @@ async def aopen_session(
 async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None:
     """Return the clients of a storage; `None` if its operations are so short that nobody needs to await them."""
     if is_awaited(where):
-        awaited = where if isinstance(where, AsyncEventStore) else await aopen_event_store(cast(AsyncStorage, where))
+        has_streams = hasattr(where, "append")
+        awaited = cast(AsyncEventStore, where) if has_streams else await aopen_event_store(cast(AsyncStorage, where))
         on_loop = OnLoop(awaited.url, asyncio.get_running_loop())
         return _Clients(awaited, LoopStore(awaited.url, partial(SyncEventStore, awaited, run=on_loop)), on_loop)
     if not isinstance(where, str | os.PathLike):

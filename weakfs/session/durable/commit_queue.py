@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
-from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import define, field
@@ -174,7 +173,7 @@ class CommitQueue:
         session, log = self.session, self.session._log
         assert log is not None
         flight = Flight(self._steps(group))
-        flight.on_landed = partial(self.loop.call_soon_threadsafe, self._wake, flight)
+        flight.on_landed = lambda: self.loop.call_soon_threadsafe(self._wake, flight)
         with session.lock:
             log.flight, self._flight = flight, flight
             flight.start()

@@ -80,7 +80,8 @@ def open_session(
         if store is not where:
             store.close()
         raise
-    complete(session, owns_store=store is not where, merges=on_conflict == "merge", durability=durability)
+    log = complete(session, owns_store=store is not where, merges=on_conflict == "merge")
+    log.is_brief = is_brief(url_of(where) if isinstance(where, str | os.PathLike) else store.url, durability)
     return session
 
 
@@ -100,11 +101,11 @@ def check_choice(on_conflict: OnOthers) -> None:
         raise ValueError(f"on_conflict is {on_conflict!r}; pass 'raise' or 'merge'")
 
 
-def complete(session: Session, *, owns_store: bool, merges: bool, durability: Durability) -> CommitLog:
+def complete(session: Session, *, owns_store: bool, merges: bool) -> CommitLog:
     """Set what a session that was just opened does with its storage, and return its commit log."""
     log = session._log
     assert log is not None
-    log.owns_store, log.is_brief = owns_store, is_brief(log.store.url, durability)
+    log.owns_store = owns_store
     if merges:
         log.merges = True
         session._id_suffix = id_suffix(log.writer)
