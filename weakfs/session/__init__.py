@@ -69,6 +69,7 @@ from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
 from weakfs.session.transactions.cancellation import Cancellation
+from weakfs.session.transactions.commit import TransactionBlock
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
@@ -125,6 +126,7 @@ __all__ = [
     "StateMerge",
     "Stored",
     "Table",
+    "TransactionBlock",
     "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",

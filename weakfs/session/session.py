@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -19,6 +20,7 @@ from weakfs.session.subscriptions import Bus
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
+    from weakfs.session.durable.async_opening import AsyncWhere
     from weakfs.session.durable.opening import Durability, OnOthers, Where
 
 
@@ -140,7 +142,7 @@ class Session(Forks):
     @classmethod
     async def aopen(
         cls,
-        where: Where,
+        where: AsyncWhere,
         session_id: str | None = None,
         *,
         durability: Durability = "process",
@@ -150,19 +152,22 @@ class Session(Forks):
         clock: Callable[[], int] | None = None,
         bus: Bus | None = None,
     ) -> Self:
-        """Open a session as `open` does, without blocking the event loop."""
-        import asyncio
+        """Open a session as `open` does, on an event loop, which awaits its commits with the engine's own client.
 
-        return await asyncio.to_thread(
-            cls.open,
+        `where` may also be an `AsyncStorage` or an `AsyncEventStore`. `Toolset.acall`, `async with
+        session.transaction()` and the methods whose names begin with "a" do not block the loop. All others work too,
+        with a client of their own that blocks; what belongs to an `AsyncStorage` has none, so they raise
+        `StorageError` where they would have to wait on the loop.
+        """
+        from weakfs.session.durable.async_opening import aopen_session
+
+        return await aopen_session(
+            lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
             durability=durability,
             on_conflict=on_conflict,
             exclusive=exclusive,
-            registry=registry,
-            clock=clock,
-            bus=bus,
         )
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
@@ -173,6 +178,12 @@ class Session(Forks):
         from weakfs.session.durable.opening import copy_session
 
         copy_session(self, where, durability)
+
+    async def acopy_to(self, where: Where, *, durability: Durability = "process") -> None:
+        """Store a copy of the session as `copy_to` does, in a thread."""
+        import asyncio
+
+        await asyncio.to_thread(self.copy_to, where, durability=durability)
 
     @staticmethod
     def delete(where: Where, session_id: str | None = None, *, expected: int | None = None) -> str:
@@ -205,6 +216,21 @@ class Session(Forks):
         self._notify()
         return count
 
+    async def arefresh(self) -> int:
+        """Read what other processes stored since, as `refresh` does, without blocking the event loop."""
+        import asyncio
+
+        with self.lock:
+            if self._closed is not None:
+                self._refuse()
+            log, before = self._log, self._trunk.seq
+        if log is None:
+            return 0
+        if log.queue is None:
+            return await asyncio.to_thread(self.refresh)
+        await log.queue.perform(partial(log.refreshed, self))
+        return self._trunk.seq - before
+
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
         """Follow the session: yield each new record, including those that other processes store.
 
@@ -215,12 +241,26 @@ class Session(Forks):
 
         return watch(self, timeout)
 
+    def awatch(self, *, timeout: float | None = None) -> AsyncIterator[Record]:
+        """Follow the session as `watch` does, with `async for`."""
+        from weakfs.session.durable.watching import awatch
+
+        return awatch(self, timeout)
+
     def flush(self) -> None:
         """Wait until everything that was stored is as durable as the storage can make it."""
         with self.lock:
             log = self._log
         if log is not None:
             log.flush()
+
+    async def aflush(self) -> None:
+        """Wait until the commits that are under way have ended and everything stored is as durable as it can be."""
+        import asyncio
+
+        log = self._log
+        if log is not None:
+            await (asyncio.to_thread(log.flush) if log.queue is None else log.queue.flush())
 
     def checkpoint(self) -> None:
         """Store the state, so that opening the session does not have to read what came before.
@@ -235,6 +275,12 @@ class Session(Forks):
         if log is not None:
             log.checkpoint(self)
 
+    async def acheckpoint(self) -> None:
+        """Store the state as `checkpoint` does, in a thread."""
+        import asyncio
+
+        await asyncio.to_thread(self.checkpoint)
+
     def close(self, reason: str = "it was closed") -> None:
         """Refuse every further change, and release the storage of a session that was opened on one.
 
@@ -246,6 +292,21 @@ class Session(Forks):
             log = self._log
         if log is not None:
             log.close()
+
+    async def aclose(self, reason: str = "it was closed") -> None:
+        """Refuse every further change, wait for the commits that are under way, and release the storage."""
+        import asyncio
+
+        super().close(reason)
+        log = self._log
+        if log is not None:
+            await (asyncio.to_thread(log.close) if log.queue is None else log.queue.close())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     def __enter__(self) -> Self:
         return self

@@ -11,9 +11,9 @@ import os
 import orjson
 
 from weakfs.session.durable.frames.decoder import parsed
+from weakfs.session.durable.operations import Append, Head, Read, Steps, run
 from weakfs.session.external import CommitPlace
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
-from weakfs.storage.event_store import EventStore
 from weakfs.storage.locations import local_path, open_event_store
 
 
@@ -25,18 +25,18 @@ def lasting_url(url: str) -> str:
     return url if os.path.isabs(path) else f"{url.partition(':')[0]}:{os.path.abspath(path)}"
 
 
-def was_stored(store: EventStore, place: CommitPlace, *, fencing: int | None = None) -> bool:
+def was_stored(url: str, place: CommitPlace, *, fencing: int | None = None) -> Steps[bool]:
     """Return whether a commit is in its stream. If this returns false, it never will be.
 
-    Raises `StorageError` if that cannot be determined.
+    Raises `StorageError` if that cannot be determined. `url` is that of the store, for the message.
     """
     while True:
-        found = next(iter(store.read(place.stream, after=place.number - 1, limit=1)), None)
+        found = next(iter((yield Read(place.stream, place.number - 1, 1))), None)
         if found is not None and found.number == place.number:
             return bool(parsed(found.number, found.data)["id"] == place.name)
-        if found is not None or store.head(place.stream) >= place.number:
+        if found is not None or (yield Head(place.stream)) >= place.number:
             raise StorageError(
-                f"cannot tell whether frame {place.number} of stream {place.stream!r} in {store.url!r} was stored: it "
+                f"cannot tell whether frame {place.number} of stream {place.stream!r} in {url!r} was stored: it "
                 f"was dropped with old records; compare the files with the session"
             )
         if place.url == "memory:" or local_path(place.url) is not None:
@@ -44,7 +44,7 @@ def was_stored(store: EventStore, place: CommitPlace, *, fencing: int | None = N
             return False
         empty = orjson.dumps({"id": f"{place.name}-void", "after": place.after, "counter": 0})
         try:
-            store.append(place.stream, place.number - 1, [empty], fencing=fencing)
+            yield Append(place.stream, place.number - 1, [empty], None, fencing)
         except StreamConflict as conflict:
             if conflict.actual < place.number:
                 # The stream was deleted.
@@ -71,7 +71,7 @@ def was_stored_anywhere(place: CommitPlace) -> bool:
             f"cannot reach the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}"
         ) from error
     try:
-        return was_stored(store, place)
+        return run(was_stored(store.url, place), store)
     except StorageError as error:
         raise StorageError(
             f"cannot ask the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}"
