@@ -8,13 +8,13 @@ from typing import Literal
 from attrs import evolve, field, frozen
 
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
-from weakfs.filesystem.limits import check_readable
 from weakfs.filesystem.operations.read import count_lines
+from weakfs.filesystem.protocol import check_readable
 from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InlineTooLarge, NotText, ToolValidationError
-from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
+from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
 from weakfs.tools.results import Receipt, ToolResult, answer, answer_verbatim, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.schemas.content import Image, ImageType, image_type
