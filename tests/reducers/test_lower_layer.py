@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weakfs.reducers.lower_entries import LowerEntry
+from weakfs.reducers.events import LowerEntry
 from weakfs.reducers.lower_layer import merge_entries
 from weakfs.session import Log
 
