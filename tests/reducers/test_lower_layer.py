@@ -13,7 +13,7 @@ def seen(*paths: str) -> list[LowerEntry]:
     return [LowerEntry(path, "file", 0, 0, 0o644, None) for path in paths]
 
 
-BASE: Log[LowerEntry] = Log().extend(seen("/before"))
+BASE = Log[LowerEntry]().extend(seen("/before"))
 
 
 def test_both_sides_keep_what_either_saw() -> None:
