@@ -89,6 +89,21 @@ class Access:
         places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it unchanged"
         return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
 
+    @property
+    def withholds_some(self) -> bool:
+        """Whether answers may not show the contents of some files, or of all."""
+        blobs = any(rule.effect == "blob" and "read" in rule.operations for rule in self.policy.rules)
+        return blobs or not self._includes_reading
+
+    def withholds(self, path: str) -> bool:
+        """Return whether answers may not show what is in a file that may be read."""
+        return not self._includes_reading or self.policy.withholding("read", path) is not None
+
+    @property
+    def _includes_reading(self) -> bool:
+        allowed = self.capability.allowed_fs_ops
+        return allowed is None or "read" in allowed
+
     def concealment(self, path: str) -> PermissionError | None:
         """Return the error for an action that would show what is in an entry, if no answer may show that."""
         refused = self.plain().refusal("read", path)
