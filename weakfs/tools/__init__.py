@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weakfs.tools.blobs import BlobArgument, BlobReference, Blobs
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
-    from weakfs.tools.defaults import DEFAULT_TOOLS
+    from weakfs.tools.defaults import DEFAULT_TOOLS, PROCESS_TOOLS
     from weakfs.tools.errors import (
         DeadlineExceeded,
         InlineTooLarge,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTENTS",
     "DEFAULT_TOOLS",
+    "PROCESS_TOOLS",
     "BlobArgument",
     "BlobReference",
     "Blobs",
@@ -77,7 +78,7 @@ __all__ = [
 _NAMES = {
     "weakfs.tools.blobs": ("BlobArgument", "BlobReference", "Blobs"),
     "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
-    "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
+    "weakfs.tools.defaults": ("DEFAULT_TOOLS", "PROCESS_TOOLS"),
     "weakfs.tools.errors": (
         "DeadlineExceeded",
         "InlineTooLarge",
