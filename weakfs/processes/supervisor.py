@@ -132,7 +132,9 @@ def _start(job: dict[str, object], status: int) -> int:
             signal.signal(number, signal.SIG_DFL)
         for name, value in limits.items():
             _set_limit(getattr(resource, name), value)
-        os.dup2(job["stdin"] if isinstance(job["stdin"], int) else os.open(os.devnull, os.O_RDONLY), 0)
+        given = job["stdin"] if isinstance(job["stdin"], int) else os.open(os.devnull, os.O_RDONLY)
+        os.dup2(given, 0)
+        os.close(given)
         os.chdir(directory)
         os.set_inheritable(status, bool(job["reports_status"]))
         os.execve(arguments[0], arguments, {name: value for name, _, value in environment})

@@ -65,6 +65,7 @@ class HostProgram:
         self.unsandboxed_because = unsandboxed_because
         self._job = job
         self._status = Status()
+        self._is_stopped = False
         ends: list[int] = []
         try:
             for _ in range(3):
@@ -90,6 +91,7 @@ class HostProgram:
 
     def stop(self) -> None:
         """Have everything killed."""
+        self._is_stopped = True
         self._running.stop()
 
     def read_status(self) -> bool:
@@ -114,6 +116,7 @@ class HostProgram:
         if status.exceeded:
             limits = self._job.limits
             return f"it was killed: it had more than {limits.max_processes if limits else 0} processes"
-        if returncode:
+        # The supervisor of a program that is held dies of being stopped.
+        if returncode and not self._is_stopped:
             return "it was killed from outside, together with what watched over it"
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from attrs import frozen
 
 from weakfs.processes.output import is_continuation, whole_characters
@@ -64,7 +66,7 @@ class OutputRing:
         data = self.bytes_from(start, stop)
         if start > (since or 0):
             # Cut at an arbitrary byte.
-            skipped = next((i for i, byte in enumerate(data[:_CHARACTER]) if not is_continuation(byte)), 0)
+            skipped = len(list(takewhile(is_continuation, data[: _CHARACTER - 1])))
             data, start = data[skipped:], start + skipped
         if stop < self.total or not is_complete:
             data = whole_characters(data)
