@@ -7,6 +7,9 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
+# Tests start hundreds of Python processes: without cached bytecode each of these compiles the library again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The first Python of at least 3.11 that can make a virtual environment; `make PYTHON=...` names another.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14 python; do \
 	"$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \

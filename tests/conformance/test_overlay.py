@@ -19,7 +19,7 @@ class TestOverlayOverNothing(Places, FilesystemConformance):
         return lambda options: OverlayFilesystem(lower, session, **options)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 class TestOverlayOverWhatIsThere(Places, FilesystemConformance):
     """The layer is over the files that were prepared."""
 

@@ -16,7 +16,7 @@ from weakfs import InMemoryFilesystem, Registry, Session, SessionFileError, even
 from weakfs.reducers import FileTree
 from weakfs.session import append_all
 from weakfs.session.history.checkpoints import GAP
-from weakfs.session.history.reconstruction import Rebuilding
+from weakfs.session.replay.reconstruction import Rebuilding
 from weakfs.session.slices.slice import Declaration
 
 RECORDS = 3 * GAP

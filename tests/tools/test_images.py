@@ -17,7 +17,7 @@ from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, 
 from weakfs.tools import Image, ToolCalls
 from weakfs.tools.handlers import ReadFileReceipt
 from weakfs.tools.handlers.read_file import MAX_IMAGE
-from weakfs.tools.schemas.providers import Provider
+from weakfs.tools.schemas.content import Provider
 from weakfs.tools.sections import Prompt, VfsSection, dispatch_tool_call
 
 # One white pixel.

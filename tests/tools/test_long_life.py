@@ -94,12 +94,11 @@ def test_old_calls_are_dropped_where_compaction_is_asked_to(lived: Session, tmp_
     lived.save(tmp_path / "s.json")
     session = Session.load(tmp_path / "s.json")
     calls = session[ToolCall].all()
+    kept = set(calls[-1200:])
     session.compact(keep=2000, keep_calls=1200)
     assert session[ToolCall].all() == calls[-1200:]
     for seq in (session.seq, session.seq - 10, session.seq - 1500):
-        assert session.at(seq)[ToolCall].all() == tuple(
-            call for call in lived.at(seq)[ToolCall].all() if call in set(calls[-1200:])
-        )
+        assert session.at(seq)[ToolCall].all() == tuple(call for call in lived.at(seq)[ToolCall].all() if call in kept)
     session.save(tmp_path / "t.json")
     assert (tmp_path / "t.json").stat().st_size < (tmp_path / "s.json").stat().st_size
     again = Session.load(tmp_path / "t.json")

@@ -19,11 +19,10 @@ _TREES = TreePool()
 
 def with_file_types(registry: R) -> R:
     """Return a registry that also has the events, slices and snapshots of filesystems."""
-    return (
-        registry.with_types(*EVENTS, *PROCESS_EVENTS, FilesystemSnapshot)
-        .with_slices(*SLICES, *PROCESS_SLICES)
-        .with_pools(_TREES)
-    )
+    if _TREES in registry.pools:
+        return registry
+    types = registry.with_types(*EVENTS, *PROCESS_EVENTS, FilesystemSnapshot)
+    return types.with_slices(*SLICES, *PROCESS_SLICES).with_pools(_TREES)
 
 
 def session_of_files(session: Session | None) -> Session:

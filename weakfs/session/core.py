@@ -16,15 +16,15 @@ from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, External, Journal, Repair, begin
-from weakfs.session.history.merge import absorb
-from weakfs.session.history.reduction import Row, changed, check_slices
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.merging.merge import absorb
+from weakfs.session.replay.reduction import Row, changed, check_slices
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.slices.table import Table
 from weakfs.session.subscriptions import Bus, Delivery, Handler
-from weakfs.session.transaction import ACTIVE, Transaction, innermost
+from weakfs.session.transactions.transaction import ACTIVE, Transaction, innermost
 from weakfs.session.views import Origin, Records
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.core import reducing
 from weakfs.session.errors import SessionError
 from weakfs.session.events import Record
 from weakfs.session.files.content_references import check_contents
-from weakfs.session.history.garbage_collection import garbage_collection_paused
-from weakfs.session.history.replay import Replay
+from weakfs.session.replay.replay import Replay
 from weakfs.session.rollback import Rollback
-from weakfs.session.transaction import ACTIVE, innermost
+from weakfs.session.transactions.transaction import ACTIVE, innermost
 from weakfs.session.views import Records
 
 

@@ -8,7 +8,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.branching import Branching
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
@@ -17,6 +16,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
+from weakfs.session.transactions.branching import Branching
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:

@@ -36,6 +36,7 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
+from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, EventStore
 
 if TYPE_CHECKING:
@@ -174,6 +175,9 @@ class Checkpointing:
     def write(self, moment: Moment) -> Written:
         """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred."""
         text, written, contents = self.document(moment)
+        if self.store.head(self.stream) < moment.number:
+            # Contents would make it anew.
+            raise StorageError(f"stream {self.stream!r} of {self.store.url} ends before frame {moment.number}")
         self.put(contents)
         self._put_checkpoint(Checkpoint(moment.number, text), set(written.copies.values()))
         return written

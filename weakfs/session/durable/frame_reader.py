@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, head, parsed
@@ -19,10 +20,9 @@ from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersi
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.history.checkpoints import Mark
-from weakfs.session.history.garbage_collection import garbage_collection_paused
-from weakfs.session.history.reduction import Row, advance, changed
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import Row, advance, changed
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

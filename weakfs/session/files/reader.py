@@ -18,9 +18,9 @@ from weakfs.session.files.sections import Section, parts_of
 from weakfs.session.history.checkpoints import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.packed_state import Counted
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table

@@ -29,9 +29,9 @@ from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
 from weakfs.session.history.checkpoints import PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import are_same
-from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec

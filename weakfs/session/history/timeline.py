@@ -15,14 +15,14 @@ from typing import Any
 from attrs import define, evolve, field
 from pyrsistent import PMap, pmap
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark, PackedMark, last_before
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
-from weakfs.session.history.reduction import Row, advance
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
+from weakfs.session.replay.reduction import Row, advance
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

@@ -10,8 +10,8 @@ from attrs import Factory, evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
-from weakfs.session.history.batch_replay import Plan
 from weakfs.session.history.log import Log
+from weakfs.session.replay.batches import Plan
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
     EventFilter,

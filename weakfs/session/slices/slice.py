@@ -11,7 +11,7 @@ from attrs import field, frozen
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
-from weakfs.session.slices.sides import Sides
+from weakfs.session.merging.sides import Sides
 from weakfs.session.slices.table import Table
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from weakfs.filesystem import FileEntry, FileStat, Filesystem, normalize
 from weakfs.messages import one_line, plural
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
-from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 

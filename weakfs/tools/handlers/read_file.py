@@ -14,7 +14,7 @@ from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InlineTooLarge, NotText, ToolValidationError
-from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
+from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
 from weakfs.tools.results import Receipt, ToolResult, answer, answer_verbatim, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.schemas.content import Image, ImageType, image_type

@@ -17,8 +17,8 @@ from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event,
 from weakfs.reducers.tree.leaf import Leaf, is_file, size_of
 from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of
 from weakfs.session.interruption import is_interruption
+from weakfs.tools.permissions.capability import Operation
 from weakfs.tools.permissions.decisions import Access
-from weakfs.tools.permissions.operations import Operation
 
 OUTSIDE = ".."
 
