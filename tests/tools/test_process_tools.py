@@ -228,8 +228,8 @@ NO_PROCESS = ("process_start", "process_list")
         {"capability": Capability(allowed_fs_ops=("read", "write"))},
         {"capability": Capability(allowed_fs_ops=("read", "shell"))},
         {"capability": Capability(max_changed_files=3)},
-        {"policy": Policy(PolicyRule.deny("read", "/secret", reason="it is secret"))},
-        {"policy": Policy(PolicyRule.deny("write", "/kept", reason="it stays"))},
+        {"policy": Policy([PolicyRule(effect="deny", operations=["read"], paths="/hidden", reason="it is hidden")])},
+        {"policy": Policy([PolicyRule(effect="deny", operations=["write"], paths="/kept", reason="it stays")])},
     ],
     ids=["no shell", "no write", "bounded", "hidden", "protected"],
 )
@@ -243,7 +243,7 @@ def test_no_process_is_reached_by_whom_may_not_change_or_see_all_files(
     answer = other.call(name, arguments)
 
     assert answer.status == "forbidden"
-    assert "secret" not in answer.message.replace("it is secret", "")
+    assert "secret" not in answer.message
     assert not tools.filesystem.exists("/made")
     assert ok(tools.call("process_list", {})).processes[0].state == "running"
 
@@ -271,11 +271,7 @@ def test_definitions_are_short() -> None:
 # Calls that fail, time out, or are cancelled
 
 
-def test_a_call_that_fails_has_started_nothing(opened: Open, tmp_path: Path) -> None:
-    def refuse(call: object, result: object, context: object) -> str:
-        return "not today"
-
-    tools = opened()
+def test_a_call_that_fails_has_started_nothing(tools: Toolset) -> None:
     before = tools.filesystem.tree().fingerprint
     with pytest.raises(RuntimeError), tools.session.transaction():
         held = tools.call("process_start", {"command": "touch made"})
@@ -368,7 +364,7 @@ def test_a_fork_sees_the_processes_of_its_parent_and_ends_only_its_own(tools: To
     fork = tools.session.fork()
     assert isinstance(tools.filesystem, HostFilesystem)
     through = Toolset(fork, tools.filesystem.bind(fork), tools=TOOLS)
-    kept, dropped = start(through, "sleep 1000"), None
+    kept = start(through, "sleep 1000")
     tools.session.merge(fork)
     dropped = start(through, "sleep 1000")
     assert [info.state for info in ok(through.call("process_list", {})).processes] == ["running"] * 3

@@ -14,6 +14,7 @@ manager or a container engine. Elsewhere only the command's process group is kil
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import resource
@@ -117,8 +118,13 @@ def _start(job: dict[str, object], status: int) -> int:
     arguments = [word.encode("latin-1") for word in _texts(job["arguments"])]
     environment = [pair.encode("latin-1").partition(b"=") for pair in _texts(job["environment"])]
     directory = str(job["directory"]).encode("latin-1")
+    executed, executing = os.pipe()
     child = os.fork()
     if child:
+        # A signal that came before the program is executed would be lost.
+        os.close(executing)
+        os.read(executed, 1)
+        os.close(executed)
         return child
     try:
         os.setsid()
@@ -205,8 +211,9 @@ def _wait_for(
 
     The second value is true if it must be ended because nobody is waiting for it any more.
     """
+    signals: list[int] = []
     while True:
-        ready, _, _ = select.select([0, woken], [], [], None if census is None else _COUNTING)
+        ready, _, _ = select.select([0, woken], [], [], _COUNTING if census is not None or signals else None)
         if census is not None:
             census.take()
         numbers = os.read(woken, 4096) if woken in ready else b""
@@ -222,11 +229,22 @@ def _wait_for(
             line = control.lines.pop(0)
             if not line:
                 return None, False
-            # In a sandbox, the command is in the group of the first process there.
-            for group in _children(child) if is_sandbox else [child]:
-                _signal_group(group, int(line))
+            signals.append(int(line))
+        groups = _groups(child, is_sandbox=is_sandbox) if signals else []
+        if groups:
+            for group, number in itertools.product(groups, signals):
+                _signal_group(group, number)
+            signals.clear()
         if control.has_ended:
             return None, True
+
+
+def _groups(child: int, *, is_sandbox: bool) -> list[int]:
+    """Return the process group of the command; none as long as the sandbox has not started it.
+
+    In a sandbox, it is that of the first process there, which itself ignores signals.
+    """
+    return [first for first in _children(child) if _children(first)] if is_sandbox else [child]
 
 
 def _reaped() -> Iterator[tuple[int, int]]:

@@ -23,8 +23,8 @@ from weakfs.processes.background import (
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.handlers.output import kept_as_blob, shown
 from weakfs.tools.handlers.shell import directory_path
-from weakfs.tools.output import kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
