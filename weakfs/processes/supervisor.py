@@ -213,7 +213,8 @@ def _wait_for(
     """
     signals: list[int] = []
     while True:
-        ready, _, _ = select.select([0, woken], [], [], _COUNTING if census is not None or signals else None)
+        patience = 0 if control.lines else _COUNTING if census is not None or signals else None
+        ready, _, _ = select.select([0, woken], [], [], patience)
         if census is not None:
             census.take()
         numbers = os.read(woken, 4096) if woken in ready else b""
