@@ -221,6 +221,7 @@ ALL_CALLS = [
 NO_PROCESS = ("process_start", "process_list")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "arguments"), ALL_CALLS)
 @pytest.mark.parametrize(
     "limits",

@@ -105,6 +105,10 @@ class Running:
         """Send a signal to the command's process group, if it is still running."""
         self._send(str(number))
 
+    def kill(self) -> None:
+        """Have the supervisor kill everything, without a grace period; return at once."""
+        self._send("kill")
+
     def _send(self, line: str) -> None:
         assert self.process.stdin is not None
         # If it is gone already, it has said why on the error stream.

@@ -2,8 +2,8 @@
 
 A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line of its standard
 input is the job. A job that is held waits for the line "begin". Later lines are numbers of signals for the command's
-process group; an empty line or SIGTERM ends the command. So does the end of that input, in that case without a grace
-period: the runtime has died, and the next one may be about to undo what the command did. Events are reported on
+process group; an empty line or SIGTERM ends the command, and "kill" does so without a grace period. So does the end of
+that input: the runtime has died, and the next one may be about to undo what the command did. Events are reported on
 STATUS_FD as JSON, one per line; bubblewrap reports more there.
 
 On Linux it adopts every process that the command leaves behind, including those that started a session of their own,
@@ -209,7 +209,7 @@ def _wait_for(
 ) -> tuple[int | None, bool]:
     """Wait for the command to end and return its exit code in a shell's terms; `None` if it must be ended.
 
-    The second value is true if it must be ended because nobody is waiting for it any more.
+    The second value is true if it gets no time for that, for instance because nobody is waiting for it any more.
     """
     signals: list[int] = []
     while True:
@@ -228,8 +228,8 @@ def _wait_for(
             control.read()
         while control.lines:
             line = control.lines.pop(0)
-            if not line:
-                return None, False
+            if not line or line == b"kill":
+                return None, bool(line)
             signals.append(int(line))
         groups = _groups(child, is_sandbox=is_sandbox) if signals else []
         if groups:

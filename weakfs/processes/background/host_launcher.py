@@ -65,7 +65,6 @@ class HostProgram:
         self.unsandboxed_because = unsandboxed_because
         self._job = job
         self._status = Status()
-        self._is_stopped = False
         ends: list[int] = []
         try:
             for _ in range(3):
@@ -91,8 +90,7 @@ class HostProgram:
 
     def stop(self) -> None:
         """Have everything killed."""
-        self._is_stopped = True
-        self._running.stop()
+        self._running.kill()
 
     def read_status(self) -> bool:
         """Read what the supervisor reports; return whether it has ended, and everything with it."""
@@ -116,7 +114,6 @@ class HostProgram:
         if status.exceeded:
             limits = self._job.limits
             return f"it was killed: it had more than {limits.max_processes if limits else 0} processes"
-        # The supervisor of a program that is held dies of being stopped.
-        if returncode and not self._is_stopped:
+        if returncode:
             return "it was killed from outside, together with what watched over it"
         return None
