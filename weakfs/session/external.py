@@ -125,6 +125,19 @@ class Exchanging(Protocol):
 
 
 @runtime_checkable
+class RunsPrograms(Protocol):
+    """A filesystem whose files programs may change at any time."""
+
+    def quiesce(self) -> None:
+        """End the programs, and record what they changed; called before a rollback."""
+        ...
+
+    def release(self) -> None:
+        """End the programs that the session started; called when it is closed."""
+        ...
+
+
+@runtime_checkable
 class Rewindable(Protocol):
     """A filesystem whose changes are recorded in the session's slices, so that it can go back to any record."""
 

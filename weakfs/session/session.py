@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from os import PathLike
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
-from weakfs.session.external import Attachable, External, repair_all
+from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
 from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.merging.forks import Forks
@@ -22,6 +23,8 @@ from weakfs.session.views import SaveReport
 if TYPE_CHECKING:
     from weakfs.session.durable.async_opening import AsyncWhere
     from weakfs.session.durable.opening import Durability, OnOthers, Where
+
+logger = logging.getLogger("weakfs.session")
 
 
 class Session(Forks):
@@ -282,11 +285,17 @@ class Session(Forks):
         await asyncio.to_thread(self.checkpoint)
 
     def close(self, reason: str = "it was closed") -> None:
-        """Refuse every further change, and release the storage of a session that was opened on one.
+        """Refuse every further change, end the processes that the session started, and release its storage.
 
         Reading still works for what is in memory. What is read from the storage when it is needed, such as old records
         and large contents, is not there any more, neither for this session nor for its forks and copies.
         """
+        for external in () if self._closed is not None else self._attached:
+            if isinstance(external, RunsPrograms):
+                try:
+                    external.release()
+                except Exception:
+                    logger.exception("cannot end what runs in %s", external.filesystem_id)
         super().close(reason)
         with self.lock:
             log = self._log

@@ -12,7 +12,7 @@ from weakfs.lazy_names import lazy_names
 if TYPE_CHECKING:
     from weakfs.tools.blobs import BlobArgument, BlobReference, Blobs
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
-    from weakfs.tools.defaults import DEFAULT_TOOLS
+    from weakfs.tools.defaults import DEFAULT_TOOLS, PROCESS_TOOLS
     from weakfs.tools.errors import (
         DeadlineExceeded,
         InlineTooLarge,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTENTS",
     "DEFAULT_TOOLS",
+    "PROCESS_TOOLS",
     "BlobArgument",
     "BlobReference",
     "Blobs",
@@ -80,7 +81,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "blobs": ("BlobArgument", "BlobReference", "Blobs"),
         "context": ("ToolContext", "build_tool_context", "require_filesystem"),
-        "defaults": ("DEFAULT_TOOLS",),
+        "defaults": ("DEFAULT_TOOLS", "PROCESS_TOOLS"),
         "errors": (
             "DeadlineExceeded",
             "InlineTooLarge",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from typing import Protocol
@@ -10,11 +11,14 @@ from attrs import field, frozen
 
 from weakfs.backends.host.root import HostRoot, Work
 from weakfs.filesystem import FilesystemSnapshot
+from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.session import Session, SessionView
 from weakfs.snapshots.store.store import Store
+
+logger = logging.getLogger("weakfs.backends")
 
 
 @frozen
@@ -41,6 +45,11 @@ class HostFiles(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether every change is refused."""
+        ...
+
+    @property
+    def background(self) -> BackgroundProcesses:
+        """The processes that work in the directory."""
         ...
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
@@ -102,6 +111,16 @@ class HostExternal:
         """Replace a root that was removed or renamed with the one now open in its place; the store stays."""
         root.store = self.root.store
         self._filesystem, self.root = filesystem, root
+
+    def quiesce(self) -> None:
+        """End the processes that work in the directory, and record what they changed."""
+        ended = self._filesystem.background.end_all("the session was rolled back")
+        if ended:
+            logger.warning("%s: %d processes were ended before a rollback", self.root.path, len(ended))
+
+    def release(self) -> None:
+        """End the processes that the session started in the directory."""
+        self._filesystem.background.end_own("its session was closed")
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Take a snapshot of the current files."""

@@ -196,7 +196,7 @@ class Access:
         """Raise `LimitExceeded` if changes are bounded: for operations that replace all files at once."""
         capability = self.capability
         if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
-            raise LimitExceeded(f"cannot {why}: it replaces all files, and the changes of a call are limited")
+            raise LimitExceeded(f"cannot {why}: it may change all files, and the changes of a call are limited")
 
     def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
         """Count entries that are to change, `below` of them under these paths; raise `LimitExceeded` if too many."""
