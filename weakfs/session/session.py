@@ -7,7 +7,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.branching import Branching
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, repair_all
@@ -16,13 +15,14 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
+from weakfs.session.undo import Undo
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
     from weakfs.session.durable.opening import Durability, OnOthers, Where
 
 
-class Session(Branching):
+class Session(Undo):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
     `clock` returns integer nanoseconds (default `time.time_ns`), `new_id` a new session id. `registry` lists the
