@@ -11,6 +11,8 @@ import pytest
 
 from tests.faults.watchdog import watched
 from tests.sampling import is_exhaustive, is_left_out, left_out, load_profile
+from tests.storage import servers
+from tests.storage.servers import Server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,3 +66,24 @@ def never_hung() -> Iterator[None]:
     """Fail a test that hangs."""
     with watched():
         yield
+
+
+# Servers that the tests of a worker share, each started when the first test asks for it.
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Server]:
+    with servers.postgresql() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with servers.redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[Server]:
+    with servers.s3() as server:
+        yield server

@@ -24,9 +24,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # For type checkers Session and Registry are the classes of `weakfs.session`: those that are exported add no member,
-    # and a filesystem or a toolset may hold either.
-    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem
+    # For type checkers Session, Registry and StorageFilesystem are the classes of their packages: those that are
+    # exported add no member, and a filesystem or a toolset may hold either.
+    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem, StorageFilesystem
     from weakfs.errors import WeakfsError
     from weakfs.filesystem import Filesystem, Limits
     from weakfs.session import (
@@ -78,6 +78,7 @@ __all__ = [
     "SessionError",
     "SessionFileError",
     "Snapshot",
+    "StorageFilesystem",
     "Tool",
     "ToolContext",
     "ToolResult",
@@ -90,7 +91,7 @@ __all__ = [
 
 _NAMES = {
     "weakfs.backends": ("HostFilesystem", "HostMount", "InMemoryFilesystem", "OverlayFilesystem"),
-    "weakfs.composition": ("Registry", "Session"),
+    "weakfs.composition": ("Registry", "Session", "StorageFilesystem"),
     "weakfs.errors": ("WeakfsError",),
     "weakfs.filesystem": ("Filesystem", "Limits"),
     "weakfs.session": (

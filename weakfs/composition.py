@@ -1,4 +1,4 @@
-"""The composition root: sessions and registries that know the types of every part of the library."""
+"""The composition root: sessions, and files in storage, that know the types of every part of the library."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 
 from attrs import frozen
 
-from weakfs import session
+from weakfs import backends, session
 from weakfs.filesystem.registry import with_file_types
-from weakfs.session.history.resolver import same_path
+from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 
@@ -53,3 +53,11 @@ class Session(session.Session):
                 return same_path(path)
             raise
         return lambda other: other == path or glob.matches_path(other)
+
+
+class StorageFilesystem(backends.StorageFilesystem):
+    __doc__ = backends.StorageFilesystem.__doc__
+
+    __slots__ = ()
+
+    _session_type: ClassVar[type[session.Session]] = Session

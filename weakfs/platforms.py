@@ -6,8 +6,11 @@ directories and commands need Linux: descriptors for paths (O_PATH) and /proc, s
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from errno import ENOTSUP
 
 try:
@@ -56,3 +59,15 @@ def require_linux(action: str, remedy: str) -> None:
     )
     error.errno = ENOTSUP
     raise error
+
+
+@contextmanager
+def garbage_collection_paused() -> Generator[None]:
+    """Pause the collector while many long-lived objects are created: it would visit them again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -10,10 +10,10 @@ from tests.conformance.places import HostPlaces, Open, ticking
 from weakfs import Session
 from weakfs.backends import HostFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
-from weakfs.testing.conformance.archive_cases import ArchiveCases
-from weakfs.testing.conformance.digest_cases import DigestCases
-from weakfs.testing.conformance.history_cases import HistoryCases
-from weakfs.testing.conformance.snapshot_cases import SnapshotCases
+from weakfs.testing.conformance.states.archive_cases import ArchiveCases
+from weakfs.testing.conformance.states.digest_cases import DigestCases
+from weakfs.testing.conformance.states.history_cases import HistoryCases
+from weakfs.testing.conformance.states.snapshot_cases import SnapshotCases
 
 
 class KindCases(HostPlaces, SnapshotCases, ArchiveCases, DigestCases, HistoryCases):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weakfs.editing.unified_hunks import count_changes, hunks
-from weakfs.reducers.tree.line_merge import split_lines
+from weakfs.reducers.merging.line_merge import split_lines
 
 TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=30).map(b"".join)
 

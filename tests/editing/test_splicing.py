@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from weakfs.editing.patches.splicing import pieces_between
+from weakfs.editing.patches.change_order import pieces_between
 
 # From a few letters, so that the ends have something in common.
 texts = st.text("ab", max_size=12).map(str.encode)

@@ -1,8 +1,8 @@
-"""Three-way merge of plain dictionaries, path by path: what `weakfs.reducers.tree.merge` must come to."""
+"""Three-way merge of plain dictionaries, path by path: what `weakfs.reducers.merging.tree_merge` must come to."""
 
 from __future__ import annotations
 
-from weakfs.reducers.tree.line_merge import merge_lines
+from weakfs.reducers.merging.line_merge import merge_lines
 
 from .trees import Entry, Plain
 

@@ -15,8 +15,9 @@ from tests.models.two_sides import check_history
 from tests.sampling import is_exhaustive
 from weakfs import InMemoryFilesystem, MergeConflict, Session
 from weakfs.filesystem import Filesystem
-from weakfs.reducers import FileTree, diff, file_merge
-from weakfs.reducers.tree.merge import merge_by_path
+from weakfs.reducers import FileTree, diff
+from weakfs.reducers.merging import file_merge
+from weakfs.reducers.merging.tree_merge import merge_by_path
 
 OPERATIONS = (
     *("edit",) * 6,

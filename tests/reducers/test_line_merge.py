@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.models.steps import steps_of
 from tests.sampling import share
-from weakfs.reducers.tree import line_merge as lines
-from weakfs.reducers.tree.line_merge import Match, TooMuchWork, matches, merge_lines, split_lines
+from weakfs.reducers.merging import line_merge as lines
+from weakfs.reducers.merging.line_merge import Match, TooMuchWork, matches, merge_lines, split_lines
 
 TEXT = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=12)
 

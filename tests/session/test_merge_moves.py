@@ -19,7 +19,7 @@ from tests.models.two_sides import (
     write,
 )
 from weakfs import InMemoryFilesystem, MergeConflict, OverlayFilesystem, Session
-from weakfs.reducers import file_merge
+from weakfs.reducers.merging import file_merge
 
 A = {"/a": LINES}
 D = {"/d/a": LINES, "/d/b": "b\n"}

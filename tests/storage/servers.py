@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
+from uuid import uuid4
 
 import pytest
+
+# The kinds of locations that other processes can open too.
+ENGINES = ("folder", "sqlite", "postgresql", "redis", "s3")
 
 # The user nobody: PostgreSQL refuses to run as root.
 NOBODY = 65534
@@ -204,3 +208,23 @@ def s3(*, log: Path | None = None) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
+
+
+def empty_location(engine: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    """Return the URL of an empty place on an engine; its server is started if it is the first one there."""
+    name = f"place_{uuid4().hex[:12]}"
+    if engine in ("folder", "sqlite"):
+        return f"{engine}:{folder}/{name}"
+    if engine == "postgresql":
+        return f"{request.getfixturevalue('postgresql_server').url}&schema={name}"
+    if engine == "redis":
+        return f"{request.getfixturevalue('redis_server').url}?namespace={name}"
+    need_package("obstore")
+    return bucket(request.getfixturevalue("s3_server"), name.replace("_", "-"))
+
+
+def bucket(server: Server, name: str) -> str:
+    """Make a bucket, and return its URL."""
+    with urlopen(Request(f"{server.url}/{name}", method="PUT")):
+        pass
+    return f"s3://{name}/some/prefix?endpoint={server.url}&access_key_id=id&secret_access_key=hunter2&region=us-east-1"

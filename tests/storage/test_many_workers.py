@@ -5,43 +5,25 @@ The work, the killing and the proof are those of `python -m benchmarks.scale`, i
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
 
 from tests.sampling import is_exhaustive
-from tests.storage.servers import need_package
+from tests.storage.servers import ENGINES, empty_location
 
 ROOT = Path(__file__).parents[2]
-PLACES = itertools.count()
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 @pytest.fixture
 def location(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> str:
-    """An empty place on an engine."""
-    if engine == "folder":
-        return f"folder:{tmp_path}/store"
-    if engine == "sqlite":
-        return f"sqlite:{tmp_path}/sessions.db"
-    name = f"workers_{next(PLACES)}"
-    if engine == "postgresql":
-        return f"{request.getfixturevalue('postgresql_server').url}&schema={name}"
-    if engine == "redis":
-        return f"{request.getfixturevalue('redis_server').url}?namespace={name}"
-    need_package("obstore")
-    url = request.getfixturevalue("s3_server").url
-    bucket = name.replace("_", "-")
-    with urlopen(Request(f"{url}/{bucket}", method="PUT")):
-        pass
-    return f"s3://{bucket}/sessions?endpoint={url}&access_key_id=id&secret_access_key=key&region=us-east-1"
+    return empty_location(engine, request, tmp_path)
 
 
 def results(engine: str, location: str, *options: str) -> dict[str, object]:
@@ -60,7 +42,7 @@ def results(engine: str, location: str, *options: str) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize("engine", ["folder", "sqlite", "postgresql", "redis", "s3"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> None:
     # Short sessions, as every new worker opens some. A request takes milliseconds where S3 is simulated.
     thorough = (400, 300 if engine == "s3" else 3_000, 3)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.storage import servers
 from tests.storage.servers import Server
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
@@ -23,11 +23,7 @@ class InBucket(Located):
 
     @pytest.fixture(autouse=True)
     def place(self, s3_server: Server) -> None:
-        name = f"bucket-{next(BUCKETS)}"
-        with urlopen(Request(f"{s3_server.url}/{name}", method="PUT")):
-            pass
-        options = f"endpoint={s3_server.url}&access_key_id=id&secret_access_key=hunter2&region=us-east-1"
-        self.location = f"s3://{name}/some/prefix?{options}"
+        self.location = servers.bucket(s3_server, f"bucket-{next(BUCKETS)}")
 
 
 # With and without `async` the engine is the same code over two clients: a sample has each client and each part once.

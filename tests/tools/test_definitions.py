@@ -20,8 +20,8 @@ from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset, param
+from weakfs.tools.schemas.content import Provider
 from weakfs.tools.schemas.definitions import definitions
-from weakfs.tools.schemas.providers import Provider
 
 Definition = dict[str, object]
 

@@ -17,9 +17,9 @@ from tests.sampling import share
 from tests.tools.schema_values import ANYTHING, Schema, allows, fitting
 from weakfs import DEFAULT_TOOLS, Tool
 from weakfs.tools import ToolValidationError
+from weakfs.tools.schemas.content import Provider
 from weakfs.tools.schemas.definitions import definitions
 from weakfs.tools.schemas.profiles import offered
-from weakfs.tools.schemas.providers import Provider
 
 
 @st.composite

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.commands import TOOLS
 from weakfs import Capability, InMemoryFilesystem, Session, ToolResult, Toolset
 from weakfs.tools import BlobReference, ToolCalls
-from weakfs.tools.output import INLINE
+from weakfs.tools.handlers.output import INLINE
 
 LARGE = "a line of text, not very long\n" * (INLINE // 20)
 

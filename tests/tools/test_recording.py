@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from weakfs import Session, Toolset
 from weakfs.filesystem import FileEntry
 from weakfs.tools import ToolCall, ToolCalls
-from weakfs.tools.call_json import recorded
+from weakfs.tools.calls.call_json import recorded
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),

@@ -13,7 +13,7 @@ from attrs import define, frozen
 
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostMount, InMemoryFilesystem
-from weakfs.session.history.reconstruction import Comparison, Rebuilding
+from weakfs.session.replay.reconstruction import Comparison, Rebuilding
 from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.transcripts import read_transcript
 

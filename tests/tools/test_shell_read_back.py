@@ -187,7 +187,7 @@ def test_files_that_a_command_leaves_set_uid_are_not_so_afterwards(toolset: Make
     result = shell(tools, "cp /bin/true tool; chmod 4755 tool; chmod 2700 src/app.py; mkdir d; cp -p tool d/other")
 
     assert result.value.set_id_removed == ("/d/other", "/src/app.py", "/tool")
-    assert "set-uid and set-gid bits were removed from 3 files: /d/other, /src/app.py, /tool" in result.summary_text
+    assert "set-uid and set-gid bits were removed from 3 entries: /d/other, /src/app.py, /tool" in result.summary_text
     modes = {path: tools.filesystem.stat(path).mode for path in ("/tool", "/src/app.py", "/d/other")}
     assert modes == {"/tool": 0o755, "/src/app.py": 0o700, "/d/other": 0o755}
     found = {path.name: path.stat().st_mode & 0o7000 for path in (tmp_path / "root").glob("**/*")}
@@ -207,6 +207,45 @@ def test_a_file_that_was_set_uid_before_a_command_stays_so_until_its_content_cha
 
     assert shell(tools, "echo more >> tool; chmod 4755 tool").value.set_id_removed == ("/tool",)
     assert tool.stat().st_mode & 0o7777 == 0o755
+
+
+def test_directories_that_a_command_leaves_set_gid_are_not_so_afterwards(toolset: Make, tmp_path: Path) -> None:
+    tools = toolset()
+    made = shell(
+        tools, "mkdir -p d/inner; chmod 2755 d d/inner src; chmod 6755 .; cp /bin/true d/tool; chmod 2755 d/tool"
+    )
+
+    assert made.value.set_id_removed == ("/", "/d", "/d/inner", "/d/tool", "/src")
+    modes = {path: tools.filesystem.stat(path).mode for path in ("/", "/d", "/d/inner", "/d/tool", "/src")}
+    assert set(modes.values()) == {0o755}
+    root = tmp_path / "root"
+    assert not any(path.stat().st_mode & 0o7000 for path in (root, *root.glob("**/*")) if root.exists())
+
+
+def test_the_root_of_a_checkout_is_named_by_its_path_if_it_loses_its_set_gid_bit() -> None:
+    files = InMemoryFilesystem()
+    files.mkdir("/src")
+    with files.checkout("/src") as work:
+        Path(work.directory).chmod(0o2755)
+        (Path(work.directory) / "d").mkdir()
+        (Path(work.directory) / "d").chmod(0o2700)
+    assert work.set_id_removed == ("/src", "/src/d")
+    assert (files.stat("/src").mode, files.stat("/src/d").mode) == (0o755, 0o700)
+
+
+def test_a_directory_that_was_set_gid_before_a_command_stays_so_and_so_do_new_ones_in_it(tmp_path: Path) -> None:
+    (tmp_path / "root" / "shared").mkdir(parents=True)
+    (tmp_path / "root" / "shared").chmod(0o2775)
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    tools = Toolset(files.session, files, tools=[shell_tool(ShellOptions(sandbox="off"))])
+
+    done = shell(tools, "chmod 2750 shared; mkdir -p shared/new/inner; echo x > shared/new/file; chmod 6755 shared/new")
+
+    assert done.value.set_id_removed == ("/shared/new",)
+    assert files.stat("/shared").mode == 0o2750
+    assert files.stat("/shared/new").mode == 0o2755
+    assert files.stat("/shared/new/inner").mode & 0o7000 == 0o2000
+    assert (tmp_path / "root" / "shared" / "new").stat().st_mode & 0o7777 == 0o2755
 
 
 @pytest.mark.parametrize("name", ["max_new_entries", "max_changed_bytes"])

@@ -10,7 +10,7 @@ from tests.transcripts.test_transcripts_claude_code import answer, use
 from tests.transcripts.test_transcripts_codex import item, meta, output, patch_call, shell_call
 from weakfs.transcripts import Source
 from weakfs.transcripts.comparison.path_mapping import Outside, below_root
-from weakfs.transcripts.worktrees import made_worktrees
+from weakfs.transcripts.line_context import made_worktrees
 
 
 def write(id: str, path: str, cwd: str) -> list[Line]:

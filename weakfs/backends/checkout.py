@@ -11,6 +11,7 @@ from attrs import define
 from weakfs.backends.temporary_directories import scratch
 from weakfs.filesystem import Limits
 from weakfs.filesystem.checkout import ReadBack
+from weakfs.filesystem.paths import join
 from weakfs.reducers import diff
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import Event
@@ -65,8 +66,7 @@ def private_checkout(
         yield laid
         bounds = ScanLimits(filesystem.limits, read_back, before, prefix=canonical, whole=whole)
         after, removed = without_set_id(before, scan(host.descriptor, InMemorySink(), bounds=bounds).tree)
-        base = "" if canonical == "/" else canonical
-        laid.set_id_removed = tuple(base + one for one in removed)
+        laid.set_id_removed = tuple(join(canonical, one[1:]) if one != "/" else canonical for one in removed)
         with session.transaction():
             for event in events_between(before, after, at=session.now()):
                 filesystem.apply(placed_below(event, canonical))

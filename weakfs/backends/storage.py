@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
@@ -18,11 +18,13 @@ class StorageFilesystem(InMemoryFilesystem):
     """Files in a session that is kept in storage: `InMemoryFilesystem(Session.open(storage, session_id))`.
 
     `storage` is a folder, a URL, a `Storage` or an `EventStore`. Without `session_id`, opens the only session there, or
-    creates one. `registry` lists the types that the session may hold besides files: `weakfs.Registry()` has those of
-    tools, for example.
+    creates one. `registry` lists the types that the session may hold besides files; `weakfs.StorageFilesystem`, the
+    same class otherwise, knows those of tools without it.
     """
 
     __slots__ = ()
+
+    _session_type: ClassVar[type[Session]] = Session
 
     def __init__(
         self,
@@ -34,6 +36,6 @@ class StorageFilesystem(InMemoryFilesystem):
         follow_symlinks: SymlinkPolicy = "deny",
         registry: Registry | None = None,
     ) -> None:
-        known = with_file_types(Registry.empty()) if registry is None else registry
-        session = Session.open(storage, session_id, registry=known)
+        known = with_file_types(self._session_type._registry_type.standard() if registry is None else registry)
+        session = self._session_type.open(storage, session_id, registry=known)
         super().__init__(session, limits=limits, read_only=read_only, follow_symlinks=follow_symlinks)

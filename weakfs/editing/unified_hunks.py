@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from weakfs.reducers.tree.line_merge import WORK, TooMuchWork, matches
+from weakfs.reducers.merging.line_merge import WORK, TooMuchWork, matches
 
 CONTEXT = 3
 

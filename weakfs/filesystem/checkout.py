@@ -41,7 +41,7 @@ class Checkout(Protocol):
 
     @property
     def set_id_removed(self) -> tuple[str, ...]:
-        """The canonical paths of files from which set-uid or set-gid bits left by the program were removed."""
+        """The canonical paths of entries from which set-uid or set-gid bits left by the program were removed."""
         ...
 
 
@@ -60,6 +60,6 @@ class SupportsCheckout(Protocol):
         whatever the program did. A host filesystem uses its own directory in place and undoes changes there; other
         filesystems fill a private directory, which is removed afterwards.
         Files that exceed the limits or `read_back` are refused by their status, before they are read. New and changed
-        files lose their set-uid and set-gid bits.
+        entries lose set-uid and set-gid bits that the program set; a directory keeps those that it had.
         """
         ...

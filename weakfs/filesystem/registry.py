@@ -18,6 +18,8 @@ _TREES = TreePool()
 
 def with_file_types(registry: R) -> R:
     """Return a registry that also has the events, slices and snapshots of filesystems."""
+    if _TREES in registry.pools:
+        return registry
     return registry.with_types(*EVENTS, FilesystemSnapshot).with_slices(*SLICES).with_pools(_TREES)
 
 

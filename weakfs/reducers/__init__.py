@@ -14,24 +14,24 @@ from weakfs.reducers.events import (
     EntryMoved,
     EntryPut,
     Event,
+    ExternalFsSnapshot,
     FileAppended,
     FileSpliced,
     FileWritten,
     LayerEmptied,
     LinkMade,
+    LowerEntry,
     ModeChanged,
     TreeMounted,
     TreeRestored,
     TreeSeen,
 )
-from weakfs.reducers.external_snapshots import ExternalFsSnapshot
 from weakfs.reducers.external_trees import ExternalTree, ExternalTrees
-from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.lower_layer import LowerFound
-from weakfs.reducers.mounts import MountReport
+from weakfs.reducers.merging.tree_merge import merge
+from weakfs.reducers.slices import MountReport
 from weakfs.reducers.tree.diff import TreeDiff, diff
 from weakfs.reducers.tree.leaf import Leaf, content_of, file, link
-from weakfs.reducers.tree.merge import merge
 from weakfs.reducers.tree.node import FileTree, Node, Segments, find, height, tree_of
 
 __all__ = [

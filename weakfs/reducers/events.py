@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.tree.node import FileTree
 from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.session import event
+from weakfs.session.blobs.blob import Stored
 
 
 @event("fs/file_written")
@@ -237,3 +237,40 @@ Event = (
     | EntryHidden
     | LayerEmptied
 )
+
+
+@event("fs/lower_entry")
+@frozen
+class LowerEntry:
+    """One entry of the lower layer as it was when it was read or hidden: an event, and a value of its slice.
+
+    `kind` is the kind of a leaf, or "directory". `digest` is that of a file's content if it was read (hex, see
+    `weakfs.session.blobs.blob.digest_of`); for a directory, one of the names, kinds, sizes and times below it.
+    """
+
+    path: Path
+    kind: str
+    size: int
+    modified_ns: int
+    mode: int
+    digest: str | None
+
+
+@event("fs/external_snapshot")
+@frozen
+class ExternalFsSnapshot:
+    """One snapshot of an external filesystem: an event, and at the same time a value of its LOG slice.
+
+    `kind` is "tree", "git" or "tar"; `ref` identifies the snapshot in the store of that kind. `created_at` is in
+    integer nanoseconds. `data` is the content of kinds that store it in the slice, such as an archive.
+    """
+
+    snapshot_id: str
+    filesystem_id: str
+    created_at: int
+    kind: str
+    ref: str
+    root_path: str
+    git_dir: str | None = None
+    tag: str | None = None
+    data: Stored | bytes | None = field(default=None, repr=False)

@@ -7,8 +7,7 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from weakfs.reducers.apply import on_entry_found
-from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied
-from weakfs.reducers.lower_entries import LowerEntry
+from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, LowerEntry
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
 from weakfs.reducers.tree.partial import filled, missing, with_changes
@@ -26,7 +25,7 @@ class LowerFound:
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
 
     def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
-        """Return the packed form for a checkpoint, and its weight, as `Packable.pack` does."""
+        """Return the packed form for a keyframe, and its weight, as `Packable.pack` does."""
         return self.tree.pack(before, counted)
 
     @classmethod

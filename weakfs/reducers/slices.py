@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from attrs import frozen
+
 from weakfs.reducers.apply import REDUCERS
-from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, TreeMounted
-from weakfs.reducers.external_snapshots import ExternalFsSnapshot
+from weakfs.reducers.events import EntryFound, EntryHidden, ExternalFsSnapshot, LayerEmptied, LowerEntry, TreeMounted
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees, merge_external, on_external
-from weakfs.reducers.file_merge import merge_files
-from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.lower_layer import (
     NOTHING_FOUND,
     LowerFound,
@@ -23,10 +22,11 @@ from weakfs.reducers.lower_layer import (
     on_emptied,
     on_found,
 )
-from weakfs.reducers.mounts import MountReport, on_tree_mounted
+from weakfs.reducers.merging.file_merge import merge_files
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.partial import with_paths
+from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import (
     Declaration,
@@ -38,6 +38,42 @@ from weakfs.session.slices.slice import (
     merge_appended,
     reaction,
 )
+
+
+@event("fs/mount")
+@frozen
+class MountReport:
+    """One external tree mounted into a session's files: source, target, size, and what was left out and why.
+
+    Rolling back past a mount undoes it.
+    """
+
+    source: str
+    path: str
+    file_count: int
+    directory_count: int
+    total_size: int
+    skipped: tuple[tuple[str, str], ...]
+    at: int
+
+
+def on_tree_mounted(reports: Log[MountReport], event: TreeMounted) -> Log[MountReport]:
+    """Add a report for a mount into the session's own files."""
+    if event.filesystem is not None:
+        return reports
+    tree = event.tree
+    return reports.append(
+        MountReport(
+            event.source,
+            event.path,
+            tree.file_count,
+            tree.directory_count,
+            tree.total_size,
+            event.skipped,
+            event.at,
+        )
+    )
+
 
 # What happened to external files, and to the session's own.
 OUTSIDE = EventFilter("filesystem")

@@ -9,17 +9,6 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
 
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.blobs.rope import Content, Rope
-from weakfs.session.cancellation import Cancellation
-from weakfs.session.conflicts import (
-    Choice,
-    ConflictEntry,
-    ConflictHunk,
-    ConflictKind,
-    MergedPath,
-    MergeReport,
-    OnConflict,
-    Resolution,
-)
 from weakfs.session.errors import (
     MergeConflict,
     MissingBlob,
@@ -45,10 +34,20 @@ from weakfs.session.events import (
 from weakfs.session.external import Attachable, External, Journal
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, Packable, PackedValue
-from weakfs.session.history.resolver import Resolver
+from weakfs.session.merging.conflicts import (
+    Choice,
+    ConflictEntry,
+    ConflictHunk,
+    ConflictKind,
+    MergedPath,
+    MergeReport,
+    OnConflict,
+    Resolution,
+)
+from weakfs.session.merging.resolver import Resolver
+from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.session import Session
 from weakfs.session.slices.registry import Registry, Shape
-from weakfs.session.slices.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import (
     Conflict,
     Declaration,
@@ -69,6 +68,7 @@ from weakfs.session.slices.slice import (
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
+from weakfs.session.transactions.cancellation import Cancellation
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [

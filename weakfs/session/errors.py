@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from weakfs.errors import WeakfsError
-from weakfs.session.conflicts import ConflictEntry
+from weakfs.session.merging.conflicts import ConflictEntry
 
 
 class SessionError(WeakfsError):
@@ -72,7 +72,7 @@ def _described(
     may_show: Callable[[str], bool] = lambda path: True,
 ) -> str:
     # Most programs never see a conflict.
-    from weakfs.session.conflict_message import described
+    from weakfs.session.merging.conflict_message import described
 
     return described(conflicts, ours=ours, theirs=theirs, may_show=may_show)
 

@@ -13,7 +13,7 @@ from weakfs.session.errors import RollbackIncomplete
 
 if TYPE_CHECKING:
     from weakfs.session.blobs.blob import ContentSource
-    from weakfs.session.history.resolver import Resolver
+    from weakfs.session.merging.resolver import Resolver
     from weakfs.session.views import SessionView
 
 logger = logging.getLogger("weakfs.session")
@@ -163,9 +163,7 @@ class Reversible(Protocol):
         """Return our files with every entry that differs between `base` and `theirs` as it is in theirs."""
         ...
 
-    def merged(
-        self, base: Any, ours: Any, theirs: Any, *, paths: Sequence[str] | None, resolver: Resolver
-    ) -> Any:
+    def merged(self, base: Any, ours: Any, theirs: Any, *, paths: Sequence[str] | None, resolver: Resolver) -> Any:
         """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
         ...
 

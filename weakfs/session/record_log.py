@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.core import reducing
 from weakfs.session.errors import SessionError
 from weakfs.session.events import Record
 from weakfs.session.files.content_references import check_contents
-from weakfs.session.history.garbage_collection import garbage_collection_paused
-from weakfs.session.history.replay import Replay
-from weakfs.session.rollback import Rollback
-from weakfs.session.transaction import ACTIVE, innermost
+from weakfs.session.replay.replay import Replay
+from weakfs.session.snapshots import Snapshots
+from weakfs.session.transactions.transaction import ACTIVE, innermost
 from weakfs.session.views import Records
 
 
-class RecordLog(Rollback):
+class RecordLog(Snapshots):
     """The part of a session that fills its log of records from another, and compacts it."""
 
     __slots__ = ()

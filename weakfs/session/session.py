@@ -15,7 +15,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
-from weakfs.session.undo import Undo
+from weakfs.session.undo.undo import Undo
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:

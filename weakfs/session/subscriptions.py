@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from weakfs.session.events import Record
-from weakfs.session.transaction import ACTIVE
+from weakfs.session.transactions.transaction import ACTIVE
 
 logger = logging.getLogger("weakfs.session")
 

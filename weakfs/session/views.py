@@ -8,10 +8,10 @@ from typing import Literal, TypeVar, overload
 from attrs import frozen
 
 from weakfs.session.events import Record
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
-from weakfs.session.history.reduction import Row, event_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, SliceSpec, SliceView
 from weakfs.session.slices.table import Table

@@ -21,7 +21,7 @@ class StorageDamaged(StorageError):
 
 
 class StreamConflict(StorageError):
-    """Somebody else appended to the stream first; nothing was changed.
+    """The stream ends at another frame than expected, since somebody else appended first; nothing was changed.
 
     `expected` is the number of the frame at which the stream should have ended, `actual` the one at which it ends.
     """
@@ -29,7 +29,7 @@ class StreamConflict(StorageError):
     def __init__(self, stream: str, expected: int, actual: int) -> None:
         self.stream, self.expected, self.actual = stream, expected, actual
         super().__init__(
-            f"cannot append to stream {stream!r} after frame {expected}: it ends at frame {actual}; read what follows "
+            f"cannot change stream {stream!r} after frame {expected}: it ends at frame {actual}; read what follows "
             f"frame {expected} first"
         )
 

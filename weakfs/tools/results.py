@@ -8,8 +8,7 @@ from typing import Generic, TypeVar
 from attrs import Factory, field, frozen
 
 from weakfs.messages import clip, one_line, printable
-from weakfs.tools.schemas.content import Image, content_parts
-from weakfs.tools.schemas.providers import OpenAIApi, Provider
+from weakfs.tools.schemas.content import Image, OpenAIApi, Provider, content_parts
 
 V_co = TypeVar("V_co", covariant=True)
 V = TypeVar("V")

@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import Factory, field, frozen
 
-from weakfs.tools.permissions.operations import OPERATIONS, Operation
+from weakfs.tools.permissions.capability import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.schemas import Schema, schema_of
 from weakfs.tools.schemas.arguments import Parameter, parameters_of, reader

@@ -14,18 +14,18 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
 from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
-from weakfs.tools.call import Call
-from weakfs.tools.call_json import read_json, recorded
+from weakfs.tools.calls.call import Call
+from weakfs.tools.calls.call_json import read_json, recorded
+from weakfs.tools.calls.stale_writes import Readings
 from weakfs.tools.context import build_tool_context, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
 from weakfs.tools.permissions import Capability, Policy, guarded
 from weakfs.tools.results import Receipt, ToolResult, failed
+from weakfs.tools.schemas.content import OpenAIApi, Provider
 from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
 from weakfs.tools.schemas.profiles import with_defaults
-from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.slices import install
-from weakfs.tools.stale_writes import Readings
 from weakfs.tools.tool import Tool
 
 if TYPE_CHECKING:

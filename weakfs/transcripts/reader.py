@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 import attrs
 
-from weakfs.transcripts.formats.codex_output import read_output
+from weakfs.transcripts.formats.codex import read_output
 from weakfs.transcripts.formats.detection import READERS, sniff
 from weakfs.transcripts.formats.documents import count_lines, document_entries
 from weakfs.transcripts.json_lines import Line, decode, numbered_lines

@@ -98,8 +98,10 @@ class MemoryStreams:
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
         return self._stream(stream).checkpoint
 
-    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
         own = self._stream(stream)
+        if expected is not None and expected != own.head:
+            raise StreamConflict(stream, expected, own.head)
         own.frames = [frame for frame in own.frames if frame.number >= before]
         for digest in contents:
             own.contents.pop(digest, None)

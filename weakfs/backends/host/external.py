@@ -14,11 +14,11 @@ from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import EntryFound, TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
-from weakfs.reducers.file_merge import merge_known
+from weakfs.reducers.merging.file_merge import merge_known
 from weakfs.reducers.tree.node import with_mode
 from weakfs.reducers.tree.partial import with_changes, with_paths
 from weakfs.session import Session, SessionView
-from weakfs.session.history.resolver import Resolver
+from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.tags import tag_of
 from weakfs.snapshots.store.store import Store
 
@@ -144,7 +144,9 @@ class HostExternal:
 
     def known(self, view: SessionView, now: SessionView) -> FileTree:
         """Return the files that the session knew at a moment, with those that it only found later. O(differences)."""
-        then, later = ((one[ExternalTrees].latest() or ExternalTrees()).known(self.filesystem_id) for one in (view, now))
+        then, later = (
+            (one[ExternalTrees].latest() or ExternalTrees()).known(self.filesystem_id) for one in (view, now)
+        )
         tree = then.completed(later)
         # The bits of the root are only known from a scan.
         return tree if then.is_whole else with_mode(tree, later.tree.mode)

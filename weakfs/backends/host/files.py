@@ -16,6 +16,7 @@ from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
+from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -33,7 +34,6 @@ from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, co
 from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of
 from weakfs.session import Session
 from weakfs.session.external import INEXACT
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.snapshots.directory.hard_links import SharedFile
 from weakfs.snapshots.directory.nodes import OnDisk
 

@@ -24,9 +24,9 @@ from weakfs.reducers.events import (
     EntryHidden,
     EntryMoved,
     Event,
+    LowerEntry,
     ModeChanged,
 )
-from weakfs.reducers.lower_entries import LowerEntry
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf

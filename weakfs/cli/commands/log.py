@@ -25,9 +25,9 @@ from weakfs.cli.formatting import date_and_time, moment, padded, shortened, show
 from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Trees
 from weakfs.cli.states import steps_of
+from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, LowerEntry
 from weakfs.session import Merged, Record, Session, Snapshot
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import KeptBlob
 

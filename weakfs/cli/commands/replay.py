@@ -10,15 +10,15 @@ from weakfs.cli.commands.diff import named
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
+from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import ExternalTrees, FileTree, diff
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionError, SessionView
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.files.content_references import check_contents
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
-from weakfs.session.history.reconstruction import Moment, Rebuilding
 from weakfs.session.history.timeline import ordered_snapshots
+from weakfs.session.replay.reconstruction import Moment, Rebuilding
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from errno import ELOOP, ENAMETOOLONG
 
 from attrs import frozen
 
 from weakfs.editing.patches.document import Document
-from weakfs.filesystem.limits import check_readable
+from weakfs.filesystem import missing_path as absence
 from weakfs.filesystem.paths import is_within, join, normalize, parent
-from weakfs.filesystem.protocol import Filesystem
+from weakfs.filesystem.protocol import Filesystem, check_readable
 from weakfs.filesystem.results import FileStat
 
 # The cost of looking up a path grows with the square of its depth.
@@ -141,7 +141,9 @@ class Places:
         return link.path if found is None else found
 
     def _target(self, here: str, target: str) -> str | None:
-        """Follow the target of a link from the link's directory; `None` if only the filesystem can."""
+        """Follow the target of a link from the link's directory; `None` if unknown, or only the filesystem can."""
+        if not target:
+            return None
         if target.startswith("/"):
             here, top = "/", self.fs.root.rstrip("/")
             if not is_within(target, top or "/"):
@@ -291,3 +293,14 @@ def _ancestors(path: str) -> Iterator[str]:
 
 def _is_directory(path: str) -> Unusable:
     return Unusable(f"cannot use {path!r}: it is a directory; name a file inside it")
+
+
+def why_absent(fs: Filesystem, path: str, gone: Mapping[str, str | None]) -> str:
+    """Return why there is no file at a path, and the remedy; `gone` maps paths to where the patch moved the file."""
+    if path not in gone:
+        return absence.why_absent(fs, path, excluded=gone.__contains__)
+    to = gone[path]
+    reason = "there is no such file then: an earlier operation of this patch"
+    if to is None:
+        return f"{reason} deletes it; put this one before that, or leave it out"
+    return f"{reason} moves it to {to!r}; use that path"

@@ -15,11 +15,10 @@ from weakfs.editing.patches.formats.dialect import Dialect
 from weakfs.editing.patches.guards import check_transfer, may_quote
 from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.mismatch import Mismatches
-from weakfs.editing.patches.missing_file import why_absent
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 from weakfs.editing.patches.rewrite import HunkMisfit, rewrite
 from weakfs.editing.patches.search_replace_edits import BlockMisfit, replace_blocks
-from weakfs.editing.patches.staged_files import Entry, Places, Unusable
+from weakfs.editing.patches.staged_files import Entry, Places, Unusable, why_absent
 from weakfs.filesystem.protocol import Filesystem
 from weakfs.session.interruption import check_interrupted
 

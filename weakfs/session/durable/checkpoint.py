@@ -27,11 +27,11 @@ from weakfs.session.files.expansion import unlimited
 from weakfs.session.files.reader import Fields, LoadedDocument
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import STRETCH, Log
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of

@@ -31,11 +31,12 @@ from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHi
 from weakfs.session.durable.log_heads import LogHead, StoredHead, log_heads
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
-from weakfs.session.history.checkpoints import GAP, Mark, PackedMark
+from weakfs.session.history.keyframes import GAP, Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
+from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, EventStore
 
 if TYPE_CHECKING:
@@ -174,6 +175,9 @@ class Checkpointing:
     def write(self, moment: Moment) -> Written:
         """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred."""
         text, written, contents = self.document(moment)
+        if self.store.head(self.stream) < moment.number:
+            # Contents would make it anew.
+            raise StorageError(f"stream {self.stream!r} of {self.store.url} ends before frame {moment.number}")
         self.put(contents)
         self._put_checkpoint(Checkpoint(moment.number, text), set(written.copies.values()))
         return written
@@ -367,5 +371,5 @@ class Checkpointing:
         )
         past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
         # They are read in the same way as packed ones.
-        line.forget_checkpoints(cast("Log[PackedMark]", Log(past)))
+        line.forget_keyframes(cast("Log[PackedMark]", Log(past)))
         return line, header, loaded.rules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -22,8 +22,8 @@ from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
 from weakfs.session.external import CommitPlace, Journal, prepare_all
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
@@ -42,6 +42,7 @@ PART = 256
 Note = tuple[int, Frame]
 
 NO_JOURNALS: Mapping[str, Journal] = {}
+NO_CONTENTS: Mapping[str, bytes] = {}
 
 
 @define(eq=False)
@@ -89,7 +90,7 @@ class CommitLog:
         before = session._trunk
         if after.base is not before.base or (after.seq > before.seq + PART and not before.seq):
             return self._start_anew(session, after, journals)
-        rows = tuple(after.rows.since(len(before.rows))) if after.rows is not before.rows else ()
+        rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()
         return self._commit(session, before, after, rows, journals)
 
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
@@ -106,20 +107,29 @@ class CommitLog:
         session: SessionCore,
         before: Timeline,
         after: Timeline,
-        rows: tuple[Row, ...],
+        rows: Sequence[Row],
         journals: Mapping[str, Journal] = NO_JOURNALS,
     ) -> bool:
-        checkpoints = self.checkpoints
+        checkpoints, rules = self.checkpoints, session._rules
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
-        rules = session._rules
-        installed, undeclared = ((), self._undeclared) if rules is self._rules else self._news_of(rules)
         name = self._next_name(session)
-        change = Change(before, after, rows, self.externals, installed, undeclared)
-        data, blobs = self._frames.frame(rules, change, name, session._counter)
-        contents = blobs.by_digest
-        if blobs.stored:
-            contents.update(self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
+        is_known = rules is self._rules and not self._undeclared
+        written = None
+        if is_known and after.externals is self.externals and after.snapshots is before.snapshots:
+            written = self._frames.plain(rows, name, before.seq, session._counter)
+        installed: tuple[SliceSpec, ...] = ()
+        undeclared = self._undeclared
+        if written is None:
+            if rules is not self._rules:
+                installed, undeclared = self._news_of(rules)
+            change = Change(before, after, rows, self.externals, installed, undeclared)
+            written = self._frames.frame(rules, change, name, session._counter)
+        data, blobs = written
+        contents = NO_CONTENTS if blobs is None else blobs.by_digest
+        if blobs is not None and blobs.stored:
+            missing = self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
+            contents = {**contents, **missing}
         if not self._append(session, name, [data], contents, journals):
             return False
         if rules is not self._rules:
@@ -162,6 +172,9 @@ class CommitLog:
         try:
             self.head = self._append_once(self.head, frames, contents)
         except StreamConflict as conflict:
+            if conflict.actual < conflict.expected:
+                self.prepared = None
+                raise self._gone(conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
             others = list(self.store.read(self.stream, after=self.head))
             first = _name(others[0]) if others else None
@@ -182,6 +195,13 @@ class CommitLog:
             self._uncertain.add(name)
             raise
         return True
+
+    def _gone(self, head: int) -> StorageError:
+        return StorageError(
+            f"cannot change session {self.stream!r} of {self.store.url}: it ends at frame {head}, before frame "
+            f"{self.head}, which was stored: it was deleted, its folder was removed, or an older copy was put in its "
+            f"place; open it again"
+        )
 
     def was_stored(self, session: SessionCore, place: CommitPlace) -> bool:
         """Return whether a commit is in this stream, and read what the session has not read yet.
@@ -282,6 +302,9 @@ class CommitLog:
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
         text, written, needed = self.checkpoints.document(moment, is_reset=True)
         digest = digest_of(text).hex()
+        if self.head and (head := self.store.head(self.stream)) < self.head:
+            # Contents would make it anew.
+            raise self._gone(head)
         self.checkpoints.put(needed | {digest: text})
         reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
         frames.append(orjson.dumps(reset))

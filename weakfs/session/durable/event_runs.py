@@ -9,8 +9,8 @@ from attrs import frozen
 
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import are_same
-from weakfs.session.history.reduction import Row
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 
 

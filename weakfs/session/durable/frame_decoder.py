@@ -16,10 +16,10 @@ from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import DIGEST, Json, read_blobs
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.copies import COPY, Copies, copied_digest
-from weakfs.session.durable.frame_writer import event_writer
+from weakfs.session.durable.frame_writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import unlimited
-from weakfs.session.history.reduction import Row
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
@@ -136,7 +136,7 @@ class FrameDecoder:
         for record in frame.get("records", ()):
             tag = record["type"]
             if tag not in plain:
-                plain[tag] = self.columns(tag) is not None or event_writer(self.shape(tag)) is not None
+                plain[tag] = self.columns(tag) is not None or plain_fields(self.shape(tag)) is not None
             if not plain[tag]:
                 return False
         return True

@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, head, parsed
@@ -18,11 +19,10 @@ from weakfs.session.durable.state_difference import pools_that_compare, read_val
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
-from weakfs.session.history.checkpoints import Mark
-from weakfs.session.history.garbage_collection import garbage_collection_paused
-from weakfs.session.history.reduction import Row, advance, changed
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import Row, advance, changed
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
@@ -141,7 +141,7 @@ class FrameReader:
             row = head(record, where, shape.pack(event))
             line.add(row, state, logs, mark=is_merge, block_end=block_end if is_merge else 0)
             if seq == block_end:
-                line.checkpoint(Mark(seq, line.state, line.logs, block_end))
+                line.add_keyframe(Mark(seq, line.state, line.logs, block_end))
         for tag, values in frame.get("slices", {}).items():
             self._set_slice(tag, values, reading)
         for gone in frame.get("dropped", ()):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import attrs
 import orjson
@@ -23,10 +23,10 @@ from weakfs.session.codec.scalars import AS_IT_IS
 from weakfs.session.codec.shared_values import Blobs, Json, shown
 from weakfs.session.durable.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack
-from weakfs.session.history.checkpoints import Mark
-from weakfs.session.history.reduction import Row
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
@@ -41,7 +41,6 @@ ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
 NO_EXTERNALS = Timeline().externals
 
 WriteField = Callable[[Any, "FrameBlobs"], Json]
-WriteEvent = Callable[[tuple[Any, ...], "FrameBlobs"], Json]
 
 
 class FrameBlobs(Blobs):
@@ -142,7 +141,7 @@ class Change:
 
     before: Timeline
     after: Timeline
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     externals: Mapping[int, Any]
     installed: tuple[SliceSpec, ...] = ()
     undeclared: frozenset[str] = frozenset()
@@ -154,8 +153,34 @@ class FrameWriter:
 
     def __init__(self) -> None:
         self._known = KnownDigests()
-        self._events: dict[str, WriteEvent | None] = {}
+        self._events: dict[str, PlainFields | None] = {}
         self._writing: FrameWriting | None = None
+
+    def plain(self, rows: Sequence[Row], name: str, after: int, counter: int) -> tuple[bytes, FrameBlobs | None] | None:
+        """Return the frame of rows that follow record `after`, and its blobs; `None` if `frame` has to write it.
+
+        As `frame` does for nearly every call, in half the time.
+        """
+        events, blobs = self._events, None
+        records: list[Json] = []
+        for at, cause, tag, values in rows:
+            fields = events.get(tag)
+            if fields is None:
+                return None
+            names, special = fields
+            event = dict(zip(names, values))  # noqa: B905  # the fields of the event's type
+            if special:
+                blobs = blobs or FrameBlobs(self._known)
+                for field_name, place, write in special:
+                    event[field_name] = write(values[place], blobs)
+            records.append({"at": at, "type": tag, "cause": cause, "event": event})
+        frame: dict[str, Json] = {"id": name, "after": after, "counter": counter, "records": records}
+        if blobs is not None and blobs.rows:
+            frame["blobs"] = blobs.rows
+        try:
+            return orjson.dumps(frame, option=AS_IT_IS), blobs
+        except (TypeError, ValueError):
+            return None
 
     def frame(self, rules: Rules, change: Change, name: str, counter: int) -> tuple[bytes, FrameBlobs]:
         """Return the frame of a change, and its blobs. `name` identifies it among all frames."""
@@ -186,9 +211,9 @@ class FrameWriter:
         if change.rows:
             records: list[Json] = []
             for at, cause, tag, values in change.rows:
-                write = self._event_writer(rules, tag) if fast else None
-                if write is not None:
-                    event = write(values, blobs)
+                fields = self._plain_fields(rules, tag) if fast else None
+                if fields is not None:
+                    event: Json = fields.write(values, blobs)
                 else:
                     writing = writing or self._begin(rules, blobs, before)
                     if change.is_part:
@@ -221,12 +246,10 @@ class FrameWriter:
             frame["blobs"] = blobs.rows
         return orjson.dumps(frame, option=AS_IT_IS), blobs
 
-    def _event_writer(self, rules: Rules, tag: str) -> WriteEvent | None:
-        try:
-            return self._events[tag]
-        except KeyError:
-            write = self._events[tag] = event_writer(rules.registry.shape(tag))
-            return write
+    def _plain_fields(self, rules: Rules, tag: str) -> PlainFields | None:
+        if tag not in self._events:
+            self._events[tag] = plain_fields(rules.registry.shape(tag))
+        return self._events[tag]
 
     def _begin(self, rules: Rules, blobs: FrameBlobs, before: Timeline) -> FrameWriting:
         writing = self._writing
@@ -319,37 +342,37 @@ def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotE
     return sorted(taken, key=attrgetter("age")), gone
 
 
-def event_writer(shape: Shape) -> WriteEvent | None:
-    """Return a function that writes the fields of one type of event; `None` if some need the slow path.
+class PlainFields(NamedTuple):
+    """The fields of a type of event that are strings, integers, blobs, or tuples of these: they are written fast."""
 
-    Fields of strings, integers, blobs, and tuples of these are fast.
-    """
+    names: tuple[str, ...]
+    # The fields that JSON does not take as they are: their names, their places, and what writes them.
+    special: tuple[tuple[str, int, WriteField], ...]
+
+    def write(self, values: tuple[Any, ...], blobs: FrameBlobs) -> dict[str, Json]:
+        """Return an event as JSON."""
+        row = dict(zip(self.names, values, strict=True))
+        for name, place, write in self.special:
+            row[name] = write(values[place], blobs)
+        return row
+
+
+def plain_fields(shape: Shape) -> PlainFields | None:
+    """Return the fields of a type of event; `None` if some need the slow path."""
     if shape.tag in (tag_of(RolledBack), tag_of(Merged)) or not attrs.has(shape.cls):
         return None
     try:
         hints = get_type_hints(shape.cls, include_extras=True)
     except NameError:
         return None
-    names = shape.names
     special: list[tuple[str, int, WriteField]] = []
-    for place, name in enumerate(names):
-        if name not in hints:
-            return None
-        write = _field_writer(hints[name])
+    for place, name in enumerate(shape.names):
+        write = _field_writer(hints[name]) if name in hints else None
         if write is None:
             return None
         if write is not _plain:
             special.append((name, place, write))
-    if not special:
-        return lambda values, blobs: dict(zip(names, values, strict=True))
-
-    def write_event(values: tuple[Any, ...], blobs: FrameBlobs) -> Json:
-        row = dict(zip(names, values, strict=True))
-        for name, place, write in special:
-            row[name] = write(values[place], blobs)
-        return row
-
-    return write_event
+    return PlainFields(tuple(shape.names), tuple(special))
 
 
 def _field_writer(hint: Any) -> WriteField | None:

@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import SessionError, SessionFileError
-from weakfs.session.history.reduction import Row
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.table import Table
 from weakfs.storage.event_store import EventStore
 
@@ -69,8 +69,9 @@ class StreamHistory:
 
     def add(self, number: int, after: int, rows: Iterable[Row]) -> None:
         """Count a frame of rows that follow record `after`."""
-        self._open(number, after)
-        counts = self.counts
+        index, counts = self.index, self.counts
+        if not index or after - index[-1].seq >= GAP:
+            self._open(number, after)
         for row in rows:
             counts[row[2]] += 1
 

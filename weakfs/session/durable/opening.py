@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpointing import Checkpointing
 from weakfs.session.durable.commit_log import CommitLog, id_suffix
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.errors import SessionError
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.storage.errors import StorageDamaged
@@ -114,7 +114,7 @@ def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLo
     line = reader.line
     if read and line.seq:
         line.loaded = True
-        line.forget_checkpoints(line.lasting)
+        line.forget_keyframes(line.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
     log.head, log.externals = read or head, line.externals
     log.known_slices = frozenset(reader.rules.specs)

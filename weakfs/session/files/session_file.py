@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
 from weakfs.session.external import External, HoldsContents, KeepsSnapshots
@@ -28,7 +29,6 @@ from weakfs.session.files.sections import LARGE, sections_of
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.views import Missing, SaveReport

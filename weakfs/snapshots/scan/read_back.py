@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from stat import S_ISGID, S_ISUID
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find, put, tree_of, walk
+from weakfs.reducers.tree.node import FileTree, Node, Segments, find, put, tree_of, walk, with_mode
 
 SET_ID = S_ISUID | S_ISGID
 
@@ -80,31 +81,62 @@ def _made_leaf(path: str, old: Leaf | None, new: Leaf, most: int | None) -> Iter
 
 
 def without_set_id(before: FileTree, after: FileTree) -> tuple[FileTree, tuple[str, ...]]:
-    """Return `after` without set-uid and set-gid bits that a program set on files, and the paths of those files.
+    """Return `after` without set-uid and set-gid bits that a program set, and the paths that had them, sorted.
 
-    A file that already had the bits keeps them if its content is unchanged.
+    A file that already had the bits keeps them if its content is unchanged. A directory keeps those that it had, and a
+    new one has the set-group-ID bit if its parent keeps it: Linux gives it to every directory made there.
     """
     found: list[str] = []
-    for path, old, new in differences(before, after):
-        for below, node in [(path, new), *(walk(new, path) if type(new) is FileTree else ())]:
-            if type(node) is not tuple or leaves.is_link(node) or not node[leaves.MODE] & SET_ID:
-                continue
-            if type(old) is tuple and node[leaves.MODE] & SET_ID & ~old[leaves.MODE] == 0 and _hold_the_same(old, node):
-                continue
-            found.append(below)
-            segments = segments_of(below)
-            above = cast(FileTree, find(after, segments[:-1]))
-            after = put(after, segments, leaves.with_mode(node, node[leaves.MODE] & ~SET_ID), above.modified_at)
+    if after.mode & SET_ID & ~before.mode:
+        found.append("/")
+        after = with_mode(after, after.mode & (before.mode | ~SET_ID))
+    changed = [
+        (path, old, node) for path, old, new in differences(before, after) for path, old, node in _all(path, old, new)
+    ]
+    # A directory comes before what is in it.
+    for path, old, node in sorted(changed, key=itemgetter(0)):
+        mode = _mode(node)
+        if not mode & SET_ID or (type(node) is tuple and leaves.is_link(node)):
+            continue
+        segments = segments_of(path)
+        above = cast(FileTree, find(after, segments[:-1]))
+        allowed = _allowed_set_id(old, node, above)
+        if mode & SET_ID & ~allowed:
+            found.append(path)
+            less = mode & (allowed | ~SET_ID)
+            stripped = with_mode(node, less) if type(node) is FileTree else leaves.with_mode(node, less)
+            after = put(after, segments, stripped, above.modified_at)
     return after, tuple(sorted(found))
+
+
+def _all(path: str, old: Node | None, new: Node | None) -> Iterator[tuple[str, Node | None, Node]]:
+    """Yield a changed entry, and everything in a new directory."""
+    if new is not None:
+        yield path, old, new
+    if type(new) is FileTree and type(old) is not FileTree:
+        yield from ((below, None, node) for below, node in walk(new, path))
+
+
+def _allowed_set_id(old: Node | None, new: Node, above: FileTree) -> int:
+    """Return the set-uid and set-gid bits that a changed entry may have."""
+    if type(new) is FileTree:
+        return old.mode if type(old) is FileTree else above.mode & S_ISGID
+    if type(old) is not tuple or new[leaves.MODE] & SET_ID & ~old[leaves.MODE] or not _hold_the_same(old, new):
+        return 0
+    return old[leaves.MODE]
 
 
 def _hold_the_same(old: Leaf, new: Leaf) -> bool:
     return leaves.is_file(old) and leaves.is_file(new) and leaves.same_content(old, new)
 
 
+def _mode(node: Node) -> int:
+    return node.mode if type(node) is FileTree else node[leaves.MODE]
+
+
 def mode_at(tree: FileTree, segments: Segments) -> int:
-    """Return the permission bits of the file at a path."""
-    return cast(Leaf, find(tree, segments))[leaves.MODE]
+    """Return the permission bits of the entry at a path."""
+    return _mode(cast(Node, find(tree, segments)))
 
 
 def placed_below(event: Event, directory: str) -> Event:

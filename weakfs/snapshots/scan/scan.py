@@ -131,7 +131,6 @@ class _Scanner:
         self.unwanted = unwanted
         self.started_at = time.time_ns()
         self.files_read = 0
-        self.bytes_read = 0
 
     @property
     def room(self) -> int | None:
@@ -153,7 +152,7 @@ class _Scanner:
         finally:
             for frame in stack:
                 frame.close()
-        return Scan(root, self.started_at, self.files_read, self.bytes_read)
+        return Scan(root, self.started_at, self.files_read)
 
     def _walk(self, stack: list[Frame]) -> Directory:
         while True:
@@ -286,7 +285,6 @@ class _Scanner:
             content, status = read_file(host, frame.descriptor, status, self.sink)
             frame.fresh[host] = status
             self.files_read += 1
-            self.bytes_read += len(content)
             if self.on_file is not None:
                 self.on_file(f"{frame.path}/{name}", len(content))
             return leaves.file(content, mode=stat.S_IMODE(status[0]), at=clamped(status[2]))

@@ -48,13 +48,13 @@ class Directory:
 class Scan:
     """A host directory at one time, with everything that the next scan need not read again.
 
-    `started_at` is the machine's clock in nanoseconds. `files_read` and `bytes_read` count what was not in the cache.
+    `started_at` is the machine's clock in nanoseconds. `files_read` counts files that were not in the
+    cache.
     """
 
     root: Directory
     started_at: int
     files_read: int = 0
-    bytes_read: int = 0
 
     @property
     def tree(self) -> FileTree:

@@ -7,11 +7,11 @@ import struct
 from collections.abc import Callable
 from typing import cast
 
+from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import Node, tree_of
 from weakfs.session.blobs.blob import ContentSource, Stored
-from weakfs.session.history.garbage_collection import garbage_collection_paused
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, host_name, trusted

@@ -198,8 +198,10 @@ class ThreadedEventStore:
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
         return await self._call(self._streams.get_checkpoint, stream)
 
-    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
-        await self._call(self._streams.trim, stream, before, contents=list(contents))
+    async def trim(
+        self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
+    ) -> None:
+        await self._call(self._streams.trim, stream, before, contents=list(contents), expected=expected)
 
     async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         return await self._call(self._streams.streams, prefix, after=after, limit=limit)

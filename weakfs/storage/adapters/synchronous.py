@@ -215,8 +215,8 @@ class SyncEventStore:
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
         return self._run(self._streams.get_checkpoint(stream))
 
-    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
-        self._run(self._streams.trim(stream, before, contents=contents))
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
+        self._run(self._streams.trim(stream, before, contents=contents, expected=expected))
 
     def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         return self._run(self._streams.streams(prefix, after=after, limit=limit))

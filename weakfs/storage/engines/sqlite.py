@@ -311,9 +311,11 @@ class SqliteEventStore:
             return Checkpoint(number, data)
         return None
 
-    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
         with self._database.transaction():
-            id_, _ = self._find(stream)
+            id_, number = self._find(stream)
+            if expected is not None and expected != number:
+                raise StreamConflict(stream, expected, number)
             self._database.rows("DELETE FROM frames WHERE stream = ? AND number < ?", [id_, before])
             rows = [(id_, check_digest(digest)) for digest in contents]
             self._database.many("DELETE FROM contents WHERE stream = ? AND digest = ?", rows)

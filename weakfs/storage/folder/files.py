@@ -83,6 +83,11 @@ def size_of(file: Descriptor) -> int:
     return os.fstat(file.number).st_size
 
 
+def is_removed(file: Descriptor) -> bool:
+    """Return whether an open file or directory has no name any more."""
+    return not os.fstat(file.number).st_nlink
+
+
 def read_at(file: Descriptor, offset: int, size: int) -> bytes:
     """Read bytes at an offset; fewer only at the end of the file."""
     data = os.pread(file.number, size, offset)
@@ -101,15 +106,13 @@ def read_all(name: str, folder: Descriptor) -> bytes:
     return read_at(file, 0, size_of(file))
 
 
-def write_at(file: Descriptor, offset: int, pieces: Sequence[bytes]) -> int:
-    """Write all pieces at an offset, in one call if the system accepts that; return the number of bytes."""
-    data = b"".join(pieces)
+def write_at(file: Descriptor, offset: int, data: bytes) -> None:
+    """Write bytes at an offset, in one call if the system accepts that."""
     written = os.pwrite(file.number, data, offset)
     if written < len(data):
         view = memoryview(data)
         while written < len(data):
             written += os.pwrite(file.number, view[written:], offset + written)
-    return written
 
 
 def cut(file: Descriptor, size: int) -> None:
@@ -207,7 +210,7 @@ class Workplace:
         """
         temporary, file = self.new_file()
         try:
-            write_at(file, 0, pieces)
+            write_at(file, 0, b"".join(pieces))
             if is_synced:
                 sync_file(file)
             if is_new:

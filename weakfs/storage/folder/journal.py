@@ -31,7 +31,10 @@ from weakfs.storage.folder.files import (
 from weakfs.storage.folder.index import SHIFTS, TOMBSTONE, Filter, key_of
 from weakfs.storage.folder.journal_reader import BadRecord, later_commit
 from weakfs.storage.folder.records import (
+    CHECKSUM,
     COMMIT_BODY,
+    FRAME_HEAD,
+    MASK,
     OVERHEAD,
     Batch,
     Entry,
@@ -39,11 +42,14 @@ from weakfs.storage.folder.records import (
     HeaderProblem,
     State,
     encode_header,
+    single_frame,
 )
 from weakfs.storage.folder.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
 # How many sealed segments are kept open.
 AWAKE = 64
+# What a frame takes in addition to its data.
+FRAME_SIZE = FRAME_HEAD.size + CHECKSUM.size
 _SEGMENT = re.compile(r"([0-9]{16})\.journal")
 
 
@@ -63,6 +69,7 @@ class Journal:
 
     def __init__(self, place: Place, folder: Descriptor, active: Segment) -> None:
         self.place, self.folder, self.active = place, folder, active
+        self._is_synced = place.is_synced
         self.before, self.fencing, self.head = 1, 0, active.last
         self.sealed: tuple[Entry, ...] = ()
         # Up to where the active segment is known to be on the disk, for the commits of streams that sync.
@@ -264,38 +271,52 @@ class Journal:
 
     def write(self, batch: Batch) -> None:
         """Write a batch with its commit. If that fails, the journal is unchanged."""
+        batch.commit(self.active.marker, self._unsynced(batch.offset))
+        self._write(b"".join(batch.pieces), batch.seed)
+
+    def _unsynced(self, end: int) -> int:
+        return min(end - self.synced, MASK) if self._is_synced else 0
+
+    def _write(self, data: bytes, seed: int) -> None:
+        """Write a whole batch, which ends with this checksum."""
         active = self.active
-        batch.commit(active.marker, batch.offset - self.synced if self.place.is_synced else 0)
         try:
-            write_at(active.file, active.end, batch.pieces)
+            write_at(active.file, active.end, data)
         except BaseException:
             # If this fails as well, the next holder of the lock finds a torn tail.
             with suppress(OSError):
                 cut(active.file, active.end)
             raise
-        active.end, active.seed = batch.offset, batch.seed
+        active.end += len(data)
+        active.seed = seed
 
     def append(self, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents that the stream does not have yet, and frames."""
         active = self.active
-        batch = Batch(active.end, active.seed)
-        written: dict[bytes, tuple[int, int]] = {}
-        for digest, data in contents:
-            if digest not in written and self.locate(digest) is None:
-                written[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
-                batch.content(digest, data)
-        number, offsets = self.head, []
+        offset, number = active.end, active.last
+        if len(frames) == 1 and not contents:
+            unsynced = self._unsynced(offset + FRAME_SIZE + len(frames[0])) if self._is_synced else 0
+            self._write(*single_frame(offset, active.seed, number + 1, frames[0], active.marker, unsynced))
+        else:
+            batch = Batch(offset, active.seed)
+            written: dict[bytes, tuple[int, int]] = {}
+            for digest, data in contents:
+                if digest not in written and self.locate(digest) is None:
+                    written[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
+                    batch.content(digest, data)
+            offset = batch.offset
+            for at, frame in enumerate(frames, number + 1):
+                batch.frame(at, frame)
+            if not batch.pieces:
+                return
+            self.write(batch)
+            for digest, (at, size) in written.items():
+                active.add_content(digest, at, size)
         for frame in frames:
             number += 1
-            offsets.append(batch.offset)
-            batch.frame(number, frame)
-        if not batch.pieces:
-            return
-        self.write(batch)
-        for digest, (offset, size) in written.items():
-            active.add_content(digest, offset, size)
-        for frame, offset in zip(frames, offsets, strict=True):
-            active.add_frame(active.last + 1, offset, OVERHEAD + 8 + len(frame))
+            size = FRAME_SIZE + len(frame)
+            active.add_frame(number, offset, size)
+            offset += size
         self.head = number
 
     def state(self) -> State:

@@ -78,7 +78,8 @@ class FolderEventStore:
     def _stream(self, name: str) -> Stream:
         stream = self._streams.get(name)
         if stream is not None and self._process == os.getpid():
-            self._streams.move_to_end(name)
+            if len(self._streams) > 1:
+                self._streams.move_to_end(name)
             return stream
         self._check()
         check_stream(name)
@@ -177,14 +178,14 @@ class FolderEventStore:
         except OSError as error:
             self._fail("read the checkpoint of", stream, error)
 
-    def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
-        """Delete the frames numbered below `before`, and the contents with these digests.
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
+        """Delete the frames numbered below `before`, and the contents with these digests; see `EventStore.trim`.
 
         Their space is freed when the segments that contain them are folded, which one call does up to `fold_budget`.
         """
         digests = list(map(_digest, contents))
         try:
-            trim(self._stream(stream), before, digests, fold_budget=self._fold_budget)
+            trim(self._stream(stream), before, digests, expected=expected, fold_budget=self._fold_budget)
         except OSError as error:
             self._fail("trim", stream, error)
 

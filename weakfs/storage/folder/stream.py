@@ -21,6 +21,7 @@ from weakfs.storage.folder.checkpoints import read_checkpoint, write_checkpoint
 from weakfs.storage.folder.files import (
     Descriptor,
     Workplace,
+    is_removed,
     make_folder,
     make_root,
     open_folder,
@@ -55,6 +56,7 @@ class Root:
 
     def folder(self) -> Descriptor | None:
         """Return the folder; `None` if it does not exist."""
+        self._forget_removed()
         if self._folder is None:
             with suppress(FileNotFoundError):
                 self._folder = open_root(self.path)
@@ -62,15 +64,22 @@ class Root:
 
     def made(self) -> Descriptor:
         """Return the folder, creating it if it does not exist."""
+        self._forget_removed()
         if self._folder is None:
             self._folder = make_root(self.path, is_synced=self.is_synced)
         return self._folder
 
     def workplace(self) -> Workplace:
         """Return the directory of temporary files."""
+        root = self.made()
         if self._workplace is None:
-            self._workplace = Workplace(self.made(), is_synced=self.is_synced)
+            self._workplace = Workplace(root, is_synced=self.is_synced)
         return self._workplace
+
+    def _forget_removed(self) -> None:
+        """Forget the folder if it was removed: there may be another one in its place."""
+        if self._folder is not None and is_removed(self._folder):
+            self._folder = self._workplace = None
 
 
 @frozen
@@ -123,9 +132,17 @@ class Stream:
                     if journal is None:
                         return self
                 else:
-                    self._lock(journal.folder)
+                    try:
+                        fcntl.flock(journal.folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        self._wait_for_lock(journal.folder)
                 active = journal.active
-                if os.lseek(active.file.number, 0, os.SEEK_END) != active.end:
+                status = os.fstat(active.file.number)
+                if not status.st_nlink:
+                    # The folder was removed, or what was damaged in it was given up.
+                    self._unlock()
+                    continue
+                if status.st_size != active.end:
                     journal.catch_up()
                 if not journal.is_deleted:
                     return self
@@ -138,11 +155,12 @@ class Stream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        opened = self._opened
         if error is not None and not isinstance(error, StreamConflict | LeaseLost):
             # The state in memory may be behind the one on the disk.
             self._unlock()
-        elif self._opened is not None:
-            fcntl.flock(self._opened.folder.number, fcntl.LOCK_UN)
+        elif opened is not None:
+            fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
         self._mutex.release()
 
     def _unlock(self) -> None:
@@ -154,9 +172,11 @@ class Stream:
 
     def _lock(self, folder: Descriptor) -> None:
         try:
-            return fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            pass
+            self._wait_for_lock(folder)
+
+    def _wait_for_lock(self, folder: Descriptor) -> None:
         deadline, delay = time.monotonic() + self._options.lock_timeout, 0.0001
         while True:
             time.sleep(delay)
@@ -274,6 +294,57 @@ class Stream:
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
     ) -> int:
         """Append frames and contents; see `EventStore.append`."""
+        position = self._append_next(expected, frames, contents) if fencing is None else None
+        if position is not None:
+            number = expected + len(frames)
+        else:
+            number, position = self._append(expected, frames, contents, fencing)
+        if self._options.is_synced:
+            self._sync.wait(position, self._sync_written)
+        if self._waiting:
+            with self._arrived:
+                self._arrived.notify_all()
+        return number
+
+    def _append_next(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]
+    ) -> Position | None:
+        """Append to a journal that is open and up to date, as it nearly always is; return `None` if it is not.
+
+        This is `_append` without what that has to consider, in half the time. Returns where the journal ends then.
+        """
+        with self._mutex:
+            journal = self._opened
+            if journal is None or self._sync.failure is not None:
+                return None
+            lock = journal.folder.number
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return None
+            active = journal.active
+            end = active.end
+            try:
+                status = os.fstat(active.file.number)
+                if (
+                    status.st_size != end
+                    or not status.st_nlink
+                    or journal.head != expected
+                    or journal.fencing
+                    or end >= self._options.segment_size
+                ):
+                    return None
+                journal.append(frames, contents)
+            except BaseException:
+                self._opened = None
+                raise
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+            return active.sequence, active.end
+
+    def _append(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
+    ) -> tuple[int, Position]:
         with self:
             self._sync.refuse_after_failure()
             journal = self._opened
@@ -287,19 +358,13 @@ class Stream:
                     raise StreamConflict(self.name, expected, head)
                 if journal is None:
                     if not frames and not contents:
-                        return 0
+                        return 0, self._sync.reached
                     journal = self.create()
                 if journal.active.end >= self._options.segment_size:
                     journal.roll_over()
                 journal.append(frames, contents)
                 number = journal.head
-            position = journal.active.sequence, journal.active.end
-        if self._options.is_synced:
-            self._sync.wait(position, self._sync_written)
-        if self._waiting:
-            with self._arrived:
-                self._arrived.notify_all()
-        return number
+            return number, (journal.active.sequence, journal.active.end)
 
     def put_contents(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents alone, whatever the number of the newest frame."""

@@ -12,6 +12,7 @@ from itertools import islice
 
 from attrs import define
 
+from weakfs.storage.errors import StreamConflict
 from weakfs.storage.folder.files import (
     Descriptor,
     Workplace,
@@ -47,10 +48,16 @@ _RECORDS_AT_ONCE = 256
 _BATCH = 1 << 20
 
 
-def trim(stream: Stream, before: int, digests: Iterable[bytes], *, fold_budget: int) -> None:
-    """Delete frames and contents, and fold segments until `fold_budget` bytes have been rewritten."""
+def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int | None, fold_budget: int) -> None:
+    """Delete frames and contents, and fold segments until `fold_budget` bytes have been rewritten.
+
+    Raises `StreamConflict`, with nothing changed, if the stream does not end at `expected`.
+    """
     with stream:
         journal = stream.journal
+        head = 0 if journal is None else journal.head
+        if expected is not None and expected != head:
+            raise StreamConflict(stream.name, expected, head)
         if journal is None:
             return
         _mark(journal, before, digests)
@@ -131,7 +138,8 @@ class _Copy:
     def flush(self) -> None:
         if self.batch.pieces:
             self.batch.commit(self.header.marker, 0)
-            self.written += write_at(self.file, self.written, self.batch.pieces)
+            write_at(self.file, self.written, b"".join(self.batch.pieces))
+            self.written = self.batch.offset
             self.batch = Batch(self.batch.offset, self.batch.seed)
 
 
@@ -152,7 +160,8 @@ def _fold(stream: Stream, entry: Entry) -> None:
         encoded = encode_header(header)
         batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
         batch.state(state)
-        copy = _Copy(file, header, batch, write_at(file, 0, [encoded]))
+        write_at(file, 0, encoded)
+        copy = _Copy(file, header, batch, len(encoded))
         for chosen in _needed(stream, segment, before):
             for record in chosen:
                 copy.add(record)

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field
 
@@ -146,16 +146,30 @@ class AsyncStorageEventStore:
                 return
 
     async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        held = await self._load(stream)
-        keys = {self._content(stream, held.head, digest): digest for digest in digests}
-        found = await self._storage.get_many(keys) if held.version is not None else {}
-        return {keys[key]: value for key, value in found.items()}
+        wanted, found = list(map(check_digest, digests)), dict[str, bytes]()
+        while True:
+            held = await self._load(stream)
+            keys = {self._content(stream, held.head, one): one for one in wanted if one not in found}
+            values = await self._storage.get_many(keys) if held.version is not None else {}
+            found |= {keys[key]: value for key, value in values.items()}
+            for key, digest in keys.items() if held.head.trims else ():
+                if digest not in found:
+                    copies = await self._storage.get_many(await self._storage.keys(f"{key}."))
+                    found.update(zip([digest], copies.values(), strict=False))
+            # What was trimmed in the meantime may have been stored again under another key.
+            if len(found) == len(set(wanted)) or (await self._load(stream)).head.trims == held.head.trims:
+                return found
 
     async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
         held = await self._load(stream)
+        keys = {self._content(stream, held.head, digest): digest for digest in digests}
         if held.version is None:
             return set()
-        return {one for one in digests if await self._storage.exists(self._content(stream, held.head, one))}
+        if not held.head.trims:
+            return {digest for key, digest in keys.items() if await self._storage.exists(key)}
+        # With its copies, of which one is enough; no digest has a dot.
+        first = {key: await self._storage.keys(key, limit=1) for key in keys}
+        return {keys[key] for key, found in first.items() if found and found[0][len(key) :][:1] in ("", ".")}
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         head = (await self._existing(stream)).head
@@ -176,25 +190,33 @@ class AsyncStorageEventStore:
                 return Checkpoint(int(keys[-1][len(directory) :]), data)
         return None
 
-    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
-        digests = list(contents)
+    async def trim(
+        self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
+    ) -> None:
+        digests = [check_digest(digest) for digest in contents]
         while True:
             held = await self._load(stream)
+            head = held.head
+            if expected is not None and head.number != expected:
+                raise StreamConflict(stream, expected, head.number)
             if held.version is None:
                 return
-            head = held.head
             first = max(head.first, min(before, head.number + 1))
             tail = head.tail[max(first - head.tail_first, 0) :]
-            # Counted before anything is deleted: from this number, a writer that believed the contents stored learns of
-            # it.
+            # Counted before anything is deleted: a writer that believed the contents stored learns of it from this
+            # number, and stores them under other keys than those that are deleted.
             trimmed = evolve(head, first=first, tail=tail, trims=head.trims + bool(digests))
-            if trimmed == head or await self._swap(stream, held, trimmed):
+            if trimmed == head or await self._swap(stream, held, trimmed, gone=digests):
                 break
         for key in await self._storage.keys(self._directory(stream, head, "frames")):
             if int(key.rpartition("/")[2]) < first:
                 await self._storage.delete(key)
         for digest in digests:
-            await self._storage.delete(self._content(stream, head, digest))
+            key = self._content(stream, head, digest)
+            await self._storage.delete(key)
+            for copy in await self._storage.keys(f"{key}.") if head.trims else ():
+                if int(copy.rpartition(".")[2]) <= head.trims:
+                    await self._storage.delete(copy)
 
     async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         found = await self._storage.keys(
@@ -259,8 +281,11 @@ class AsyncStorageEventStore:
                 return held
             await self._swap(stream, held, held.head)
 
-    async def _swap(self, stream: str, held: _Held, head: Head) -> bool:
-        """Replace the head unless another writer has replaced it; if that fails, forget it."""
+    async def _swap(self, stream: str, held: _Held, head: Head, *, gone: Collection[str] = ()) -> bool:
+        """Replace the head unless another writer has replaced it; if that fails, forget it.
+
+        `gone` are the contents that are deleted next.
+        """
         key, value = _head_key(stream), encode_head(head)
         with self._lock:
             self._heads.pop(stream, None)
@@ -270,8 +295,7 @@ class AsyncStorageEventStore:
             version = await self._storage.replace(key, value, version=held.version)
         if version is None:
             return False
-        is_same = (held.head.id, held.head.trims) == (head.id, head.trims)
-        self._remember(stream, _Held(head, version, held.known if is_same else set()))
+        self._remember(stream, _Held(head, version, held.known.difference(gone) if gone else held.known))
         return True
 
     def _remember(self, stream: str, held: _Held) -> None:
@@ -288,7 +312,12 @@ class AsyncStorageEventStore:
         check_fencing(stream, fencing, newest=head.fencing, owner=head.owner, is_held=is_held)
 
     async def _store_contents(self, stream: str, held: _Held, contents: Mapping[str, bytes]) -> None:
-        new = {self._content(stream, held.head, one): data for one, data in contents.items() if one not in held.known}
+        trims = f".{held.head.trims}" if held.head.trims else ""
+        new = {
+            self._content(stream, held.head, one) + trims: data
+            for one, data in contents.items()
+            if one not in held.known
+        }
         if len(new) == 1:
             ((key, data),) = new.items()
             await self._storage.create(key, data)

@@ -33,64 +33,42 @@ Where the specification leaves a choice, the suite decides:
 
 from __future__ import annotations
 
-from .append_cases import AppendCases
-from .archive_cases import ArchiveCases
-from .byte_cases import ByteCases
-from .copy_cases import CopyCases
-from .delete_cases import DeleteCases
-from .digest_cases import DigestCases
-from .directory_cases import DirectoryCases
-from .glob_cases import GlobCases
-from .grep_cases import GrepCases
-from .grep_pattern_cases import GrepPatternCases
-from .harness import FilesystemCases, Prepare, refused
-from .history_cases import HistoryCases
-from .limit_cases import LimitCases
-from .link_cases import LinkCases
-from .link_policy_cases import LinkPolicyCases
-from .message_cases import MessageCases
-from .mode_cases import ModeCases
-from .move_cases import MoveCases
-from .name_cases import NameCases
-from .page_cases import PageCases
-from .path_cases import PathCases
-from .quota_cases import QuotaCases
-from .read_only_cases import ReadOnlyCases
-from .relocation_cases import RelocationCases
-from .snapshot_cases import SnapshotCases
-from .splice_cases import SpliceCases
-from .stat_cases import StatCases
-from .stream_cases import StreamCases
-from .text_cases import TextCases
-from .write_cases import WriteCases
+from weakfs.testing.conformance.contents.byte_cases import ByteCases
+from weakfs.testing.conformance.contents.stream_cases import StreamCases
+from weakfs.testing.conformance.contents.text_cases import TextCases
+from weakfs.testing.conformance.contents.write_cases import WriteCases
+from weakfs.testing.conformance.entries.directory_cases import DirectoryCases
+from weakfs.testing.conformance.entries.link_cases import LinkCases
+from weakfs.testing.conformance.entries.path_cases import PathCases
+from weakfs.testing.conformance.entries.relocation_cases import RelocationCases
+from weakfs.testing.conformance.entries.stat_cases import StatCases
+from weakfs.testing.conformance.harness import FilesystemCases, Prepare, refused
+from weakfs.testing.conformance.limit_cases import LimitCases
+from weakfs.testing.conformance.message_cases import MessageCases
+from weakfs.testing.conformance.read_only_cases import ReadOnlyCases
+from weakfs.testing.conformance.search.glob_cases import GlobCases
+from weakfs.testing.conformance.search.grep_cases import GrepCases
+from weakfs.testing.conformance.states.archive_cases import ArchiveCases
+from weakfs.testing.conformance.states.digest_cases import DigestCases
+from weakfs.testing.conformance.states.history_cases import HistoryCases
+from weakfs.testing.conformance.states.snapshot_cases import SnapshotCases
 
 __all__ = ["FilesystemCases", "FilesystemConformance", "Prepare", "refused"]
 
 
 class FilesystemConformance(
     PathCases,
-    NameCases,
     TextCases,
-    PageCases,
     ByteCases,
     WriteCases,
-    AppendCases,
-    SpliceCases,
     StreamCases,
     DirectoryCases,
-    DeleteCases,
     RelocationCases,
-    MoveCases,
-    CopyCases,
     LinkCases,
-    LinkPolicyCases,
-    ModeCases,
     StatCases,
     GlobCases,
     GrepCases,
-    GrepPatternCases,
     LimitCases,
-    QuotaCases,
     ReadOnlyCases,
     SnapshotCases,
     ArchiveCases,

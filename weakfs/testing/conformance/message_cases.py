@@ -7,10 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from weakfs.filesystem import Filesystem, Limits
-
-from .harness import FilesystemCases, refused
-
-__all__ = ["MessageCases"]
+from weakfs.testing.conformance.harness import FilesystemCases, refused
 
 # The call, the error it raises, and the path that the message must name.
 CALLS: dict[str, tuple[Callable[[Filesystem], object], type[Exception], str]] = {

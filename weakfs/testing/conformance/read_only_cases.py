@@ -7,10 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from weakfs.filesystem import Filesystem, FilesystemSnapshot
-
-from .harness import FilesystemCases, refused
-
-__all__ = ["ReadOnlyCases"]
+from weakfs.testing.conformance.harness import FilesystemCases, refused
 
 
 def workspace(fs: Filesystem) -> None:

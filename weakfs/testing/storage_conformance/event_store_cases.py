@@ -254,6 +254,42 @@ class EventStoreConformance(ABC):
         store.put_contents("s", {"aa": b"1"})
         assert other.get_contents("s", ["aa"]) == {"aa": b"1"}
 
+    def test_a_trim_is_refused_once_more_was_appended(self, store: EventStore, other: EventStore) -> None:
+        store.append("s", 0, [b"a", b"b"], contents={"aa": b"1"})
+        for expected in (0, 1, 3):
+            with pytest.raises(StreamConflict) as caught:
+                other.trim("s", 2, contents=["aa"], expected=expected)
+            assert (caught.value.stream, caught.value.expected, caught.value.actual) == ("s", expected, 2)
+        with pytest.raises(StreamConflict):
+            other.trim("new", 2, expected=2)
+        other.trim("new", 2, contents=["aa"], expected=0)
+        assert (_data(store), store.has_contents("s", ["aa"]), store.streams()) == ([b"a", b"b"], {"aa"}, ["s"])
+        other.trim("s", 2, contents=["aa"], expected=2)
+        assert (_data(store), store.has_contents("s", ["aa"])) == ([b"b"], set())
+
+    def test_contents_stay_while_the_newest_frame_names_them(self, store: EventStore, other: EventStore) -> None:
+        steps, trims = 22, 0
+
+        def write() -> None:
+            for step in range(steps):
+                digest = f"{step % 3:02x}"
+                store.append("s", step, [digest.encode()], contents={digest: digest.encode()})
+                assert store.get_contents("s", [digest]) == {digest: digest.encode()}
+
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(write)
+            while not written.done() or not trims:
+                for frame in other.read("s", after=other.head("s") - 1):
+                    gone = {b"00", b"01", b"02"} - {frame.data}
+                    try:
+                        other.trim("s", frame.number, contents=map(bytes.decode, gone), expected=frame.number)
+                        trims += 1
+                    except StreamConflict:
+                        continue
+            written.result()
+        other.trim("s", steps, contents=["01", "02"], expected=steps)
+        assert other.get_contents("s", ["00", "01", "02"]) == {"00": b"00"}
+
     # Streams
 
     def test_streams_are_listed_in_order_and_in_pages(self, store: EventStore) -> None:

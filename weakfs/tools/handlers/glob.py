@@ -10,7 +10,7 @@ from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import InvalidPattern
 from weakfs.tools.handlers.glob_hints import why_no_match
-from weakfs.tools.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
+from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 

@@ -31,7 +31,7 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.output import kept_as_blob, shown
+from weakfs.tools.handlers.output import kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
@@ -63,8 +63,8 @@ class ShellReceipt(Receipt):
     output the middle is left out and `truncated` is true; output too large for a capability is a reference.
     `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
     `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
-    seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the files from which set-uid
-    or set-gid bits left by the command were removed.
+    seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the entries from which
+    set-uid or set-gid bits left by the command were removed.
     """
 
     exit_code: int | None = None
@@ -234,8 +234,8 @@ def _run(
         until = max(begun + timeout, monotonic() + READING_BACK)
     summary = f"Exit code {done.exit_code}, {plural(len(work.changed), 'path')} changed"
     if work.set_id_removed:
-        files = plural(len(work.set_id_removed), "file")
-        summary += f"; set-uid and set-gid bits were removed from {files}: {', '.join(work.set_id_removed)}"
+        what = plural(len(work.set_id_removed), "entry")
+        summary += f"; set-uid and set-gid bits were removed from {what}: {', '.join(work.set_id_removed)}"
     return _answered(done, summary, "ok", None, work.changed, context, work.set_id_removed)
 
 

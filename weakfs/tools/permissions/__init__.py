@@ -4,12 +4,10 @@ A handler that is to be restricted gets a `GuardedFilesystem` for its `context.f
 tools are held to the same rules as the built-in ones.
 """
 
-from weakfs.tools.permissions.call_rules import CallToJudge, check_call, check_result
-from weakfs.tools.permissions.capability import Capability
+from weakfs.tools.permissions.capability import CONTENTS, Capability, Operation
 from weakfs.tools.permissions.decisions import Access
 from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem, guarded, may_show
-from weakfs.tools.permissions.operations import CONTENTS, Operation
-from weakfs.tools.permissions.policy import Policy, PolicyRule, Visibility
+from weakfs.tools.permissions.policy import CallToJudge, Policy, PolicyRule, Visibility, check_call, check_result
 
 __all__ = [
     "CONTENTS",

@@ -1,23 +1,29 @@
-"""A policy: rules that restrict what a capability allows, by operation and path, each with its reason."""
+"""A policy: rules that restrict what a capability allows, by operation and path or by whole call, each with reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
 from attrs import Factory, field, frozen
 from attrs.validators import in_
 
+from weakfs.messages import clip
 from weakfs.search import GlobPattern, compile_glob
-from weakfs.tools.permissions.call_rules import CallToJudge, Check, OnResult
-from weakfs.tools.permissions.operations import Operation, checked
+from weakfs.session import TransactionCancelled
+from weakfs.tools.errors import PolicyDenied
+from weakfs.tools.permissions.capability import Operation, checked
 from weakfs.tools.results import ToolResult
 
 if TYPE_CHECKING:
     from weakfs.tools.context import ToolContext
 
 Effect = Literal["deny", "only", "blob"]
+
+# How much of an error's message a refusal quotes.
+QUOTED = 500
 
 
 class Visibility(IntEnum):
@@ -92,6 +98,27 @@ class PolicyRule:
 
 
 @frozen
+class CallToJudge:
+    """A call as a policy sees it: its checked parameters, `None` if it failed before they were made."""
+
+    name: str
+    params: object = field(repr=False)
+    operation: Operation | None
+    call_id: str
+    caller: str | None
+    _arguments: str | bytes = field(repr=False)
+
+    def read_arguments(self) -> object:
+        """Return the arguments as they were sent, as plain JSON values that the caller may change."""
+        return json.loads(self._arguments)
+
+
+# Return `None` to allow a call, or the reason of a refusal, which the model reads.
+Check = Callable[[CallToJudge, "ToolContext"], str | None]
+OnResult = Callable[[CallToJudge, ToolResult[object], "ToolContext"], str | None]
+
+
+@frozen
 class Policy:
     """Rules that only restrict, so that their order does not matter.
 
@@ -149,17 +176,50 @@ class Policy:
         """Return how much of what an operation finds at a path may be seen."""
         if self.against(operation, path) is not None:
             return Visibility.DENIED
-        return Visibility.SHOWN if self._withholding(operation, path) is None else Visibility.WITHHELD
+        return Visibility.SHOWN if self.withholding(operation, path) is None else Visibility.WITHHELD
 
     def loosened(self, operations: Iterable[Operation], source: str, destination: str) -> PolicyRule | None:
         """Return a rule about one of these operations that holds at `source` and not at `destination`."""
         for operation in operations:
             if self.visibility(operation, destination) > self.visibility(operation, source):
-                return self.against(operation, source) or self._withholding(operation, source)
+                return self.against(operation, source) or self.withholding(operation, source)
         return None
 
-    def _withholding(self, operation: Operation, path: str) -> PolicyRule | None:
+    def withholding(self, operation: Operation, path: str) -> PolicyRule | None:
+        """Return the rule that keeps what an operation finds at a path out of answers, if there is one."""
         for rule in self.rules:
             if rule.effect == "blob" and operation in rule.operations and rule.covers(path):
                 return rule
         return None
+
+
+def check_call(policy: Policy, call: CallToJudge, context: ToolContext) -> None:
+    """Raise `PolicyDenied` if the policy refuses a call before it is made, or fails to judge it."""
+    _ask("check", lambda: policy.check(call, context), call)
+
+
+def check_result(policy: Policy, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> None:
+    """Raise `PolicyDenied` if the policy refuses what a call did, or fails to judge it."""
+    _ask("on_result", lambda: policy.on_result(call, result, context), call)
+
+
+def _ask(hook: str, ask: Callable[[], object], call: CallToJudge) -> None:
+    try:
+        reason = ask()
+    except TransactionCancelled:
+        raise
+    except Exception as error:
+        cause = clip(f"{type(error).__name__}: {error}", QUOTED)
+        raise _denied(
+            call, f"the policy's {hook} failed ({cause}), and a call that cannot be judged is refused"
+        ) from error
+    if reason is None:
+        return
+    if not isinstance(reason, str):
+        kind = type(reason).__name__
+        raise _denied(call, f"the policy's {hook} returned a {kind} instead of None or a reason")
+    raise _denied(call, reason or "the policy gave no reason")
+
+
+def _denied(call: CallToJudge, reason: str) -> PolicyDenied:
+    return PolicyDenied(f"cannot call {call.name}: {reason}", reason)

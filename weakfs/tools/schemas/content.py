@@ -9,8 +9,10 @@ from typing import Literal, get_args
 from attrs import field, frozen
 
 from weakfs.messages import plural
-from weakfs.tools.schemas.providers import OpenAIApi, Provider
 
+# The providers whose models tools are offered to, and the two interfaces of one of them.
+Provider = Literal["openai", "anthropic", "gemini", "mcp"]
+OpenAIApi = Literal["chat", "responses"]
 ImageType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 Part = dict[str, object]

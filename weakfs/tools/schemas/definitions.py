@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable
 from typing import cast, get_args
 
 from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas.content import OpenAIApi, Provider
 from weakfs.tools.schemas.profiles import defaults_for, hints_of, left_out_of, names_of, offered
-from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.tool import Tool
 
 # What Gemini takes for names: they start with a letter or an underscore.

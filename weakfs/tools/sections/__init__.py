@@ -8,10 +8,8 @@ result = dispatch_tool_call(prompt, "read_file", {"path": "/app.py"}, session=se
 ```
 """
 
-from weakfs.tools.sections.dispatch import adispatch_tool_call, dispatch_tool_call
-from weakfs.tools.sections.prompt import Prompt, RenderedPrompt
-from weakfs.tools.sections.section import FilesystemSection, Section
-from weakfs.tools.sections.vfs import FILESYSTEM_TOOLS, VfsSection
+from weakfs.tools.sections.prompt import Prompt, RenderedPrompt, adispatch_tool_call, dispatch_tool_call
+from weakfs.tools.sections.section import FILESYSTEM_TOOLS, FilesystemSection, Section, VfsSection
 from weakfs.tools.sections.workspace import WorkspaceSection
 
 __all__ = [

@@ -1,8 +1,8 @@
-"""A prompt: sections in order, and which of them a tool belongs to."""
+"""A prompt: sections in order, which of them a tool belongs to, and calls of their tools."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from threading import Lock
 from typing import cast
 
@@ -12,8 +12,8 @@ from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.tools.context import ToolContext
 from weakfs.tools.results import ToolResult
+from weakfs.tools.schemas.content import OpenAIApi, Provider
 from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
-from weakfs.tools.schemas.providers import OpenAIApi, Provider
 from weakfs.tools.sections.section import FilesystemSection, Section
 from weakfs.tools.tool import Tool
 from weakfs.tools.toolset import Toolset
@@ -143,3 +143,64 @@ def _without_filesystem(tool: Tool) -> Tool:
         return await handler(params, context=evolve(context, filesystem=None))
 
     return evolve(tool, handler=acall if tool.is_async else call)
+
+
+def dispatch_tool_call(
+    prompt: Prompt,
+    name: str,
+    arguments: Mapping[str, object] | str | bytes,
+    *,
+    session: Session,
+    call_id: str | None = None,
+    caller: str | None = None,
+    adapter: object = None,
+    deadline: int | None = None,
+    timeout: float | None = None,
+    budget_tracker: object = None,
+) -> ToolResult[object]:
+    """Make a call of one of a prompt's tools, on the filesystem of the section that provides it.
+
+    A section without one uses the prompt's; without any, handlers that need one fail. The handler finds the prompt, the
+    prompt as it is rendered, `adapter`, `deadline` and `budget_tracker` in its context. Otherwise it is like
+    `Toolset.call`: a failure is an answer, changes nothing, and is recorded.
+    """
+    return prompt.toolset(name, session).call(
+        name,
+        arguments,
+        call_id=call_id,
+        caller=caller,
+        deadline=deadline,
+        timeout=timeout,
+        prompt=prompt,
+        rendered_prompt=prompt.render(),
+        adapter=adapter,
+        budget_tracker=budget_tracker,
+    )
+
+
+async def adispatch_tool_call(
+    prompt: Prompt,
+    name: str,
+    arguments: Mapping[str, object] | str | bytes,
+    *,
+    session: Session,
+    call_id: str | None = None,
+    caller: str | None = None,
+    adapter: object = None,
+    deadline: int | None = None,
+    timeout: float | None = None,
+    budget_tracker: object = None,
+) -> ToolResult[object]:
+    """Make a call concurrently with others, as `Toolset.acall` does; see `dispatch_tool_call`."""
+    return await prompt.toolset(name, session).acall(
+        name,
+        arguments,
+        call_id=call_id,
+        caller=caller,
+        deadline=deadline,
+        timeout=timeout,
+        prompt=prompt,
+        rendered_prompt=prompt.render(),
+        adapter=adapter,
+        budget_tracker=budget_tracker,
+    )

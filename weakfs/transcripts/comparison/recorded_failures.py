@@ -6,7 +6,7 @@ import attrs
 
 from weakfs.messages import clip, one_line
 from weakfs.session import Session
-from weakfs.tools.call_json import recorded
+from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.slices import ToolCall
 from weakfs.transcripts import TranscriptCall

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from weakfs.transcripts.formats.anthropic import read_anthropic
+from weakfs.transcripts.formats.messages import read_anthropic
 from weakfs.transcripts.json_lines import as_object
 from weakfs.transcripts.records import Answer, Found, Message
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from weakfs.transcripts.formats.anthropic import read_anthropic
 from weakfs.transcripts.formats.claude_code import is_claude_code, read_claude_code
 from weakfs.transcripts.formats.codex import is_codex, read_codex
 from weakfs.transcripts.formats.copilot import is_copilot, read_copilot
-from weakfs.transcripts.formats.openai import read_chat, read_responses
-from weakfs.transcripts.formats.plain import read_plain
+from weakfs.transcripts.formats.messages import read_anthropic, read_chat, read_plain, read_responses
 from weakfs.transcripts.records import LineReader, Message
 
 READERS: Mapping[str, LineReader] = MappingProxyType(

@@ -51,8 +51,10 @@ _READ = (
     "stream = (SELECT id FROM {schema}.streams WHERE name = %s) ORDER BY number LIMIT %s"
 )
 _PUT = (
-    "INSERT INTO {schema}.contents SELECT stream.id, new.digest, new.data FROM {schema}.streams AS stream, "
-    "unnest(%s::text[], %b::bytea[]) AS new (digest, data) WHERE stream.name = %s ON CONFLICT DO NOTHING"
+    # The lock waits for a trim, whose deletions would otherwise be taken for contents that are there.
+    "WITH stream AS (SELECT id FROM {schema}.streams WHERE name = %s FOR KEY SHARE) "
+    "INSERT INTO {schema}.contents SELECT stream.id, new.digest, new.data FROM stream, "
+    "unnest(%s::text[], %b::bytea[]) AS new (digest, data) ON CONFLICT DO NOTHING"
 )
 _GET = (
     "SELECT digest, data FROM {schema}.contents "
@@ -68,7 +70,10 @@ _GET_CHECKPOINT = (
     "SELECT number, data FROM {schema}.checkpoints WHERE stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
 )
 _LOCK = "SELECT 1 FROM {schema}.streams WHERE name = %s FOR UPDATE"
+_NUMBER = "SELECT number FROM {schema}.streams WHERE name = %s"
 _OF_STREAM = "stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
+# Of a stream that ends at the frame that is expected, if one is.
+_AT_END = "stream = (SELECT id FROM {schema}.streams WHERE name = %s AND number = coalesce(%s, number))"
 _LEASE = """
 INSERT INTO {schema}.streams AS old (name, fencing, owner, expires)
 VALUES (%s, 1, %s, clock_timestamp() + make_interval(secs => %s))
@@ -92,8 +97,7 @@ class AsyncPostgresEventStore:
         return self._database.url
 
     async def head(self, stream: str) -> int:
-        statement = "SELECT number FROM {schema}.streams WHERE name = %s"
-        for (number,) in await self._database.rows((statement, [check_stream(stream)]), is_change=False):
+        for (number,) in await self._database.rows((_NUMBER, [check_stream(stream)]), is_change=False):
             return int(str(number))
         return 0
 
@@ -159,7 +163,7 @@ class AsyncPostgresEventStore:
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
         digests = sorted(map(check_digest, contents))
         data = [contents[digest] for digest in digests]
-        await self._database.rows((_ADD, [check_stream(stream)]), (_PUT, [digests, data, stream]))
+        await self._database.rows((_ADD, [check_stream(stream)]), (_PUT, [stream, digests, data]))
 
     async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
         parameters = [check_stream(stream), list(map(check_digest, digests))]
@@ -181,13 +185,19 @@ class AsyncPostgresEventStore:
             return Checkpoint(number, data)
         return None
 
-    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
+    async def trim(
+        self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
+    ) -> None:
         digests = list(map(check_digest, contents))
-        await self._database.rows(
+        rows = await self._database.rows(
             (_LOCK, [check_stream(stream)]),
-            (f"DELETE FROM {{schema}}.frames WHERE {_OF_STREAM} AND number < %s", [stream, before]),
-            (f"DELETE FROM {{schema}}.contents WHERE {_OF_STREAM} AND digest = ANY(%s)", [stream, digests]),
+            (f"DELETE FROM {{schema}}.frames WHERE {_AT_END} AND number < %s", [stream, expected, before]),
+            (f"DELETE FROM {{schema}}.contents WHERE {_AT_END} AND digest = ANY(%s)", [stream, expected, digests]),
+            (_NUMBER, [stream]),
         )
+        number = int(str(rows[0][0])) if rows else 0
+        if expected is not None and expected != number:
+            raise StreamConflict(stream, expected, number)
 
     async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         rows = await self._database.rows((_STREAMS, [prefix, prefix + LAST, after, limit]), is_change=False)

@@ -58,10 +58,13 @@ _PUT_CHECKPOINT = """
 if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return 0 end
 return redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
 """
+# ARGV: the number of the newest frame, if that is expected, the number of the first one that is kept, and digests.
 _TRIM = """
-redis.call('XTRIM', KEYS[2], 'MINID', ARGV[1])
-for at = 2, #ARGV do redis.call('HDEL', KEYS[3], ARGV[at]) end
-return 1
+local number = redis.call('HGET', KEYS[1], 'number') or '0'
+if ARGV[1] ~= '' and ARGV[1] ~= number then return {0, number} end
+redis.call('XTRIM', KEYS[2], 'MINID', ARGV[2])
+for at = 3, #ARGV do redis.call('HDEL', KEYS[3], ARGV[at]) end
+return {1, number}
 """
 _LEASE = (
     _HEAD
@@ -168,8 +171,13 @@ class AsyncRedisEventStore:
         number, data = words(await self._client.read("HMGET", self._keys(stream)[3], "number", "data"))
         return Checkpoint(int(number), data) if isinstance(number, bytes) and isinstance(data, bytes) else None
 
-    async def trim(self, stream: str, before: int, *, contents: Iterable[str] = ()) -> None:
-        await self._client.run(_TRIM, self._keys(stream), max(before, 0), *map(check_digest, contents))
+    async def trim(
+        self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
+    ) -> None:
+        digests, end = map(check_digest, contents), "" if expected is None else expected
+        is_done, number = texts(await self._client.run(_TRIM, self._keys(stream), end, max(before, 0), *digests))
+        if expected is not None and is_done == "0":
+            raise StreamConflict(stream, expected, int(number))
 
     async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
         return await listed(self._client, self._names, prefix, after, limit)

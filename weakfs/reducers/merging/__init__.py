@@ -1,0 +1,1 @@
+"""Merging: two versions of the files joined three-way, by path and by line."""

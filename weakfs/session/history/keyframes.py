@@ -1,0 +1,260 @@
+"""Keyframes: the past states that a timeline keeps, so that every record is near one of them.
+
+Two rules choose them. Since the last permanent keyframe but one there is a keyframe every 512 records, thinned out
+to about two for each power of two further back: these cost little, whatever the states are like. A keyframe becomes
+permanent every 4,096 records, so that reading any moment replays no more than that, unless the states differ so much
+that keeping them would cost nearly as much memory as the records: then they are further apart. Permanent keyframes
+are packed, so that the garbage collector does not have to visit them.
+
+Some of them are lasting: a session file stores them, so that reading a loaded history does not replay all of it.
+Their states are small compared to the records since the one before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from operator import attrgetter
+from types import MappingProxyType, NoneType
+from typing import Any, TypeVar
+
+import attrs
+from attrs import define, evolve, frozen
+from pyrsistent import PMap
+
+from weakfs.session.history.log import Log
+from weakfs.session.history.packed_state import Counted, PackedValue, is_packable
+from weakfs.session.slices.table import Table
+
+# The distance in records between recent keyframes.
+STRETCH = 512
+# The distance between permanent keyframes, if their states are small compared to the records.
+GAP = 4096
+# What permanent keyframes may cost, as a fraction of the memory that the records take. With 100,000 files in 5,000
+# directories they are 8,192 records apart.
+SHARE = 1.0
+# What lasting keyframes may cost, as a fraction of the same. In a file they take a smaller part of it: 8 % at most,
+# as its records name their fields and their times, and a directory is written as its difference from another.
+LASTING_SHARE = 0.33
+# The memory that a record takes besides the text and bytes in it.
+RECORD_SIZE = 250
+# Text up to this length is not looked for in states.
+SHORT = 128
+
+
+@define(eq=False)
+class Mark:
+    """The slices after record `seq`. Records up to `block_end` belong to a merged fork: see `Merged`."""
+
+    seq: int
+    state: Table
+    logs: Table
+    block_end: int
+
+
+@frozen(eq=False)
+class PackedMark:
+    """A permanent keyframe."""
+
+    seq: int
+    state: Mapping[str, Log[Any] | PackedValue]
+    logs: Table
+    block_end: int
+
+    def open(self, known: dict[int, Any] | None = None) -> Mark:
+        """Return the slices, unpacked; see `Packable.unpack`."""
+        state = {
+            tag: values.values(known) if isinstance(values, PackedValue) else values
+            for tag, values in self.state.items()
+        }
+        return Mark(self.seq, Table(state), self.logs, self.block_end)
+
+
+@frozen(eq=False)
+class Keyframes:
+    """The keyframes of one timeline, oldest first. An immutable value."""
+
+    marks: Log[Mark] = attrs.field(factory=lambda: Log[Mark]())
+    # The permanent keyframes.
+    kept: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
+    # The number of the newest record at which they were thinned out.
+    thinned: int = 0
+    # The smallest distance in records between the last permanent keyframe and the next.
+    distance: int = GAP
+    # What the first of them is compared with, if not with the state before the first record.
+    start: Mark | PackedMark | None = None
+    # The keyframes that a file stores, and the smallest distance in records from the last of them to the next.
+    lasting: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
+    lasting_distance: int = GAP
+    # Since then: the bytes taken by records, and those of blobs that no record holds.
+    since: tuple[int, int] = (0, 0)
+    # The lasting keyframe before the first of these, if a file held any.
+    last_loaded: PackedMark | None = None
+    # Whether they belong to a loaded history, whose lasting keyframes are in the file.
+    is_past: bool = False
+
+    def with_mark(self, mark: Mark) -> Keyframes:
+        """Add a keyframe that is kept until the next thinning."""
+        return Keyframes(
+            self.marks.append(mark),
+            self.kept,
+            self.thinned,
+            self.distance,
+            self.start,
+            self.lasting,
+            self.lasting_distance,
+            self.since,
+            self.last_loaded,
+            self.is_past,
+        )
+
+    def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark, boundaries: Iterable[int] = ()) -> Keyframes:
+        """Add a keyframe and thin out the others. `rows` are the records after `base`."""
+        made = self.kept_with(mark, rows, base)
+        last = made.kept[-2].seq if len(made.kept) > 1 else 0
+        now = mark.seq // STRETCH
+        protected = {*boundaries}
+        remaining: list[Mark] = []
+        before = -1
+        for old in self.marks:
+            stretch = old.seq // STRETCH
+            is_near = old.seq > last and stretch != before and now - stretch <= 2 * (stretch & -stretch)
+            if old.seq in protected or is_near:
+                remaining.append(old)
+            before = stretch
+        return evolve(made, marks=Log((*remaining, mark)), thinned=mark.seq)
+
+    def due(self, base: Mark) -> int:
+        """Return the number of the first record whose keyframe may become permanent."""
+        return self._last(base).seq + self.distance
+
+    def kept_with(self, mark: Mark, rows: Log[Any], base: Mark) -> Keyframes:
+        """Make a keyframe permanent if it is due and small compared to the records since the last one."""
+        if mark.seq < self.due(base):
+            return self
+        last = self._last(base)
+        size, counted = _size(islice(rows.since(last.seq - base.seq), mark.seq - last.seq))
+        packed, weight = packed_mark(mark, last, counted)
+        if weight > SHARE * size:
+            return evolve(self, distance=self.distance + GAP)
+        since = (self.since[0] + size, self.since[1] + counted.others)
+        kept = evolve(self, kept=self.kept.append(packed), distance=GAP, since=since)
+        return kept if self.is_past else kept._lasting_with(packed, base)
+
+    def _lasting_with(self, mark: PackedMark, base: Mark) -> Keyframes:
+        """Make a keyframe lasting if it is due and small enough, unless it is among the records of a merged fork."""
+        last: Mark | PackedMark = self.lasting.last(self.last_loaded or base)
+        last = last if last.seq > base.seq else base
+        if mark.seq - last.seq < self.lasting_distance or mark.block_end > mark.seq:
+            return self
+        size, weight = self.since
+        weight += sum(_weight(values, last.state.get(tag)) for tag, values in mark.state.items())
+        if weight > LASTING_SHARE * size:
+            return evolve(self, lasting_distance=self.lasting_distance + GAP)
+        return evolve(self, lasting=self.lasting.append(mark), lasting_distance=GAP, since=(0, 0))
+
+    def _last(self, base: Mark) -> Mark | PackedMark:
+        """Return the keyframe that the next one is compared with."""
+        last: Mark | PackedMark = self.kept.last(self.start or base)
+        return last if last.seq > base.seq else base
+
+    def before(self, seq: int) -> Mark | PackedMark | None:
+        """Return the newest keyframe at or before record `seq`."""
+        near, kept = last_before(self.marks, seq), last_before(self.kept, seq)
+        if near is None or (kept is not None and kept.seq > near.seq):
+            return kept
+        return near
+
+    def behind(self, seq: int) -> Keyframes:
+        """Return the keyframes after record `seq`."""
+        marks, kept = (mark for mark in self.marks if mark.seq > seq), (mark for mark in self.kept if mark.seq > seq)
+        lasting = (mark for mark in self.lasting if mark.seq > seq)
+        return evolve(self, marks=Log(marks), kept=Log(kept), lasting=Log(lasting))
+
+    def with_logs(self, change: Callable[[Table], Table]) -> Keyframes:
+        """Return the same keyframes with other LOG slices."""
+        return evolve(
+            self,
+            marks=Log(evolve(mark, logs=change(mark.logs)) for mark in self.marks),
+            kept=Log(evolve(mark, logs=change(mark.logs)) for mark in self.kept),
+            lasting=Log(evolve(mark, logs=change(mark.logs)) for mark in self.lasting),
+        )
+
+
+M = TypeVar("M", Mark, PackedMark)
+
+
+def last_before(marks: Log[M], seq: int) -> M | None:
+    place = bisect_right(marks, seq, key=attrgetter("seq"))
+    return marks[place - 1] if place else None
+
+
+def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
+    """Return the approximate size of records in bytes, and the identities of the blobs in them."""
+    size = 0
+    counted = Counted()
+    for row in rows:
+        size += RECORD_SIZE
+        for value in row[3]:
+            if type(value) is str and len(value) <= SHORT:
+                size += len(value)
+            elif type(value) is bytes or type(value) is str:
+                size += len(value)
+                counted.add(id(value))
+            elif type(value) not in (int, NoneType, tuple) and is_packable(value):
+                # The record holds it: the parts that a state shares with it take no more memory when it is packed.
+                value.pack(None, counted)
+    return size, counted
+
+
+def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[PackedMark, int]:
+    """Pack a keyframe; return it with the approximate number of bytes that it does not share with an earlier one."""
+    weight = 0
+    state: dict[str, Log[Any] | PackedValue] = {}
+    for tag, values in mark.state.items():
+        value = values.last()
+        if len(values) == 1 and is_packable(value):
+            packed, more = value.pack(_packed_before(type(value), last.state.get(tag)), counted)
+            state[tag] = PackedValue(type(value), packed)
+            weight += more
+        else:
+            state[tag] = values
+            weight += weight_of(values, last.state.get(tag), counted)
+    return PackedMark(mark.seq, state, mark.logs, mark.block_end), weight
+
+
+def _weight(values: Log[Any] | PackedValue, before: Log[Any] | PackedValue | None) -> int:
+    """Return the approximate number of bytes in a slice's values that an earlier keyframe does not hold."""
+    if isinstance(values, PackedValue):
+        old = _packed_before(values.cls, before)
+        return values.cls.weight(values.packed, values.cls().pack(None, Counted())[0] if old is None else old)
+    return 0 if isinstance(before, PackedValue) else weight_of(values, before, Counted())
+
+
+def _packed_before(type_: type, values: Log[Any] | PackedValue | None) -> Any:
+    if isinstance(values, PackedValue):
+        return values.packed if values.cls is type_ else None
+    value = values.last() if values is not None else None
+    return value.pack(None, Counted())[0] if is_packable(value) and type(value) is type_ else None
+
+
+def weight_of(one: Any, other: Any, counted: Counted) -> int:
+    """Return the approximate number of bytes in a value that it does not share with another one."""
+    if one is other:
+        return 0
+    if isinstance(one, dict | PMap | MappingProxyType):
+        old: Mapping[Any, Any] = other if isinstance(other, dict | PMap | MappingProxyType) else {}
+        return sum(weight_of(value, old.get(key), counted) for key, value in one.items())
+    if isinstance(one, Log):
+        # A growing value shares its items; what it gained is in the records.
+        return weight_of(one.last(), other.last() if isinstance(other, Log) else None, counted)
+    if isinstance(one, tuple):
+        items = other if isinstance(other, tuple) else ()
+        return sum(
+            weight_of(value, items[place] if place < len(items) else None, counted) for place, value in enumerate(one)
+        )
+    if attrs.has(type(one)):
+        names = [field.name for field in attrs.fields(type(one))]
+        return sum(weight_of(getattr(one, name), getattr(other, name, None), counted) for name in names)
+    return 0 if id(one) in counted or not isinstance(one, bytes | str) else len(one)

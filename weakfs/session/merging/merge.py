@@ -1,0 +1,276 @@
+"""Three-way merge, slice by slice, of two timelines that branched from one point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Any
+
+from attrs import evolve, fields
+
+from weakfs.session.errors import MergeConflict
+from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceSeeded
+from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.log import Log
+from weakfs.session.history.record_numbers import Renumbering, Shift
+from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.merging.conflicts import ConflictEntry, MergedPath
+from weakfs.session.merging.resolver import Resolver
+from weakfs.session.merging.sides import BranchHistory, Sides
+from weakfs.session.replay.reduction import Row, changed, event_of
+from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.slice import Conflict, Merge, SliceSpec, StateMerge, WholeMerge
+from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import tag_of
+
+# The events that change one slice, by its tag.
+DIRECT = {tag_of(type_) for type_ in SLICE_EVENTS}
+# The events that hold a state, with its position among the fields.
+WITH_STATE = {tag_of(type_): [field.name for field in fields(type_)].index("state") for type_ in (RolledBack, Merged)}
+
+
+def merge_states(rules: Rules, sides: Sides) -> Table:
+    """Merge the STATE slices with each type's merge function. What remains in conflict is listed by the resolver."""
+    base, ours, theirs, resolver = sides.base, sides.ours, sides.theirs, sides.resolver
+    merged = ours
+    for tag in sorted({*base, *theirs}):
+        spec = rules.specs.get(tag)
+        empty = spec.empty if spec is not None else Log[Any]()
+        old, mine, other = base.get(tag, empty), ours.get(tag, empty), theirs.get(tag, empty)
+        if other is old or other is mine:
+            continue
+        listed = len(resolver.changes)
+        try:
+            values = _merged_slice(spec, tag, sides, (old, mine, other))
+        except Conflict as conflict:
+            values = other if _takes_theirs(rules, sides, tag, conflict.names or (tag,)) else mine
+        if values is not mine:
+            merged = merged.set(tag, values)
+            if (
+                resolver.wants_changes
+                and len(resolver.changes) == listed
+                and not isinstance(spec and spec.merge, StateMerge)
+            ):
+                resolver.changes.append(MergedPath(tag, "changed"))
+    return merged
+
+
+def _merged_slice(
+    spec: SliceSpec | None, tag: str, sides: Sides, versions: tuple[Log[Any], Log[Any], Log[Any]]
+) -> Log[Any]:
+    """Return the merged values of a slice that theirs changed. Raise `Conflict`."""
+    old, mine, other = versions
+    if spec is not None and isinstance(spec.merge, StateMerge) and (mine is not old or sides.resolver.wants_changes):
+        return spec.merge.merge(sides)
+    if mine is old:
+        return other
+    if spec is not None and spec.merge is not None and not isinstance(spec.merge, StateMerge):
+        return _merged(spec.merge, old, mine, other)
+    if tuple(mine) == tuple(old):
+        return other
+    if tuple(other) not in (tuple(old), tuple(mine)):
+        raise Conflict
+    return mine
+
+
+def _takes_theirs(rules: Rules, sides: Sides, tag: str, names: tuple[str, ...]) -> bool:
+    """Ask about a slice that conflicts as a whole. Return whether the answer for each of its names is theirs."""
+    cls = rules.specs[tag].cls if tag in rules.specs else None
+    reduced = {tag_of(event) for event, steps in rules.steps.items() if any(step.tag == tag for step in steps)}
+
+    def touched(event: str, values: tuple[Any, ...]) -> tuple[str, ...]:
+        return (tag,) if event in reduced or (event in DIRECT and values[0] == tag) else ()
+
+    history = sides.history
+    calls: list[tuple[str, ...]] = []
+    for of_ours in (True, False):
+        found = history.calls(touched, of_ours=of_ours).get(tag, ()) if history is not None else ()
+        calls.append(tuple(dict.fromkeys(cause for _, cause in found)))
+    entries = [
+        ConflictEntry(name, "slice", tag, our_calls=calls[0], their_calls=calls[1]) for name in dict.fromkeys(names)
+    ]
+    answers = {sides.resolver.resolve(entry) for entry in entries}
+    if len(answers) > 1 and "raise" not in answers:
+        raise ValueError(
+            f"cannot merge {tag!r} partly from each side: {cls.__name__ if cls else tag} is merged as a whole; choose "
+            f"'ours' or 'theirs' for all of {', '.join(names[:5])}"
+        )
+    return answers == {"theirs"}
+
+
+def _merged(merge: Merge | WholeMerge, base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
+    if isinstance(merge, WholeMerge):
+        return merge.merge(base, ours, theirs)
+    if not ours or not theirs or tuple(ours)[:-1] != tuple(theirs)[:-1]:
+        # A side may have rebuilt an equal value.
+        if tuple(theirs) == tuple(base):
+            return ours
+        if tuple(ours) == tuple(base):
+            return theirs
+        # A merge function only handles latest values: not a slice that one side emptied, nor any other values.
+        raise Conflict
+    merged = merge(base.last(), ours.last(), theirs.last())
+    return ours.prefix(len(ours) - 1) if merged is None else ours.replace_last(merged)
+
+
+def merge_snapshots(
+    rules: Rules,
+    base: Point,
+    line: Timeline,
+    branch: Timeline,
+    *,
+    renumbering: Renumbering,
+    number: Callable[[SnapshotEntry], int],
+) -> None:
+    """Add the snapshots of a branch to a timeline, under the record numbers that they have there.
+
+    Costs as much as the branch took and dropped, however many are kept.
+    """
+    found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
+    taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
+    for entry in sorted(taken, key=attrgetter("age")):
+        state = renumbered_table(rules, entry.state, renumbering)
+        line.keep_snapshot(evolve(entry, seq=renumbering(entry.seq), number=number(entry), state=state))
+
+
+def drop_snapshots(base: Point, line: Timeline, branch: Timeline) -> None:
+    """Drop the snapshots from a timeline that a branch dropped. Costs as much as the branch took and dropped."""
+    for snapshot_id in touched_since(base, branch):
+        if snapshot_id in base.snapshots and snapshot_id not in branch.snapshots:
+            line.forget_snapshot(snapshot_id)
+
+
+def touched_since(base: Point, branch: Timeline) -> set[str]:
+    """Return the ids of the snapshots that a branch took or dropped since it was at `base`."""
+    return set(branch.touched.since(base.touched)) if branch.touched is not None else set()
+
+
+def absorb(
+    rules: Rules,
+    line: Timeline,
+    base: Point,
+    branch: Timeline,
+    *,
+    fork: str,
+    at: int,
+    cause: str | None,
+    own: str | None = None,
+    resolver: Resolver | None = None,
+) -> tuple[int, Renumbering]:
+    """Merge `branch`, which left `line` at `base`.
+
+    Return the number of the `Merged` record, and the mapping from the branch's record numbers to those of `line`. The
+    branch's own records follow that record with new numbers, and its events are reduced into the LOG slices again,
+    after what those already hold. Raise `MergeConflict` with `line` unchanged. `own` is the id of the session, `None`
+    for the end of one of its transactions.
+
+    What attached filesystems held before a rollback in the branch (`Timeline.externals`) is dropped: at each record of
+    the branch the slices are now the merged ones, which these filesystems were never together with. Rolling them back
+    to such a record is refused.
+    """
+    resolver = resolver or Resolver()
+    state, rows, renumbering = merged_state(rules, line, base, branch, fork=fork, own=own or fork, resolver=resolver)
+    if resolver.conflicts:
+        raise MergeConflict(resolver.sorted_conflicts())
+    event = Merged(fork, renumbering(base.seq), len(rows), state, renumbered=True, resolutions=resolver.answers())
+    _, logs = changed(rules, state, line.logs, event)
+    after = logs
+    logging = {rules.registry.by_type[type_].tag for type_ in rules.logging if type_ in rules.registry.by_type}
+    for row in rows:
+        if row[2] in logging:
+            _, after = changed(rules, state, after, event_of(rules, row), logs_only=True)
+    shape = rules.registry.by_type[Merged]
+    block_end = line.seq + 1 + len(rows)
+    seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
+    line.add_merged(rows, after)
+    line.add_keyframe(Mark(line.seq, state, after, block_end))
+    return seq, renumbering
+
+
+def merged_state(
+    rules: Rules, line: Timeline, base: Point, branch: Timeline, *, fork: str, own: str, resolver: Resolver
+) -> tuple[Table, list[Row], Renumbering]:
+    """Merge the STATE slices of `branch` into those of `line`, and change neither.
+
+    Return the merged slices, the branch's records with their numbers mapped, and that mapping.
+    """
+    shift = Shift(base.seq + 1, line.seq + 1 - base.seq, line.numbering)
+    renumbering = Renumbering(base.numbering, base.shifts.append(shift), line.numbering)
+    rows = [renumbered_row(rules, row, renumbering) for row in branch.rows.since(base.seq - branch.dropped)]
+
+    def ours_since(number: int) -> Iterator[tuple[int, Row]]:
+        return enumerate(line.rows.since(number - line.dropped), number + 1) if number >= line.dropped else iter(())
+
+    def state_at(number: int) -> Table | None:
+        if number < line.dropped:
+            return None
+        mark = line.mark_at(rules, number)
+        return mark.state if mark.block_end <= number else None
+
+    def history() -> BranchHistory:
+        first = base.shifts[0].first - 1 if base.shifts else base.seq
+        return BranchHistory(own, fork, renumbering(first), renumbering(base.seq), ours_since, rows, state_at, line.seq)
+
+    sides = Sides(
+        renumbered_table(rules, base.state, renumbering),
+        line.state,
+        renumbered_table(rules, branch.state, renumbering),
+        resolver,
+        history,
+    )
+    return merge_states(rules, sides), rows, renumbering
+
+
+def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
+    """Return a row with the record numbers in its event mapped; the same row if there are none."""
+    at, cause, tag, values = row
+    mapped = _mapped(rules.registry.shape(tag), values, renumbering)
+    if tag in WITH_STATE:
+        place = WITH_STATE[tag]
+        mapped = (*mapped[:place], renumbered_table(rules, mapped[place], renumbering), *mapped[place + 1 :])
+    elif tag == tag_of(SliceAppended):
+        mapped = (values[0], _renumbered(rules, values[1], renumbering))
+    elif tag == tag_of(SliceSeeded):
+        mapped = (values[0], tuple(_renumbered(rules, item, renumbering) for item in values[1]))
+    return row if mapped is values else (at, cause, tag, mapped)
+
+
+def renumbered_table(rules: Rules, table: Table, renumbering: Renumbering) -> Table:
+    """Return a table of STATE slices with the record numbers in their values mapped.
+
+    Costs nothing for slices whose type declares no record numbers (see `weakfs.session.slices.tags.event`), else
+    as much as they hold.
+    """
+    for tag in rules.numbered:
+        values: Log[Any] | None = table.get(tag)
+        if values is not None:
+            mapped = [_renumbered(rules, value, renumbering) for value in values]
+            if any(one is not other for one, other in zip(mapped, values, strict=True)):
+                table = table.set(tag, Log(mapped))
+    return table
+
+
+def _renumbered(rules: Rules, value: Any, renumbering: Renumbering) -> Any:
+    """Return an event, or a slice's value, with its record numbers mapped."""
+    shape = rules.registry.by_type.get(type(value))
+    if shape is None:
+        return value
+    values = shape.pack(value)
+    mapped = _mapped(shape, values, renumbering)
+    return value if mapped is values else shape.build(*mapped)
+
+
+def _mapped(shape: Shape, values: tuple[Any, ...], renumbering: Renumbering) -> tuple[Any, ...]:
+    """Return the fields of an event with its record numbers mapped; the same tuple if none changes."""
+    changes = {place: _mapped_field(values[place], renumbering) for place in shape.numbers}
+    if all(values[place] == number for place, number in changes.items()):
+        return values
+    return tuple(changes.get(place, value) for place, value in enumerate(values))
+
+
+def _mapped_field(value: Any, renumbering: Renumbering) -> Any:
+    if type(value) is int:
+        return renumbering(value)
+    return tuple(_mapped_field(item, renumbering) for item in value) if type(value) is tuple else value

@@ -1,0 +1,1 @@
+"""Replay: states recomputed from records, through the reducers alone."""

@@ -1,0 +1,1 @@
+"""Transactions: work that takes effect as a whole or not at all."""

@@ -1,0 +1,1 @@
+"""Cases about the contents of files: text, bytes, writes and streams."""

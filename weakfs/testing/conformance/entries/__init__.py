@@ -1,0 +1,1 @@
+"""Cases about entries: their paths, directories, links, moves and attributes."""

@@ -1,0 +1,1 @@
+"""Cases about the whole tree: snapshots, archives, digests and long histories."""

@@ -1,0 +1,360 @@
+"""One call: checked, run in a transaction, undone if it fails, and recorded once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from typing import cast
+
+from attrs import define, evolve, field
+
+from weakfs.filesystem import Filesystem, normalize
+from weakfs.filesystem.errors import absence_in
+from weakfs.filesystem.missing_path import with_proposal
+from weakfs.messages import one_line
+from weakfs.session import (
+    Cancellation,
+    MergeConflict,
+    Merged,
+    Session,
+    SessionClosed,
+    SessionError,
+    TransactionCancelled,
+)
+from weakfs.session.external import INEXACT
+from weakfs.session.interruption import interruptible
+from weakfs.tools.calls.call_json import recorded
+from weakfs.tools.calls.stale_writes import Readings, Version
+from weakfs.tools.context import ToolContext
+from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
+from weakfs.tools.permissions import CallToJudge, check_call, check_result, may_show
+from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
+from weakfs.tools.slices import ToolCall
+from weakfs.tools.tool import Tool
+
+# An answer names so many things that could not be put back as they were.
+MAX_NOTES = 20
+
+
+class _Undone(Exception):
+    """Takes a failed result out of its transaction, so that the transaction is rolled back."""
+
+    def __init__(self, result: ToolResult[object]) -> None:
+        self.result = result
+
+
+def _check(tool: Tool, result: ToolResult[object]) -> None:
+    """Raise `TypeError` for a result that cannot be recorded, while its work can still be undone."""
+    fits = (
+        isinstance(result.message, str)
+        and isinstance(result.status, str)
+        and isinstance(result.summary_text, str)
+        and (result.error_code is None or isinstance(result.error_code, str))
+        and isinstance(result.success, bool)
+    )
+    if not fits:
+        raise TypeError(
+            f"the handler of {tool.name!r} returned a ToolResult with values of wrong types; message, "
+            f"status and summary_text must be str, error_code str or None, and success bool"
+        )
+
+
+def _with_inexact(result: ToolResult[object], error: BaseException) -> ToolResult[object]:
+    """Return the answer of a call that was undone, with notes on what could not be restored exactly."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(INEXACT)]
+    if not notes:
+        return result
+    return evolve(result, message=with_notes(result.message, notes[:MAX_NOTES]))
+
+
+def _cancelling() -> tuple[type[BaseException], ...]:
+    """Return the exceptions of a cancelled call, without importing asyncio."""
+    asyncio = sys.modules.get("asyncio")
+    return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
+
+
+@define(eq=False)
+class Call:
+    """One call. `tool` is the tool called `name`, or the error that says why there is none."""
+
+    session: Session
+    tool: Tool | ValueError
+    name: str
+    # As plain values, or the error that says why there are none.
+    arguments: object
+    call_id: str
+    caller: str | None
+    context: ToolContext
+    # What the calls of the toolset have seen and changed, of the files as they are without a guard.
+    readings: Readings | None
+    require_read: bool
+    files: Filesystem
+    started_at: int
+    # As they were when the call began.
+    recorded_arguments: str | bytes
+    # The transaction that it runs in, unless its tool is read-only.
+    _block: AbstractContextManager[Session] | None = None
+    # How many records it made, after record `base` of the line that it saw.
+    _base: int = 0
+    _made: int = 0
+    _is_counted: bool = True
+    # What its caller saw: the versions of files, after record `_seen_after`.
+    _seen: dict[str, Version] = field(factory=dict[str, "Version"])
+    _seen_after: int = 0
+    # What a read-only tool is about to read.
+    _version: Version = None
+    _written_down: bool = False
+    # Whether its record is part of the commit of its changes.
+    _is_concluded: bool = False
+    # What the policy was shown of it.
+    _params: object = None
+    _is_judged: bool = False
+
+    @property
+    def cancellation(self) -> Cancellation:
+        """What ends the call from outside."""
+        return self.context.cancellation
+
+    def perform(self) -> ToolResult[object]:
+        """Make the call; only bugs are raised, after the call was undone and recorded."""
+        try:
+            with interruptible(self.context.check_deadline):
+                try:
+                    handler = self._begin().handler
+                    result = self._end(handler(self._params, context=self.context))
+                except BaseException as error:
+                    result = self._undo(error)
+            if not result.success:
+                result = self._shown_to_policy(result)
+        except BaseException as error:
+            self._write_down_fault(error)
+            raise
+        return self._answer(result)
+
+    async def await_(self) -> ToolResult[object]:
+        """Make the call of a tool whose handler is a coroutine function, as `perform` does."""
+        try:
+            with interruptible(self.context.check_deadline):
+                try:
+                    handler = cast("Callable[..., Awaitable[object]]", self._begin().handler)
+                    result = self._end(await handler(self._params, context=self.context))
+                except BaseException as error:
+                    result = self._undo(error)
+            if not result.success:
+                result = self._shown_to_policy(result)
+        except BaseException as error:
+            self._write_down_fault(error)
+            raise
+        return self._answer(result)
+
+    def _begin(self) -> Tool:
+        """Check the call and begin its transaction, if it needs one; return its tool."""
+        tool, session = self.tool, self.session
+        # What could not be written down is not done.
+        session._check_writable()
+        if isinstance(tool, ValueError):
+            raise tool
+        if isinstance(self.arguments, ToolValidationError):
+            raise self.arguments
+        params = self._params = tool.read_arguments(self.arguments)
+        self._seen_after = session.seq
+        if tool.read_only:
+            # Before the file is read: what another changes meanwhile may not have been seen.
+            path, readings = getattr(params, "path", None), self.readings
+            if readings is not None and tool.operation == "read" and isinstance(path, str):
+                self._version = readings.version(self.caller, path)
+        else:
+            self._block = session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True)
+            self._block.__enter__()
+            self._base = session.seq
+            self._is_counted = False
+            self._check_stale(tool, params)
+        self._allow(tool, params)
+        return tool
+
+    def _end(self, given: object) -> ToolResult[object]:
+        """Take what the handler returned, and end the transaction."""
+        tool = cast(Tool, self.tool)
+        result = self._checked(tool, given)
+        if self._block is None:
+            self._look(tool, result)
+            return result
+        self._count_records()
+        if not result.success:
+            raise _Undone(result)
+        self._tell_changes()
+        self.session._conclude(partial(self._write_down_with, result))
+        self._block.__exit__(None, None, None)
+        return result
+
+    def _undo(self, error: BaseException) -> ToolResult[object]:
+        """Undo what was done before an error, and return the answer to the call, or raise what is none."""
+        if self._block is not None:
+            self._count_records()
+            try:
+                # Changes nothing if the error is that the transaction could not be merged.
+                self._block.__exit__(type(error), error, error.__traceback__)
+            except BaseException as failure:
+                error = failure
+            if self._is_concluded:
+                # It could not be committed, and so neither could its record.
+                self._is_concluded = self._written_down = False
+            # What was done stays in the records, and the rollback that undid it follows.
+            self._made += self._made > 0
+        if isinstance(error, _Undone):
+            return _with_inexact(error.result, error)
+        if isinstance(error, StopIteration):
+            # As from a generator: it would end a loop of the caller.
+            raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
+        if isinstance(error, TransactionCancelled) or not isinstance(error, ANSWERED):
+            raise error
+        status, code = classify(error)
+        kind = self.tool.receipt if isinstance(self.tool, Tool) else Receipt
+        message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._told(error)
+        reason = error.reason if isinstance(error, PolicyDenied) else None
+        return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
+
+    def _count_records(self) -> None:
+        """Count the records of the call, once: when its transaction ends."""
+        if not self._is_counted:
+            self._is_counted = True
+            with suppress(TransactionCancelled):
+                self._made = self.session.seq - self._base
+
+    def _write_down_fault(self, error: BaseException) -> None:
+        code = "cancelled" if isinstance(error, _cancelling()) else "internal_error"
+        # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
+        with suppress(SessionError):
+            self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))
+
+    def _answer(self, result: ToolResult[object]) -> ToolResult[object]:
+        """Write the call down, and remember what its caller saw."""
+        self.write_down(result)
+        if self.readings is not None and result.success:
+            for path, version in self._seen.items():
+                self.readings.saw(self.caller, path, version, seq=self._seen_after, call_id=self.call_id)
+        return result
+
+    def _told(self, error: Exception) -> str:
+        """Return the message of an error, with the path that may be meant if there is nothing at the given one.
+
+        A conflict shows no contents that the policy withholds.
+        """
+        fs, absence = self.context.filesystem, absence_in(error)
+        if isinstance(error, MergeConflict):
+            return error.described(ours="now", theirs="this call", may_show=lambda path: may_show(fs, path))
+        return str(error) if fs is None or absence is None else with_proposal(fs, absence)
+
+    def _allow(self, tool: Tool, params: object) -> None:
+        """Raise if the policy refuses the call, or it has timed out."""
+        if self.context.policy is not None:
+            check_call(self.context.policy, self._to_judge(tool, params), self.context)
+        self.context.check_deadline()
+
+    def _checked(self, tool: Tool, result: object) -> ToolResult[object]:
+        """Return the handler's result if it can be recorded, the call has not timed out and the policy allows it."""
+        if not isinstance(result, ToolResult):
+            raise TypeError(f"the handler of {tool.name!r} returned a {type(result).__name__}; return a ToolResult")
+        done = cast("ToolResult[object]", result)
+        _check(tool, done)
+        if done.success:
+            self.context.check_deadline()
+            if self.context.policy is not None:
+                check_result(self.context.policy, self._to_judge(tool, self._params), done, self.context)
+                self._is_judged = True
+        return done
+
+    def _to_judge(self, tool: Tool, params: object) -> CallToJudge:
+        return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
+
+    def _shown_to_policy(self, result: ToolResult[object]) -> ToolResult[object]:
+        """Show the policy a call that failed; it stays failed whatever the policy says."""
+        policy, tool = self.context.policy, self.tool
+        if policy is None or self._is_judged or not isinstance(tool, Tool):
+            return result
+        try:
+            check_result(policy, self._to_judge(tool, self._params), result, self.context)
+        except PolicyDenied as error:
+            message = f"{result.message}\n{error}"
+            return failed(tool.receipt, result.status, result.error_code or "error", message, reason=error.reason)
+        return result
+
+    def _look(self, tool: Tool, result: ToolResult[object]) -> None:
+        """Remember what the caller has read."""
+        path = getattr(result.value, "path", None)
+        if tool.operation == "read" and isinstance(path, str) and path:
+            self._seen[path] = self._version
+
+    def _check_stale(self, tool: Tool, params: object) -> None:
+        readings, files = self.readings, self.files
+        if readings is None or tool.targets is None or not readings.matter_to(self.caller):
+            return
+        for target in tool.targets(params, self.context):
+            try:
+                # By the path to which links lead.
+                path = files.read_bytes(target, limit=0).path
+            except (OSError, ValueError):
+                with suppress(OSError, ValueError):
+                    # It does not exist any more, or is not a file.
+                    readings.check(self.caller, normalize(target), may_show=False)
+            else:
+                if self.require_read:
+                    readings.check_was_read(self.caller, path)
+                readings.check(self.caller, path, may_show=may_show(self.context.filesystem, path))
+
+    def _tell_changes(self) -> None:
+        """Remember what the call left in the files that it changed, without the changes of others."""
+        if self.readings is not None and self._made:
+            self._seen = self.readings.changed(self.caller, self.session._rows_since(self._base))
+
+    def write_down(self, result: ToolResult[object]) -> None:
+        """Record the call and its answer, unless that was done; a closed session takes no record."""
+        with self.session.lock:
+            if self._written_down:
+                return
+            self._written_down = True
+        try:
+            self.session._dispatch(self._record(result, *self._numbers()), self.call_id)
+        except TransactionCancelled:
+            raise
+        except SessionClosed:
+            # The caller gets the answer all the same.
+            return
+
+    def _write_down_with(self, result: ToolResult[object], last: int) -> tuple[object, str]:
+        """Return the record of the call, for the commit of its changes; `last` is the number of the last of these."""
+        self._is_concluded = self._written_down = True
+        numbers = (last - self._made + 1, last) if self._made else (None, None)
+        return self._record(result, *numbers), self.call_id
+
+    def _record(self, result: ToolResult[object], first: int | None, last: int | None) -> ToolCall:
+        return ToolCall(
+            self.call_id,
+            self.name,
+            self.recorded_arguments,
+            recorded(result.value),
+            one_line(result.status),
+            result.error_code,
+            one_line(result.summary_text),
+            None if self.caller is None else one_line(self.caller),
+            self.started_at,
+            self.session.now(),
+            first,
+            last,
+        )
+
+    def _numbers(self) -> tuple[int | None, int | None]:
+        """Find the numbers of the call's records: where it began, or after the merge with the changes of others."""
+        if not self._made:
+            return None, None
+        first = self._base + 1
+        if self.session.seq > self._base + self._made:
+            for record in self.session.records.since(self._base):
+                event = record.event
+                mine = isinstance(event, Merged) and record.cause == self.call_id and event.base == self._base
+                if mine and event.count == self._made:
+                    first = record.seq + 1
+                    break
+        return first, first + self._made - 1

@@ -1,0 +1,249 @@
+"""Which version of each file a caller last saw, so that nobody overwrites what changed since."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from threading import Lock
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.editing.unified_hunks import hunks
+from weakfs.filesystem import Filesystem
+from weakfs.messages import clip, one_line
+from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
+from weakfs.reducers.merging.line_merge import split_lines
+from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
+from weakfs.reducers.tree.node import find
+from weakfs.session import MissingBlob, Record, Session, SessionError
+from weakfs.session.blobs.blob import digest_of
+from weakfs.session.blobs.rope import joined
+from weakfs.session.replay.reduction import Row, event_of
+from weakfs.session.slices.tags import tag_of
+from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
+from weakfs.tools.errors import StaleRead, UnreadFile
+from weakfs.tools.slices import FileSeen, ToolCall, install_seen
+
+# A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
+MOST_HASHED = 1 << 23
+# A change of a file up to this size is shown.
+MOST_COMPARED = 1 << 18
+# How much of a difference is shown.
+SHOWN = 1500
+# What calls without a caller saw is kept for so many files, the newest.
+MOST_SIGHTS = 4096
+# Who changed a file is looked for in so many records at a time, the newest first, and for a message in no more than
+# that many times over: whose change it was is worth no journey through a long history.
+WINDOW = 512
+MOST_WINDOWS = 64
+
+Who = str | None
+# What identifies the contents of a file, `None` if there is none: for a caller text that a session can hold, its digest
+# unless it is very large. What calls without a caller saw is only kept in memory: it is the object that stands for the
+# contents in a leaf, which costs no digest.
+Version = str | bytearray | None
+# These change the file at their path, and never what lies below it. Their first field is the path, their last one the
+# filesystem.
+OF_FILES = {tag_of(type_) for type_ in (FileWritten, FileAppended, FileSpliced)}
+
+
+class Readings:
+    """What each caller of a session last saw of each file. Any number of threads may use it.
+
+    The session's `FilesSeen` slice holds it, so that it is saved with the session and shared by all its toolsets. What
+    calls without a caller saw is held here alone, and only a change by a call that has a caller makes it stale.
+    """
+
+    def __init__(self, session: Session, filesystem: Filesystem) -> None:
+        self._session = session
+        self._files = filesystem
+        self._name = str(getattr(filesystem, "filesystem_id", ""))
+        self._lock = Lock()
+        self._anonymous: OrderedDict[str, tuple[Version, int]] = OrderedDict()
+        self._seen = install_seen(session)
+        self._by_callers = CallerChanges(session, self._name)
+
+    def matter_to(self, caller: Who) -> bool:
+        """Return whether a call can be stale: one without a caller only if another call had one meanwhile."""
+        return caller is not None or self._by_callers.may_exist()
+
+    def version(self, caller: Who, path: str) -> Version:
+        """Return what identifies the contents of a file for a caller; `None` for no file."""
+        files = self._files
+        if type(files) is not InMemoryFilesystem:
+            return version_of(files, path)
+        try:
+            leaf = files._file(path, "read")[1]
+        except (OSError, ValueError):
+            return None
+        if caller is None:
+            return leaf[CELL]
+        return version_of(files, path) if size_of(leaf) > MOST_HASHED else blob_digest(leaf).hex()
+
+    def saw(self, caller: Who, path: str, version: Version, *, seq: int, call_id: str) -> None:
+        """Remember that a caller has seen a version of a file, after record `seq`."""
+        if caller is None:
+            with self._lock:
+                self._anonymous[path] = (version, seq)
+                self._anonymous.move_to_end(path)
+                if len(self._anonymous) > MOST_SIGHTS:
+                    self._anonymous.popitem(last=False)
+            return
+        known = self._sight(caller, path)
+        if not isinstance(version, bytearray) and (known is None or known[0] != version):
+            self._session._dispatch(FileSeen(caller, path, version, seq, self._name), call_id)
+
+    def changed(self, caller: Who, rows: Iterable[Row]) -> dict[str, Version]:
+        """Return what a caller's call left in each file that it changed, or that is in a directory that it changed."""
+        paths: dict[str, None] = {}
+        above: set[str] = set()
+        for row in rows:
+            tag, fields = row[2], row[3]
+            if tag in OF_FILES:
+                if fields[-1] is None or fields[-1] == self._name:
+                    paths[fields[0]] = None
+            else:
+                changed = self._paths(event_of(self._session._rules, row))
+                paths.update(dict.fromkeys(changed))
+                above.update(changed)
+        inside: list[str] = []
+        if above:
+            known = [path for path in self._known_paths(caller) if path not in paths]
+            inside = [path for path in known if not above.isdisjoint(with_parents(path))]
+        return {path: self.version(caller, path) for path in (*paths, *inside)}
+
+    def check(self, caller: Who, path: str, *, may_show: bool) -> None:
+        """Raise `StaleRead` if a file is not as this caller last saw it.
+
+        The message quotes what changed if it `may_show` it and the old contents are still there.
+        """
+        sight = self._sight(caller, path)
+        now = None if sight is None else self.version(caller, path)
+        if sight is None or _is_same(sight[0], now):
+            return
+        last = self._by_callers.newest(path, sight[1]) if caller is None else self._last_change(caller, path, sight[1])
+        # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
+        if last is None and (caller is None or now is None):
+            return
+        raise StaleRead(_told(path, last, self._difference(path, sight) if may_show else None))
+
+    def check_was_read(self, caller: Who, path: str) -> None:
+        """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""
+        if caller is not None and self._sight(caller, path) is None:
+            raise UnreadFile(f"cannot change {path!r}: you have not read it; read it first, so that nothing is lost")
+
+    def _sight(self, caller: Who, path: str) -> tuple[Version, int] | None:
+        if caller is None:
+            with self._lock:
+                return self._anonymous.get(path)
+        seen = self._seen.latest()
+        return None if seen is None else seen.sight(self._name, caller, path)
+
+    def _known_paths(self, caller: Who) -> list[str]:
+        if caller is None:
+            with self._lock:
+                return [*self._anonymous]
+        seen = self._seen.latest()
+        return [] if seen is None else seen.paths(self._name, caller)
+
+    def _last_change(self, caller: str, path: str, seq: int) -> ToolCall | None:
+        """Return the last successful call of another caller that changed a file after record `seq`, for a message.
+
+        Looks at up to `MOST_WINDOWS` windows of records. O(records since the change).
+        """
+        own = one_line(caller)
+        above = set(with_parents(path))
+        calls: list[ToolCall] = []
+        for record in islice(self._backwards(seq), MOST_WINDOWS * WINDOW):
+            event = record.event
+            if isinstance(event, ToolCall):
+                calls = [call for call in calls if (call.first_seq or 0) < record.seq]
+                if event.caller != own and event.status == "ok" and (event.last_seq or 0) > seq:
+                    calls.append(event)
+            elif not above.isdisjoint(self._paths(event)):
+                for call in calls:
+                    if (call.first_seq or 0) <= record.seq <= (call.last_seq or 0):
+                        return call
+        return None
+
+    def _backwards(self, seq: int) -> Iterator[Record]:
+        """Yield the records after number `seq`, newest first."""
+        with self._session.lock:
+            records, end = self._session.records, self._session.seq
+        oldest = max(seq, end - len(records))
+        while end > oldest:
+            start = max(end - WINDOW, oldest)
+            yield from reversed(tuple(islice(records.since(start), end - start)))
+            end = start
+
+    def _paths(self, event: object) -> tuple[str, ...]:
+        return paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
+
+    def _difference(self, path: str, sight: tuple[Version, int]) -> str | None:
+        """Return what changed since a file was seen, `None` if the old contents are gone or not a short text."""
+        before = b"" if sight[0] is None else self._content_at(path, sight)
+        now = _content(self._files, path)
+        if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
+            return None
+        lines = b"".join(hunks(split_lines(before), split_lines(now))).decode("utf-8", "replace")
+        return clip(lines, SHOWN)
+
+    def _content_at(self, path: str, sight: tuple[Version, int]) -> bytes | None:
+        """Find the contents that a caller saw in the history of the session."""
+        with suppress(SessionError, MissingBlob, OSError):
+            then = self._session.at(sight[1])
+            known = (then[ExternalTrees].latest() or ExternalTrees()).trees.get(self._name)
+            tree = then[FileTree].latest()
+            if known is not None:
+                now = (self._session[ExternalTrees].latest() or ExternalTrees()).known(self._name)
+                tree = known.completed(now)
+            node = None if tree is None else find(tree, segments_of(path))
+            content = node[CONTENT] if type(node) is tuple else ""
+            if not isinstance(content, str) and len(content) <= MOST_COMPARED:
+                data = joined(content)
+                digest = digest_of(data)
+                return data if sight[0] in (digest, digest.hex()) else None
+        return None
+
+
+def _is_same(one: Version, other: Version) -> bool:
+    if isinstance(one, bytearray) or isinstance(other, bytearray):
+        # Empty until the digest of the contents is computed.
+        return one is other or (bool(one) and one == other)
+    return one == other
+
+
+def version_of(fs: Filesystem, path: str) -> str | None:
+    """Return what identifies a file's contents, its digest unless it is very large; `None` for no file."""
+    try:
+        found = fs.read_bytes(path, limit=0)
+        if found.size_bytes > MOST_HASHED:
+            return f"{found.size_bytes} bytes of {fs.stat(found.path).modified_ns}"
+        return digest_of(fs.read_bytes(path).content).hex()
+    except (OSError, ValueError):
+        return None
+
+
+def _content(fs: Filesystem, path: str) -> bytes | None:
+    """Return the contents of a file; empty if there is none, `None` if it is too large to be compared."""
+    try:
+        content = fs.read_bytes(path, limit=MOST_COMPARED + 1).content
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return b""
+    except (OSError, ValueError):
+        return None
+    return content if len(content) <= MOST_COMPARED else None
+
+
+def _told(path: str, change: ToolCall | CallerChange | None, difference: str | None) -> str:
+    if change is None:
+        said = f"cannot change {path!r}: it changed since you last read it"
+    else:
+        who = "another caller" if change.caller is None else f"{change.caller!r}"
+        said = f"cannot change {path!r}: {who} changed it since you last read it (call {change.call_id})"
+    if difference is None:
+        return f"{said}; read it again first"
+    return f"{said}; this changed, read the file again before you change it:\n{difference}"
