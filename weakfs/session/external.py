@@ -159,11 +159,9 @@ class Reversible(Protocol):
         """Return the paths at which two states of the files differ, in order."""
         ...
 
-    def with_changes(self, base: Any, ours: Any, theirs: Any) -> Any:
-        """Return our files with every entry that differs between `base` and `theirs` as it is in theirs."""
-        ...
-
-    def merged(self, base: Any, ours: Any, theirs: Any, *, paths: Sequence[str] | None, resolver: Resolver) -> Any:
+    def merged(
+        self, base: Any, ours: Any, theirs: Any, *, paths: Sequence[str] | None = None, resolver: Resolver
+    ) -> Any:
         """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
         ...
 

@@ -16,7 +16,7 @@ from weakfs.reducers.events import EntryFound, TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.merging.file_merge import merge_known
 from weakfs.reducers.tree.node import with_mode
-from weakfs.reducers.tree.partial import with_changes, with_paths
+from weakfs.reducers.tree.partial import with_paths
 from weakfs.session import Session, SessionView
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.tags import tag_of
@@ -144,9 +144,8 @@ class HostExternal:
 
     def known(self, view: SessionView, now: SessionView) -> FileTree:
         """Return the files that the session knew at a moment, with those that it only found later. O(differences)."""
-        then, later = (
-            (one[ExternalTrees].latest() or ExternalTrees()).known(self.filesystem_id) for one in (view, now)
-        )
+        trees = (one[ExternalTrees].latest() or ExternalTrees() for one in (view, now))
+        then, later = (one.known(self.filesystem_id) for one in trees)
         tree = then.completed(later)
         # The bits of the root are only known from a scan.
         return tree if then.is_whole else with_mode(tree, later.tree.mode)
@@ -155,12 +154,14 @@ class HostExternal:
         """Return the paths at which two trees differ, in order. O(differences)."""
         return changed_paths(one, other, "/")
 
-    def with_changes(self, base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
-        """Return our files with every entry that differs between `base` and `theirs` as it is in theirs."""
-        return with_changes(base, ours, theirs)
-
     def merged(
-        self, base: FileTree, ours: FileTree, theirs: FileTree, *, paths: Sequence[str] | None, resolver: Resolver
+        self,
+        base: FileTree,
+        ours: FileTree,
+        theirs: FileTree,
+        *,
+        paths: Sequence[str] | None = None,
+        resolver: Resolver,
     ) -> FileTree:
         """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
         return merge_known(resolver, base, ours, theirs if paths is None else with_paths(base, theirs, paths))

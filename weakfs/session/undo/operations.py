@@ -46,16 +46,18 @@ def operations(rows: Iterable[Row], dropped: int, block_end: int = 0) -> list[Op
 
 
 def _parts(rows: Iterable[Row], dropped: int, block_end: int) -> Iterator[tuple[int, int, str | None, str | None]]:
-    start, cause, how = 0, None, None
-    for number, (_, by, tag, values) in enumerate(rows, dropped + 1):
-        if number <= block_end:
-            if tag == REVERTED and start and by == cause:
-                how = values[0]
-        else:
-            start = cause = how = None
+    """Yield single records and whole merges, as the fields of an operation."""
+    merge: tuple[int, str | None] | None = None
+    how: str | None = None
+    for number, (_, cause, tag, values) in enumerate(rows, dropped + 1):
+        if number > block_end:
+            merge, how = None, None
             if tag == MERGED and values[2] > 0:
-                start, cause, block_end = number, by, number + values[2]
+                merge, block_end = (number, cause), number + values[2]
             else:
-                yield number, number, by, values[0] if tag == REVERTED else None
-        if start and number == block_end:
-            yield start, number, cause, how
+                yield number, number, cause, values[0] if tag == REVERTED else None
+        elif merge is not None:
+            if tag == REVERTED and cause == merge[1]:
+                how = values[0]
+            if number == block_end:
+                yield merge[0], number, merge[1], how

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
 from typing import Any, Literal, get_args
 
 from attrs import define, frozen
@@ -23,6 +24,8 @@ from weakfs.session.merging.conflicts import ConflictEntry, MergedPath, OnConfli
 from weakfs.session.merging.forks import Forks
 from weakfs.session.merging.merge import absorb
 from weakfs.session.merging.resolver import Resolver
+from weakfs.session.replay.reduction import advance
+from weakfs.session.slices.slice import GoBack
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
 from weakfs.session.state import checked_text
@@ -31,6 +34,8 @@ from weakfs.session.undo.operations import Operation, operations
 from weakfs.session.views import SessionView, Snapshot
 
 How = Literal["undo", "redo", "revert", "restore"]
+# Moments so many records apart are read in one pass.
+MOST_SHARED = 5_000
 # How many paths a note names.
 MOST_NAMED = 20
 # What becomes of what other programs changed in external files.
@@ -102,6 +107,7 @@ class _Work:
     resolver: Resolver
     paths: tuple[str, ...] | None
     outside: list[_Outside]
+    keeps_foreign: bool
     changes_anything: bool = False
 
 
@@ -230,8 +236,9 @@ class Undo(Forks):
 
     def _changes(self, line: Timeline, one: Operation) -> bool:
         """Return whether an operation changed anything that can be taken back."""
-        after = self._tables(line, one.last)
-        before = self._gone_back(after, self._tables(line, one.first - 1), None)
+        states = self._states(line, {one.first - 1, one.last})
+        after = states[one.last]._table("state")
+        before = self._gone_back(after, states[one.first - 1]._table("state"), None)
         return any(self._differs(tag, before, after) for tag in {*before, *after}) or any(
             external.differing(*self._files_around(line, external, one.first - 1, one.last))
             for external in self._reversible()
@@ -242,16 +249,17 @@ class Undo(Forks):
 
         What others had changed by then, and these records found, belongs to both.
         """
-        rows = line.rows.since(first - line.dropped)
-        found = [
-            seq for seq, row in zip(range(first + 1, last + 1), rows, strict=False) if row[2] in external.sightings
-        ]
-        moments = sorted({first, last, *found, *(seq - 1 for seq in found)})
-        now = self._view(line, line.seq)
-        files = {seq: external.known(self._view(line, seq), now) for seq in moments}
+        found: list[int] = []
+        for seq, row in enumerate(islice(line.rows.since(first - line.dropped), last - first), first + 1):
+            if row[2] in external.sightings:
+                found.append(seq)
+            elif row[2] == tag_of(RolledBack):
+                found = [one for one in found if one <= row[3][0]]
+        states = self._states(line, {first, last, *found, *(seq - 1 for seq in found)})
+        files = {seq: external.known(view, self._present(line)) for seq, view in states.items()}
         before = files[first]
         for seq in found:
-            before = external.with_changes(files[seq - 1], before, files[seq])
+            before = external.merged(files[seq - 1], before, files[seq], resolver=Resolver("theirs"))
         return before, files[last]
 
     def _span(self, line: Timeline, target: int | Record | range) -> tuple[int, int]:
@@ -303,8 +311,8 @@ class Undo(Forks):
         record = None
         with transaction:
             line = self._line()
-            work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [])
-            named = self._look(work, foreign, preview=preview)
+            work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [], foreign == "keep")
+            named = self._look(work)
             try:
                 for span in reversed(spans):
                     self._take_back(work, span, preview=preview)
@@ -314,20 +322,22 @@ class Undo(Forks):
             if work.changes_anything and not preview:
                 record = self.seq
         self._notify()
-        return Reversion(how, tuple(spans), tuple(resolver.changes), resolver.sorted_conflicts(), tuple(named), record)
+        changes = tuple(change for change in resolver.changes if change.path not in self._ways_back())
+        return Reversion(how, tuple(spans), changes, resolver.sorted_conflicts(), tuple(named), record)
 
-    def _look(self, work: _Work, foreign: Foreign, *, preview: bool) -> list[str]:
+    def _look(self, work: _Work) -> list[str]:
         """Scan the external files. Return the paths that other programs changed."""
         named: list[str] = []
         for external in self._reversible():
-            before = self._view(work.line, work.line.seq)
-            seen = external.look()
-            self._apply(work.line, seen, work.cause)
-            now = self._view(work.line, work.line.seq)
+            before = self._present(work.line)
+            self._apply(work.line, external.look(), work.cause)
+            now = self._present(work.line)
             known, there = external.known(before, now), external.known(now, now)
             found = external.differing(known, there)
             named += found
-            work.outside.append(_Outside(external, known, there, there if foreign == "keep" else known))
+            # A restore replaces by taking nothing over from what is there; the rest, by starting from what was known.
+            starts_there = work.keeps_foreign or work.how == "restore"
+            work.outside.append(_Outside(external, known, there, there if starts_there else known))
         return named
 
     def _take_back(self, work: _Work, span: tuple[int, int], *, preview: bool) -> None:
@@ -338,7 +348,8 @@ class Undo(Forks):
             base, target = line.seq, last
         else:
             base, target = last, first - 1
-        after, before = self._tables(line, base), self._tables(line, target)
+        states = self._states(line, {base, target})
+        after, before = (states[seq]._table("state") for seq in (base, target))
         then = self._gone_back(after, before, work.paths, files_only=work.how == "restore")
         merged = line.copy()
         if any(self._differs(tag, after, then) for tag in {*after, *then}):
@@ -381,11 +392,13 @@ class Undo(Forks):
     def _merge_outside(self, work: _Work, base: int, target: int) -> list[_Outside]:
         """Merge the external files. Return those that change."""
         changed: list[_Outside] = []
-        now = self._view(work.line, work.line.seq)
         for one in work.outside:
             if work.how == "restore":
                 # What is to be kept differs from what the session knew.
-                before, after = one.external.known(self._view(work.line, target), now), one.known
+                before, after = self._files_around(work.line, one.external, target, base)
+                if not work.keeps_foreign:
+                    then = self._states(work.line, {target})[target]
+                    before = one.external.known(then, self._present(work.line))
             else:
                 before, after = self._files_around(work.line, one.external, target, base)
             one.wanted = one.external.merged(after, one.wanted, before, paths=work.paths, resolver=work.resolver)
@@ -397,9 +410,7 @@ class Undo(Forks):
 
     def _gone_back(self, now: Table, then: Table, paths: tuple[str, ...] | None, *, files_only: bool = False) -> Table:
         """Return the slices of `now` with those of `then` that go back."""
-        rules = self._rules
-        ways = {rules.by_type[one.cls].tag: one.go_back for one in rules.registry.slices if one.cls in rules.by_type}
-        table = now
+        rules, ways, table = self._rules, self._ways_back(), now
         for tag in {*now, *then}:
             way, empty = ways.get(tag), rules.specs[tag].empty if tag in rules.specs else Log[Any]()
             mine, theirs = now.get(tag, empty), then.get(tag, empty)
@@ -413,17 +424,31 @@ class Undo(Forks):
                 table = table.set(tag, theirs)
         return table
 
+    def _ways_back(self) -> dict[str, GoBack]:
+        """Return how the slices that hold files go back, by tag."""
+        rules = self._rules
+        known = ((rules.by_type.get(one.cls), one.go_back) for one in rules.registry.slices)
+        return {spec.tag: way for spec, way in known if spec is not None and way is not None}
+
     def _differs(self, tag: str, one: Table, other: Table) -> bool:
         spec = self._rules.specs.get(tag)
         empty = Log[Any]() if spec is None else spec.empty
         return one.get(tag, empty) is not other.get(tag, empty)
 
-    def _tables(self, line: Timeline, seq: int) -> Table:
-        return line.mark_at(self._rules, seq).state
+    def _states(self, line: Timeline, numbers: set[int]) -> dict[int, SessionView]:
+        """Return the slices after some records, read in one pass if they are near each other: equal ones are shared."""
+        rules, (first, *more) = self._rules, sorted(numbers)
+        marks = {first: line.mark_at(rules, first)}
+        if more and more[-1] - first <= MOST_SHARED and not line.eras:
+            mark = marks[first]
+            passed = advance(rules, mark, line.rows.since(first - line.dropped), more)
+            marks |= {each.seq: each for each in passed}
+        else:
+            marks |= {seq: line.mark_at(rules, seq) for seq in more}
+        return {seq: SessionView(rules, seq, mark.state, mark.logs) for seq, mark in marks.items()}
 
-    def _view(self, line: Timeline, seq: int) -> SessionView:
-        mark = line.mark_at(self._rules, seq)
-        return SessionView(self._rules, seq, mark.state, mark.logs)
+    def _present(self, line: Timeline) -> SessionView:
+        return SessionView(self._rules, line.seq, line.state, line.logs)
 
     def _reversible(self) -> list[Reversible]:
         return [external for external in self._attached if isinstance(external, Reversible)]
