@@ -14,10 +14,10 @@ from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
 from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.merging.forks import Forks
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
+from weakfs.session.undo.undo import Undo
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("weakfs.session")
 
 
-class Session(Forks):
+class Session(Undo):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
     `clock` returns integer nanoseconds (default `time.time_ns`), `new_id` a new session id. `registry` lists the

@@ -305,6 +305,11 @@ class HostFilesystem(HostFiles):
                 self._restored(self._root.restore_to(work.journal, tree), tree, "archive")
         self._session._notify()
 
+    def _replace(self, wanted: FileTree, source: str) -> None:
+        self._refuse_if_read_only("restore", self.root)
+        with self.lock(), self._work("restore", self.root, ()) as work:
+            self._restored(self._root.restore_to(work.journal, wanted), wanted, source)
+
     def _next_id(self) -> str:
         return self._session.next_id("files")
 
