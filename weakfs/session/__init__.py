@@ -26,6 +26,7 @@ from weakfs.session.errors import (
 from weakfs.session.events import (
     Merged,
     Record,
+    Reverted,
     RolledBack,
     SliceAppended,
     SliceCleared,
@@ -70,6 +71,7 @@ from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
 from weakfs.session.transactions.cancellation import Cancellation
 from weakfs.session.transactions.commit import TransactionBlock
+from weakfs.session.undo.undo import Reversion
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
@@ -104,6 +106,8 @@ __all__ = [
     "Registry",
     "Resolution",
     "Resolver",
+    "Reversion",
+    "Reverted",
     "RollbackIncomplete",
     "RolledBack",
     "Rope",
