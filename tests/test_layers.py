@@ -235,6 +235,24 @@ def test_a_session_without_files_never_loads_anything_of_filesystems() -> None:
     assert [name for name in loaded if name != "weakfs" and not name.startswith(below)] == []
 
 
+def test_a_call_on_files_in_memory_loads_neither_the_host_nor_patches() -> None:
+    loaded = run_python(
+        "import sys; from weakfs import Session, Toolset; "
+        "assert Toolset(Session()).call('write_file', {'path': '/a.txt', 'content': 'x'}).success; print(*sys.modules)"
+    ).split()
+    others = (
+        "weakfs.backends.host",
+        "weakfs.backends.overlay",
+        "weakfs.cli",
+        "weakfs.editing.hints.diagnosis",
+        "weakfs.editing.patches.apply",
+        "weakfs.snapshots",
+        "weakfs.storage.engines",
+        "weakfs.transcripts",
+    )
+    assert [name for name in loaded if name.startswith(others)] == []
+
+
 @pytest.mark.parametrize("module", ["weakfs", "weakfs.cli", "weakfs.tools", "weakfs.backends"])
 def test_importing_loads_no_optional_dependency(module: str) -> None:
     loaded = run_python(f"import sys, {module}; print(*sys.modules)").split()
