@@ -1,9 +1,9 @@
 """Measure sessions in a folder: `python -m benchmarks.durable`.
 
 Tool calls in a session in memory and in one in a folder, in turns of 100. Beside them what a stored call cannot do
-without: JSON of a frame of 900 bytes, the lock, a look at the file and one write. Then opening a session of 10,000 files
-with 10,000 records since its checkpoint. All times are the processor time of this process, with the garbage collector
-on.
+without: JSON of a frame of 900 bytes, the lock, a look at the file and one write. Then opening a session of 10,000
+files with 10,000 records since its checkpoint. All times are the processor time of this process, with the garbage
+collector on.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def opening(folder: Path) -> None:
                     old = files.read(path).content.split()[0]
                     tools.call("edit_file", {"path": path, "old_string": f"{old} ", "new_string": f"v{session.seq} "})
         session.close()
-        times = [spent(lambda: Session.open(where, "s").close()) for _ in range(9)]
+        times = [spent(lambda where=where: Session.open(where, "s").close()) for _ in range(9)]
         print(f"open after {RECORDS:,} records ({kind}): {min(times):.0f} ms at best, {sorted(times)[4]:.0f} ms median")
 
 
