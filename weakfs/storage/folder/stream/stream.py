@@ -86,6 +86,7 @@ class Stream:
                     self._unlock()
                     continue
                 if status.st_size != active.end:
+                    active.kept = None
                     journal.catch_up()
                 if not journal.is_deleted:
                     return self
