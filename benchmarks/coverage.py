@@ -1,8 +1,10 @@
 """Coverage by test: which tests run which lines of the library, and the processor time of each test.
 
 ```
-python -m pytest -n 2 -p benchmarks.coverage --coverage-to FOLDER
+PYTEST_PLUGINS=benchmarks.coverage python -m pytest -n 2 --coverage-to FOLDER
 ```
+
+(With `-p benchmarks.coverage`, the workers would load it after `conftest.py` has imported most of the library.)
 
 Every block of every function gets a statement that marks it as reached. That costs a few per cent, where a trace
 function would double the time. Code that a test runs in a process of its own is not seen, nor is what runs at import.
@@ -132,10 +134,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--coverage-to", metavar="FOLDER", help="record which lines of the library each test runs")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    folder = config.getoption("--coverage-to")
-    if folder and not config.getoption("numprocesses", None):
-        config.pluginmanager.register(Recorder(Path(folder)))
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    # Before anything imports the library: what is imported already is not instrumented.
+    options = early_config.known_args_namespace
+    if options.coverage_to and ("PYTEST_XDIST_WORKER" in os.environ or not getattr(options, "numprocesses", None)):
+        early_config.pluginmanager.register(Recorder(Path(options.coverage_to)))
 
 
 class Coverage:

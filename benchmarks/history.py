@@ -39,15 +39,15 @@ def rows(files: int, records: int, reads: int) -> Iterator[tuple[str, str]]:
     yield "write", f"{time_text((process_time_ns() - start) / records)}, longest {time_text(longest)}"
     gc.collect()
     yield "memory", bytes_text(resident() - before)
-    checkpoints = session._parts()[1].checkpoints
-    yield "checkpoints", f"{len(checkpoints.kept)} kept, {len(checkpoints.lasting)} in a file"
+    keyframes = session._parts()[1].keyframes
+    yield "keyframes", f"{len(keyframes.kept)} kept, {len(keyframes.lasting)} in a file"
     yield "full collection", time_text(taken(gc.collect))
     yield "at, live", read(session, records, reads)
     with tempfile.TemporaryDirectory(prefix="weakfs-history-") as folder:
         path = Path(folder) / "s.json"
         yield "save", time_text(taken(lambda: session.save(path)))
         yield "file", bytes_text(path.stat().st_size)
-        del session, checkpoints
+        del session, keyframes
         gc.collect()
         start = process_time_ns()
         session = Session.load(path)

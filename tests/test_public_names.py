@@ -23,6 +23,7 @@ NAMES = [
     "InMemoryFilesystem",
     "HostFilesystem",
     "OverlayFilesystem",
+    "StorageFilesystem",
     "HostMount",
     "Limits",
     "Toolset",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from random import Random
 
 from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, ToolResult, Toolset
 from weakfs.tools import ToolCalls
 from weakfs.tools.calls.call_json import recorded
@@ -82,7 +84,7 @@ class Setting:
     @classmethod
     def make(cls, random: Random) -> Setting:
         policy = policy_of(random)
-        session = Session()
+        session = Session(session_id="s", clock=count(1).__next__)
         files = InMemoryFilesystem(session, follow_symlinks="within_root_only")
         tools = Toolset(session, files, policy=policy, capability=capability_of(random))
         made = cls(random, policy, files, tools)
@@ -229,6 +231,56 @@ def test_no_answer_and_no_readable_file_holds_what_is_hidden(seed: int) -> None:
     for kept in setting.tools.session[KeptBlob].all():
         if not kept.origins:
             assert_hidden(setting, kept.content.decode(), kept.digest)
+
+
+# Contents of one size, of which at most one is in a file: lines of another length, no text, no lines, another kind.
+SECRETS = (
+    b"key one\nstep1 'aaaa'\nreturn 1\n",
+    b"key 0\n\n\n\nDoor step1: 'zzzzzz'\n",
+    b"\x89PNG\r\n\x1a\n" + bytes(22),
+    b"\xffkey " + "é".encode() * 12 + b"\r",
+    "\ufeffkey ".encode() + "é".encode() * 11 + b"\n",
+)
+TARGETS = ("/pub/app.py", "token.py", "/", "../outside", "/nowhere", "way")
+GUESSING = ("edit", "v4a", "unified", "blocks", "patch of a blob")
+
+
+def with_secrets(seed: int, variant: int) -> tuple[Setting, list[str]]:
+    """Make a setting, the same for each seed but for what is in its hidden files and links, and its kinds of calls."""
+    setting = Setting.make(Random(seed))
+    own = Random(f"{seed} {variant}")
+    files, policy = setting.files, setting.policy
+    lacking = setting.tools.capability is not None and "read" not in (
+        setting.tools.capability.allowed_fs_ops or OPERATIONS
+    )
+    withheld = lacking
+    for entry in tuple(files.walk()):
+        seen = policy.visibility("read", entry.path)
+        if entry.is_directory or (seen == Visibility.SHOWN and not lacking):
+            continue
+        withheld = withheld or seen == Visibility.WITHHELD
+        if entry.is_symlink:
+            files.delete(entry.path)
+            files.symlink(own.choice(TARGETS), entry.path)
+        else:
+            files.write_bytes(entry.path, own.choice(SECRETS))
+    # An edit tells whether a text is in a file that may be edited and not be seen.
+    return setting, [kind for kind in CALLS if kind != "shell" and not (withheld and kind in GUESSING)]
+
+
+def test_the_secrets_have_one_size() -> None:
+    assert len({len(secret) for secret in SECRETS}) == 1
+
+
+@settings(max_examples=share(300))
+@given(st.integers(0, 2**32))
+def test_answers_are_the_same_whatever_is_in_hidden_files(seed: int) -> None:
+    (one, kinds), (other, _) = (with_secrets(seed, variant) for variant in (1, 2))
+    for number in range(25):
+        kind = Random(f"{seed} {number}").choice(kinds)
+        mine, theirs = call(one, kind), call(other, kind)
+        assert mine.message == theirs.message, (kind, one.policy)
+        assert recorded(mine.value) == recorded(theirs.value), (kind, one.policy)
 
 
 def test_every_tool_is_called() -> None:

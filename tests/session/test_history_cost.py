@@ -1,4 +1,4 @@
-"""How far back any moment is read from: the nearest checkpoint, which is never far, and what the checkpoints hold."""
+"""How far back any moment is read from: the nearest keyframe, which is never far, and what the keyframes hold."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from attrs import frozen
 
 from weakfs import InMemoryFilesystem, Registry, Session
-from weakfs.session.history import checkpoints
-from weakfs.session.history.checkpoints import GAP, STRETCH
+from weakfs.session.history import keyframes
+from weakfs.session.history.keyframes import GAP, STRETCH
 
 RECORDS = 40_000
 
@@ -70,13 +70,13 @@ def counted() -> tuple[Session, Reductions]:
     return counting_history(reductions), reductions
 
 
-def test_any_moment_of_a_long_history_is_read_from_a_checkpoint_nearby(counted: tuple[Session, Reductions]) -> None:
+def test_any_moment_of_a_long_history_is_read_from_a_keyframe_nearby(counted: tuple[Session, Reductions]) -> None:
     session, reductions = counted
 
     assert most_reductions(session, reductions) < GAP + STRETCH
 
 
-def test_any_moment_of_a_loaded_history_is_read_from_a_checkpoint_in_the_file(
+def test_any_moment_of_a_loaded_history_is_read_from_a_keyframe_in_the_file(
     counted: tuple[Session, Reductions], tmp_path: Path
 ) -> None:
     counted[0].save(tmp_path / "s.json")
@@ -87,10 +87,10 @@ def test_any_moment_of_a_loaded_history_is_read_from_a_checkpoint_in_the_file(
     assert most_reductions(session, reductions) < GAP + STRETCH
 
 
-def test_a_loaded_history_without_checkpoints_is_read_once_and_as_far_as_needed(
+def test_a_loaded_history_without_keyframes_is_read_once_and_as_far_as_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "LASTING_SHARE", -1)
+    monkeypatch.setattr(keyframes, "LASTING_SHARE", -1)
     counting_history().save(tmp_path / "s.json")
     reductions = Reductions()
     session = Session.load(tmp_path / "s.json", registry=Registry.standard().with_types(Count, Counted))
@@ -116,7 +116,7 @@ def test_what_follows_a_loaded_history_is_read_without_it(counted: tuple[Session
     assert reductions.made == 5
 
 
-def test_checkpoints_of_short_merges_are_near_too() -> None:
+def test_keyframes_of_short_merges_are_near_too() -> None:
     reductions = Reductions()
     session = counting_session(reductions)
     for number in range(4000):
@@ -132,13 +132,13 @@ def test_checkpoints_of_short_merges_are_near_too() -> None:
     assert reductions.made / len(range(0, session.seq, 501)) < STRETCH + GAP
 
 
-def test_checkpoints_of_wide_states_lie_further_apart_than_those_of_small_ones() -> None:
+def test_keyframes_of_wide_states_lie_further_apart_than_those_of_small_ones() -> None:
     def kept(directories: int) -> int:
         session = Session(session_id="s")
         files = InMemoryFilesystem(session)
         for number in range(5 * GAP):
             files.write_bytes(f"/{number % directories}/{number % 20}", b"")
-        return len(session._parts()[1].checkpoints.kept)
+        return len(session._parts()[1].keyframes.kept)
 
     assert kept(20) == 5
     assert kept(GAP) < 4

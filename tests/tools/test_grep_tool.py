@@ -166,12 +166,37 @@ def test_a_file_that_may_not_be_read_is_not_searched(more: dict[str, object]) ->
 
 
 @pytest.mark.parametrize("more", [{"context": 2}, {"multiline": True, "context": 2}, {"output": "counts"}])
-def test_contents_that_no_answer_may_show_are_kept_as_a_blob(more: dict[str, object]) -> None:
-    result = grep(toolset(hidden("blob"), secret="before\nkey x\nwombat\n"), "x", **more)
+def test_whether_a_pattern_matches_contents_that_no_answer_may_show_is_not_told(more: dict[str, object]) -> None:
+    tools = toolset(hidden("blob"), secret="before\nkey x\nwombat\n")
+    found, nothing = (grep(tools, pattern, **more) for pattern in ("x", "y"))
+
+    assert found.success
+    assert found == nothing
+    assert found.message == (
+        "No matches found; 1 file not searched, because the policy or the capability keeps the contents out of answers"
+    )
+    assert receipt(found).withheld_skipped == 1
+    assert not grep(tools, "x", glob="*.md", **more).message.count("not searched")
+    alone, again = (grep(tools, pattern, path="/secret", **more) for pattern in ("x", "y"))
+    assert (alone.status, alone.error_code) == ("forbidden", "policy_denied")
+    assert alone == again
+
+
+@pytest.mark.parametrize("more", [{"context": 2}, {"multiline": True, "context": 2}, {"output": "counts"}])
+def test_the_lines_of_a_search_whose_results_no_answer_may_show_are_kept_as_a_blob(more: dict[str, object]) -> None:
+    rule = PolicyRule(effect="blob", operations=["search"], paths="secret", reason="why")
+    result = grep(toolset(Policy([rule]), secret="before\nkey x\nwombat\n"), "x", **more)
 
     assert result.success
     assert not any(word in f"{result.message}{result.value}" for word in ("wombat", "before", "key"))
     assert isinstance(receipt(result).matches or receipt(result).files, BlobReference)
+
+
+@pytest.mark.parametrize("bound", [{"max_scan_files": 1}, {"max_scan_bytes": 12}])
+def test_a_file_that_no_answer_may_show_takes_no_part_of_the_budget_of_a_search(bound: dict[str, int]) -> None:
+    tools = toolset(hidden("blob"), Capability(**bound), secret="x\n" * 6, with_x="x\n" * 6)  # type: ignore[arg-type]
+    found = receipt(grep(tools, "x", output="files"))
+    assert (found.files, found.truncated, found.withheld_skipped) == (("/with_x",), False, 1)
 
 
 def test_lines_around_a_match_keep_to_what_may_be_read_of_a_file() -> None:

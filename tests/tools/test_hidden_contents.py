@@ -21,6 +21,7 @@ from weakfs import (
     ToolResult,
     Toolset,
 )
+from weakfs.session.blobs.blob import digest_of
 from weakfs.tools.permissions import CONTENTS
 from weakfs.tools.slices import KeptBlob
 
@@ -151,9 +152,9 @@ def test_a_search_shows_no_line_of_a_file_that_may_not_be_read(session_files: Fi
     found = tools.call("grep", {"pattern": "alpha|open"})
     assert found.success
     assert not quotes(found)
-    assert ("/pub/open.py" in found.message) is (bounds == "denied")
+    assert ("/pub/open.py" in found.message) is (bounds != "capability")
     alone = tools.call("grep", {"pattern": "alpha", "path": "/secrets/token.py"})
-    assert alone.success is (bounds != "denied")
+    assert alone.status == "forbidden"
     assert not quotes(alone)
     assert "/secrets/token.py" in tools.call("glob", {"pattern": "*.py"}).message
 
@@ -280,6 +281,31 @@ def test_a_blob_of_what_is_hidden_is_written_only_where_the_rule_holds(
     assert inside.success, inside.message
 
 
+def test_a_reference_to_what_is_hidden_confirms_no_guess_of_it(session_files: Files) -> None:
+    session_files.write("/secrets/guess", SECRET)
+    tools = toolset(session_files, WITHHELD)
+    read = ("read_file", {"path": "/secrets/token.py"})
+    references = [
+        blob_of(tools.call(*call), "content")["blob_ref"]
+        for call in (read, ("read_file", {"path": "/secrets/guess"}), read)
+    ]
+    assert len({*references, digest_of(SECRET.encode()).hex()}) == 4
+    again = tools.call("write_file", {"path": "/secrets/again", "content": {"blob_ref": references[0]}})
+    assert again.success, again.message
+    assert session_files.read("/secrets/again").content == SECRET
+
+
+@pytest.mark.parametrize("part", [{"offset": 2}, {"limit": 1}, {"offset_bytes": 3}, {"max_bytes": 1}])
+def test_a_part_of_what_is_hidden_cannot_be_referred_to(session_files: Files, part: dict[str, int]) -> None:
+    session_files.write("/secrets/other", "\n" * len(SECRET))
+    tools = toolset(session_files, WITHHELD)
+    for path in ("/secrets/token.py", "/secrets/other"):
+        result = tools.call("read_file", {"path": path, **part})
+        assert result.error_code == "invalid_arguments"
+        assert "only" in result.message
+    assert not tools.session[KeptBlob].all()
+
+
 def test_a_blob_of_what_is_hidden_is_not_applied_as_a_patch(session_files: Files) -> None:
     tools = toolset(session_files, WITHHELD)
     blob = blob_of(tools.call("read_file", {"path": "/secrets/token.py"}), "content")
@@ -295,7 +321,7 @@ def test_a_blob_tells_of_hidden_origins_after_it_was_saved_and_loaded(tmp_path: 
     files.write("/secrets/a", "same\n")
     files.write("/secrets/b", "same\n")
     tools = Toolset(session, files, policy=WITHHELD)
-    for path in ("/secrets/a", "/secrets/b", "/secrets/a"):
+    for path in ("/secrets/a", "/secrets/b"):
         blob = blob_of(tools.call("read_file", {"path": path}), "content")
     assert [kept.origins for kept in session[KeptBlob].all()] == [("/secrets/a",), ("/secrets/b",)]
     session.save(tmp_path / "saved.json")
@@ -309,6 +335,80 @@ def test_a_blob_of_a_large_open_file_is_written_anywhere(session_files: Files) -
     tools = toolset(session_files, WITHHELD)
     blob = blob_of(tools.call("read_file", {"path": "/pub/large", "limit": 100_000}), "content")
     assert tools.call("write_file", {"path": "/copy", "content": blob}).success
+
+
+# Links
+
+
+@pytest.mark.parametrize("bounds", [*(name for name in RULES if name != "blob on search"), "capability"])
+def test_what_a_link_contains_is_shown_only_where_it_may_be_read(open_files: OpenFiles, bounds: str) -> None:
+    files = open_files(Session(), follow_symlinks="within_root_only")
+    files.write("/pub/wombat/file", "open\n")
+    files.symlink("../pub/wombat", "/secrets/way")
+    policy = RULES.get(bounds)
+    tools = toolset(files, policy, NO_READ if bounds == "capability" else None)
+    for name, arguments in (
+        ("stat", {"path": "/secrets/way"}),
+        ("stat", {"path": "/secrets/way/file"}),
+        ("exists", {"path": "/secrets/way/file"}),
+        ("exists", {"path": "/secrets/way"}),
+        ("ls", {"path": "/secrets/way"}),
+        ("ls", {"path": "/secrets"}),
+        ("glob", {"pattern": "file", "path": "/secrets/way"}),
+        ("read_file", {"path": "/secrets/way/file"}),
+        ("mkdir", {"path": "/secrets/way/made"}),
+        ("write_file", {"path": "/secrets/way/made/file", "content": "x"}),
+        ("cp", {"source": "/secrets/way/file", "destination": "/secrets/copy"}),
+        ("mv", {"source": "/secrets/way/file", "destination": "/pub/file"}),
+        patch("*** Add File: /secrets/way/new", "+x"),
+        patch("*** Update File: /secrets/way/file", "*** Move to: /pub/new"),
+        ("rm", {"path": "/secrets/way/file"}),
+    ):
+        result = tools.call(name, arguments)
+        assert "wombat" not in told(result), (name, result.message)
+    assert [entry.path for entry in files.walk("/pub")] == ["/pub/wombat", "/pub/wombat/file"]
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+def test_no_message_tells_where_a_link_leads_that_is_not_followed_and_may_not_be_read(effect: str) -> None:
+    files = InMemoryFilesystem(Session())
+    files.symlink("../pub/wombat", "/secrets/way")
+    for name, arguments in (
+        ("write_file", {"path": "/secrets/way", "content": "x"}),
+        ("write_file", {"path": "/secrets/way/file", "content": "x"}),
+        ("read_file", {"path": "/secrets/way"}),
+        ("grep", {"pattern": "x", "path": "/secrets/way"}),
+    ):
+        result = toolset(files, rule(effect, ["read"])).call(name, arguments)
+        assert result.status == "forbidden"
+        assert not quotes(result), result.message
+
+
+@frozen
+class Look:
+    """Parameters of a tool that looks at a link."""
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+def test_a_tool_of_a_user_is_not_told_where_a_link_leads_that_may_not_be_read(effect: str) -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.symlink("../pub/wombat", "/secrets/way")
+    files.symlink("../pub/wombat", "/pub/way")
+
+    def look(params: Look, *, context: ToolContext) -> ToolResult[object]:
+        fs = context.filesystem
+        assert fs is not None
+        found = fs.stat("/secrets/way")
+        assert (found.is_symlink, found.target) == (True, "")
+        assert (fs.stat("/pub/way").target, fs.readlink("/pub/way")) == ("../pub/wombat", "../pub/wombat")
+        fs.readlink("/secrets/way")
+        return ToolResult("never", None)
+
+    tools = Toolset(session, files, tools=[Tool("look", "Look.", Look, look)], policy=rule(effect, ["read"]))
+    result = tools.call("look", {})
+    assert result.error_code == "policy_denied"
+    assert not quotes(result)
 
 
 # Commands

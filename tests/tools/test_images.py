@@ -99,18 +99,25 @@ def test_an_image_that_is_too_large_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capability", "policy"),
+    "capability",
     [
-        (Capability(max_inline_bytes=50), None),
-        (Capability(max_read_bytes=50), None),
-        (None, Policy([PolicyRule(effect="blob", operations=["read"], paths="/", reason="secret")])),
+        Capability(max_inline_bytes=50),
+        Capability(max_read_bytes=50),
     ],
-    ids=["inline", "read", "policy"],
+    ids=["inline", "read"],
 )
-def test_an_image_that_may_not_be_shown_is_not(capability: Capability | None, policy: Policy | None) -> None:
-    result = look(toolset(capability=capability, policy=policy))
+def test_an_image_that_may_not_be_shown_is_not(capability: Capability) -> None:
+    result = look(toolset(capability=capability))
 
     assert (result.success, result.images, result.error_code) == (False, (), "inline_required_too_large")
+
+
+def test_of_an_image_that_the_policy_withholds_not_even_its_kind_is_told() -> None:
+    rule = PolicyRule(effect="blob", operations=["read"], paths="/", reason="secret")
+    result = look(toolset(policy=Policy([rule])))
+
+    assert (result.success, result.images) == (True, ())
+    assert "image" not in f"{result.message}{result.value}".replace("image_type", "").replace("images", "")
 
 
 def test_every_provider_takes_the_content_of_a_result_with_an_image() -> None:

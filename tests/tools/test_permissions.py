@@ -361,13 +361,16 @@ def test_a_policy_keeps_contents_out_of_answers(files: Filesystem) -> None:
         [PolicyRule(effect="blob", operations=["read", "search"], paths="/secrets", reason="not for models")]
     )
     tools = toolset(files, policy=policy)
-    for name, arguments in (("read_file", {"path": "/secrets/token"}), ("grep", {"pattern": "knocking"})):
-        result = tools.call(name, arguments)
+    for arguments in ({"path": "/secrets/token"}, {"path": "/secrets/token", "encoding": "bytes"}):
+        result = tools.call("read_file", arguments)
         assert result.success
         assert "knocking" not in result.message
-        assert (
-            tools.call(name, {**arguments, "output_mode": "require_inline"}).error_code == "inline_required_too_large"
-        )
+        inline = tools.call("read_file", {**arguments, "output_mode": "require_inline"})
+        assert inline.error_code == "inline_required_too_large"
+    for mode in ("auto", "require_inline"):
+        found = tools.call("grep", {"pattern": "knocking", "output_mode": mode})
+        assert found.success
+        assert "No matches found; 1 file not searched" in found.message
     assert "port" in tools.call("grep", {"pattern": "port", "path": "/src"}).message
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from errno import EDQUOT, EFBIG, ENAMETOOLONG
-from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
@@ -12,14 +11,7 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import size_of
 from weakfs.reducers.tree.node import MAX_NODES, FileTree, walk
 
-if TYPE_CHECKING:
-    from weakfs.filesystem.protocol import Filesystem
-
 MIB = 1 << 20
-
-# A tool and a patch hold no more of a file than this in memory. `Limits` limits what they write; files on a host may be
-# larger.
-MOST_READ = 256 * MIB
 
 # Adding at most this many entries never exceeds what a tree can hold.
 FEW = 1000
@@ -135,18 +127,6 @@ class Limits:
                 f"cannot make {path!r}: there would be {nodes + more_nodes} files and directories and {most} are "
                 f"allowed; delete something first",
             )
-
-
-def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | None = None) -> None:
-    """Raise what reading a file from `offset` on would raise, including `OSError` (EFBIG) for more than `MOST_READ`."""
-    size = fs.read_bytes(path, limit=0).size_bytes - offset
-    if (size if most is None else min(size, most)) > MOST_READ:
-        raise fault(
-            OSError,
-            EFBIG,
-            f"cannot read all of {path!r}: that is {size} bytes, and {MOST_READ} are read at once; read parts of it "
-            f"with an offset and a number of bytes, or search it",
-        )
 
 
 def _short(text: str) -> str:

@@ -66,6 +66,7 @@ class PathLookup(FilesystemPrimitives):
                 done.append(name)
                 continue
             links += 1
+            self._check_link(path, here)
             target = cast(str, node[CONTENT])
             if self.follow_symlinks == "deny":
                 raise fault(
@@ -93,6 +94,9 @@ class PathLookup(FilesystemPrimitives):
             )
         # An entry outside the root has no canonical path here.
         return (path_of(found) if found[:1] != ("..",) else path), found, node
+
+    def _check_link(self, path: str, here: Segments) -> None:
+        """Raise `PermissionError` if the symbolic link at `here`, on the way to `path`, may not be read."""
 
     def _climb(self, done: list[str], path: str) -> None:
         """Go up one directory for a ".." in the target of a link on `path`."""

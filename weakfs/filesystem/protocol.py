@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from errno import EFBIG
 from typing import IO, Literal, Protocol, overload, runtime_checkable
 
-from weakfs.filesystem.limits import Limits
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.limits import MIB, Limits
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.results import (
@@ -23,6 +25,10 @@ from weakfs.filesystem.results import (
 )
 from weakfs.reducers import FileTree
 from weakfs.session import Session
+
+# A tool and a patch hold no more of a file than this in memory. `Limits` limits what they write; files on a host may be
+# larger.
+MOST_READ = 256 * MIB
 
 
 @runtime_checkable
@@ -107,3 +113,15 @@ class Filesystem(Protocol):
     def export_bytes(self) -> bytes: ...
     def import_bytes(self, data: bytes) -> None: ...
     def bind(self, session: Session) -> Filesystem: ...
+
+
+def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | None = None) -> None:
+    """Raise what reading a file from `offset` on would raise, including `OSError` (EFBIG) for more than `MOST_READ`."""
+    size = fs.read_bytes(path, limit=0).size_bytes - offset
+    if (size if most is None else min(size, most)) > MOST_READ:
+        raise fault(
+            OSError,
+            EFBIG,
+            f"cannot read all of {path!r}: that is {size} bytes, and {MOST_READ} are read at once; read parts of it "
+            f"with an offset and a number of bytes, or search it",
+        )

@@ -35,7 +35,7 @@ class FileStat:
 
     `size_bytes` is 0 for directories and links. Times are integer nanoseconds, and aware datetimes in `created_at` and
     `modified_at`. `mode` holds the permission bits. A link is reported as a link: it is neither a file nor a directory,
-    and `target` is where it points. FIFOs, sockets and devices are none of the three.
+    and `target` is where it points, or "" where a policy hides that. FIFOs, sockets and devices are none of the three.
     """
 
     path: str
@@ -182,16 +182,26 @@ class GlobResult(_Results[GlobMatch]):
 
 
 class GrepResult(_Results[GrepMatch]):
-    """The matching lines, and how many files were searched and how many binary files were skipped."""
+    """The matching lines, and how many files were searched and how many binary files were skipped.
 
-    __slots__ = ("binary_skipped", "files_searched")
+    `withheld_skipped` counts files that were not searched because a policy keeps their contents out of answers.
+    """
+
+    __slots__ = ("binary_skipped", "files_searched", "withheld_skipped")
 
     def __init__(
-        self, matches: Sequence[GrepMatch], *, truncated: bool, files_searched: int, binary_skipped: int
+        self,
+        matches: Sequence[GrepMatch],
+        *,
+        truncated: bool,
+        files_searched: int,
+        binary_skipped: int,
+        withheld_skipped: int = 0,
     ) -> None:
         super().__init__(matches, truncated=truncated)
         self.files_searched = files_searched
         self.binary_skipped = binary_skipped
+        self.withheld_skipped = withheld_skipped
 
 
 @frozen

@@ -71,7 +71,7 @@ class ExternalTrees:
         return ExternalTrees({**self.trees, filesystem: known})
 
     def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
-        """Return the packed form for a checkpoint, and its weight, as `Packable.pack` does."""
+        """Return the packed form for a keyframe, and its weight, as `Packable.pack` does."""
         old = {name: (tree, found) for name, tree, found, _ in before or ()}
         packed: list[tuple[object, ...]] = []
         total = 0

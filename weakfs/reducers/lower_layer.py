@@ -25,7 +25,7 @@ class LowerFound:
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
 
     def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
-        """Return the packed form for a checkpoint, and its weight, as `Packable.pack` does."""
+        """Return the packed form for a keyframe, and its weight, as `Packable.pack` does."""
         return self.tree.pack(before, counted)
 
     @classmethod

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
-from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
-from uuid import uuid4
-from weakref import ref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec.acceptance import accepted
-from weakfs.session.codec.scalars import is_text
-from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
+from weakfs.session.errors import SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.external import CommitPlace, External, Journal, Repair, begin
-from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.external import CommitPlace, Journal
+from weakfs.session.history.timeline import Timeline
 from weakfs.session.merging.merge import absorb
 from weakfs.session.replay.reduction import Row, changed, check_slices
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Kind, Merge, Reducer, Slice, SliceSpec, StateMerge, WholeMerge, WholeSlice
 from weakfs.session.slices.table import Table
-from weakfs.session.subscriptions import Bus, Delivery, Handler
-from weakfs.session.transactions.transaction import ACTIVE, Transaction, innermost
-from weakfs.session.views import Origin, Records
+from weakfs.session.state import SessionState, checked_text
+from weakfs.session.subscriptions import Delivery, Handler
 
 if TYPE_CHECKING:
     from weakfs.session.durable.commit_log import CommitLog
@@ -33,86 +25,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SessionCore:
-    """Slices, events and records; `Session` adds history, branches and files."""
+class SessionCore(SessionState):
+    """The part of a session that knows slices and reducers, and applies events."""
 
-    __slots__ = (
-        "__weakref__",
-        "_attached",
-        "_base",
-        "_clock",
-        "_closed",
-        "_counter",
-        "_delivery",
-        "_id_suffix",
-        "_log",
-        "_missing",
-        "_parent",
-        "_reducing",
-        "_repairs",
-        "_rules",
-        "_trunk",
-        "lock",
-        "origin_id",
-        "session_id",
-    )
-
-    # The registry type of a session created without a registry; a subclass may know more types.
-    _registry_type: ClassVar[type[Registry]] = Registry
-
-    def __init__(
-        self,
-        *,
-        session_id: str | None = None,
-        registry: Registry | None = None,
-        clock: Callable[[], int] | None = None,
-        new_id: Callable[[], str] | None = None,
-        bus: Bus | None = None,
-    ) -> None:
-        if registry is not None and not isinstance(registry, Registry):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"registry is {registry!r:.60}; pass Registry.with_types(*your_types)")
-        if bus is not None and not callable(getattr(bus, "publish", None)):
-            raise TypeError(f"bus is {bus!r:.60}; pass an object with a method publish(record)")
-        # mypy confuses the hash of a class with that of its instances.
-        rules = Rules.standard(self._registry_type) if registry is None else Rules.of(registry)  # type: ignore[arg-type]
-        name = checked_text("session_id", session_id or (new_id or _random_id)()) or ""
-        self._start(name, name, clock or time.time_ns, rules, Timeline(), Delivery(bus))
-
-    def _start(
-        self,
-        session_id: str,
-        origin_id: str,
-        clock: Callable[[], int],
-        rules: Rules,
-        trunk: Timeline,
-        delivery: Delivery | None,
-    ) -> None:
-        self.session_id = session_id
-        # The session from which this one was forked, through any number of forks.
-        self.origin_id = origin_id
-        # Held while reading, deciding and dispatching as one step; reentrant.
-        self.lock = RLock()
-        self._clock = clock
-        self._rules = rules
-        # None in a fork until its first subscriber: most forks are made, merged and discarded.
-        self._delivery = delivery
-        self._trunk = trunk
-        self._base: Point | None = None
-        self._parent: ref[Any] | None = None
-        self._counter = 0
-        self._attached: tuple[External, ...] = ()
-        self._repairs: dict[str, Repair] = {}
-        self._closed: str | None = None
-        self._reducing = False
-        # Where changes of the trunk are written before they take effect; `None` for a session in memory.
-        self._log: CommitLog | None = None
-        # Tells the ids that this process makes from those of others that work on the same session.
-        self._id_suffix = ""
-        # Returns the blobs still missing from the sidecar directory, if any were missing on loading.
-        self._missing: Callable[[], tuple[Stored, ...]] | None = None
-
-    def __repr__(self) -> str:
-        return f"<Session {self.session_id!r} at record {self._line().seq}>"
+    __slots__ = ()
 
     def install(
         self,
@@ -147,12 +63,6 @@ class SessionCore:
             self._rules = before.joined(Rules.of(registry))
             self._rules_changed(before)
 
-    def _rules_changed(self, before: Rules) -> None:
-        line = self._line()
-        line.rules_change(before, self._rules)
-        if line is not self._trunk:
-            self._trunk.rules_change(before, self._rules)
-
     def __getitem__(self, type_: type[T]) -> Slice[T]:
         spec = self._rules.by_type.get(type_)
         return self.install(type_) if spec is None else Slice(self, spec)
@@ -171,18 +81,6 @@ class SessionCore:
             before = self._rules
             self._rules = before.with_reducer(spec, event, reducer)
             self._rules_changed(before)
-
-    @property
-    def registry(self) -> Registry:
-        """The types that this session and its files may hold."""
-        return self._rules.registry
-
-    def now(self) -> int:
-        """Return the session clock's time in integer nanoseconds. Raise `TypeError` if it returns anything else."""
-        at = self._clock()
-        if type(at) is not int:
-            raise TypeError(f"the clock returned {at!r}; pass a clock of integer nanoseconds, such as time.time_ns")
-        return at
 
     def subscribe(self, event: type, handler: Handler) -> Callable[[], None]:
         """Call `handler(record)` after each event of a type is applied. Return a function that unsubscribes it.
@@ -269,6 +167,18 @@ class SessionCore:
         """
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})
 
+    def _was_stored(self, place: CommitPlace) -> bool:
+        """Return whether a commit of any session is in its stream; see `weakfs.session.durable.outcome`."""
+        from weakfs.session.durable.outcome import lasting_url, was_stored, was_stored_anywhere
+
+        with self.lock:
+            log = self._log
+            if log is None or lasting_url(log.store.url) != place.url:
+                return was_stored_anywhere(place)
+            if log.stream != place.stream:
+                return was_stored(log.store, place)
+            return log.was_stored(self, place)
+
     def _notify(self) -> None:
         """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.
 
@@ -278,11 +188,6 @@ class SessionCore:
         delivery = self._delivery
         if delivery is not None and delivery.waiting and not _is_held(self.lock):
             delivery.pending()
-
-    def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:
-        if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            records = Records(self._rules, line.rows, line.dropped).since(seq)
-            self._delivery.post(records if last is None else islice(records, last - seq))
 
     def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
         """Change a slice directly; callers write `session[T].seed(value)` and the like."""
@@ -299,155 +204,6 @@ class SessionCore:
             event = SliceCleared(spec.tag)
         self.dispatch(event)
 
-    def _spec_of(self, type_: type) -> SliceSpec:
-        """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
-        return self._rules.spec_of(type_)
-
-    def _table(self, kind: Kind) -> Table:
-        """Return the slices of one kind; callers write `session[T].all()`."""
-        line = self._line() if ACTIVE.get() else self._trunk
-        return line.logs if kind == "log" else line.state
-
-    @property
-    def records(self) -> Records:
-        """The records so far, oldest first; the sequence does not grow with the session. O(1)."""
-        with self.lock:
-            line = self._line()
-            origin = Origin(self.session_id, self._counter, line.base, line.snapshots)
-            return Records(self._rules, line.rows, line.dropped, origin)
-
-    def _rows_since(self, seq: int) -> Iterator[Row]:
-        """Yield the rows of the records after number `seq`."""
-        with self.lock:
-            line = self._line()
-            return line.rows.since(max(seq - line.dropped, 0))
-
-    @property
-    def seq(self) -> int:
-        """The number of the newest record, 0 before the first."""
-        with self.lock:
-            return self._line().seq
-
-    @property
-    def _settled_seq(self) -> int:
-        """The number of the newest record that no open transaction of the running code made."""
-        with self.lock:
-            own = innermost(self, ACTIVE.get())
-            if own is None:
-                return self._trunk.seq
-            while own.outer is not None:
-                own = own.outer
-            return own.base.seq
-
-    def close(self, reason: str = "it was closed") -> None:
-        """Refuse every further change, as for the fork of a cancelled call; reading still works."""
-        with self.lock:
-            self._closed = reason
-
-    def _line(self) -> Timeline:
-        stack = ACTIVE.get()
-        if not stack:
-            return self._trunk
-        last = stack[-1]
-        if last.session is self and last.open and last.shared and last.cancelled is None:
-            # As in every call of a tool, some 15 times: a third of the time of `innermost`.
-            return last.line
-        own = innermost(self, stack)
-        return self._trunk if own is None else own.line
-
-    def _writable(self) -> Timeline:
-        if self._closed is not None or self._repairs:
-            self._refuse()
-        line = self._line()
-        if line.block_end and line.seq < line.block_end:
-            raise SessionError(
-                f"session {self.session_id!r} takes no changes: only some of a merged fork's records were replayed; "
-                f"replay the {line.block_end - line.seq} that follow first"
-            )
-        return line
-
-    def _check_writable(self) -> None:
-        """Raise if the session is closed or needs `repair`, before anything outside it is changed."""
-        with self.lock:
-            self._writable()
-
-    @property
-    def is_durable(self) -> bool:
-        """Whether every change is stored before it takes effect, as for a session that was opened on a storage."""
-        return self._log is not None
-
-    def _was_stored(self, place: CommitPlace) -> bool:
-        """Return whether a commit of any session is in its stream; see `weakfs.session.durable.outcome`."""
-        from weakfs.session.durable.outcome import lasting_url, was_stored, was_stored_anywhere
-
-        with self.lock:
-            log = self._log
-            if log is None or lasting_url(log.store.url) != place.url:
-                return was_stored_anywhere(place)
-            if log.stream != place.stream:
-                return was_stored(log.store, place)
-            return log.was_stored(self, place)
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether the running code is in a transaction of this session that may still be rolled back."""
-        return innermost(self, ACTIVE.get()) is not None
-
-    @property
-    def attached(self) -> tuple[External, ...]:
-        """The external filesystems that take part in snapshots, rollbacks and transactions."""
-        return self._attached
-
-    def _journal(self, filesystem_id: str) -> Journal | None:
-        """Return an attached filesystem's journal for the transaction of the running code, or `None`."""
-        stack = ACTIVE.get()
-        own = innermost(self, stack) if stack else None
-        if own is None:
-            return None
-        if filesystem_id not in own.journals:
-            self._begin_late(own, filesystem_id)
-        return own.journals.get(filesystem_id)
-
-    def _begin_late(self, own: Transaction, filesystem_id: str) -> None:
-        """Start journals for a filesystem that was attached inside a transaction."""
-        external = next((one for one in self._attached if one.filesystem_id == filesystem_id), None)
-        if external is None:
-            return
-        around = [own]
-        while around[-1].outer is not None:
-            around.append(around[-1].outer)
-        journal = None
-        for transaction in reversed(around):
-            if filesystem_id not in transaction.journals:
-                transaction.journals[filesystem_id] = begin(external, journal)
-            journal = transaction.journals[filesystem_id]
-
-    def _needs_repair(self, filesystem_id: str, step: Repair, error: BaseException) -> RollbackIncomplete:
-        """Refuse changes until `repair` has completed `step`, which failed with `error`; return the error to raise."""
-        with self.lock:
-            self._repairs = {**self._repairs, filesystem_id: step}
-        return RollbackIncomplete({filesystem_id: f"not put back: {error}"})
-
-    def _refuse(self) -> None:
-        if self._closed is not None:
-            raise SessionClosed(
-                f"session {self.session_id!r} takes no changes: {self._closed}; use its parent or a new fork"
-            )
-        raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
-
-    def next_id(self, name: str) -> str:
-        """Return a new id under the session's own, unique within the session: `next_id("call")` is `SESSION/call7`."""
-        with self.lock:
-            return self._next_id(name)
-
-    def _next_id(self, name: str) -> str:
-        self._counter += 1
-        return f"{self.session_id}/{name}{self._counter}{self._id_suffix}"
-
-    def _next_number(self) -> int:
-        self._counter += 1
-        return self._counter
-
 
 def _is_held(lock: Any) -> bool:
     # What `threading.Condition` checks on a lock; there is no public way.
@@ -457,17 +213,3 @@ def _is_held(lock: Any) -> bool:
 def reducing(doing: str) -> SessionError:
     """Return the error for a call from inside a reducer."""
     return SessionError(f"cannot {doing} from inside a reducer: reducers are pure; do it before or after")
-
-
-def checked_text(what: str, text: str | None) -> str | None:
-    """Return text that a file can hold. Raise `TypeError` if it is not text, `ValueError` for lone surrogates."""
-    if text is not None:
-        if type(text) is not str:
-            raise TypeError(f"{what} is {text!r}; pass text")
-        if not text.isascii() and not is_text(text):
-            raise ValueError(f"{what} {text!r} contains a lone surrogate; pass text that can be encoded as UTF-8")
-    return text
-
-
-def _random_id() -> str:
-    return uuid4().hex

@@ -10,12 +10,12 @@ from weakfs.session.errors import SessionError
 from weakfs.session.events import Record
 from weakfs.session.files.content_references import check_contents
 from weakfs.session.replay.replay import Replay
-from weakfs.session.rollback import Rollback
+from weakfs.session.snapshots import Snapshots
 from weakfs.session.transactions.transaction import ACTIVE, innermost
 from weakfs.session.views import Records
 
 
-class RecordLog(Rollback):
+class RecordLog(Snapshots):
     """The part of a session that fills its log of records from another, and compacts it."""
 
     __slots__ = ()

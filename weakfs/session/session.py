@@ -12,17 +12,17 @@ from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, repair_all
 from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.merging.forks import Forks
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
-from weakfs.session.transactions.branching import Branching
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
     from weakfs.session.durable.opening import Durability, OnOthers, Where
 
 
-class Session(Branching):
+class Session(Forks):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
     `clock` returns integer nanoseconds (default `time.time_ns`), `new_id` a new session id. `registry` lists the

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar, overload
 from attrs import frozen
 
 from weakfs.session.events import Record
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.replay.reduction import Row, event_of

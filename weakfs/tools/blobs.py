@@ -21,7 +21,8 @@ class BlobReference:
     """A reference to a blob, in place of its contents in an answer.
 
     `blob_ref` is its digest (git object id of a blob, SHA-256 format, in hexadecimal), `size_bytes` its size, and
-    `preview` its beginning: text if it is text, `None` if a policy keeps it out of answers.
+    `preview` its beginning: text if it is text. If a policy keeps it out of answers, `preview` is `None`, and
+    `blob_ref` has the same form and depends on nothing in it: a digest would confirm every guess of what it holds.
     """
 
     blob_ref: str
@@ -63,12 +64,11 @@ class Blobs:
 
         `origins` are the paths of the files that it comes from and that answers may not show.
         """
-        digest = digest_of(content).hex()
+        hidden = tuple(sorted(set(origins)))
         with self._session.lock:
-            kept = self._kept(digest)
-            more = tuple(sorted(set(origins).difference(*(blob.origins for blob in kept))))
-            if more or not kept:
-                self._session.dispatch(KeptBlob(digest, content, more), cause=self._cause)
+            digest = digest_of(self._session.next_id("blob").encode() if hidden else content).hex()
+            if hidden or not self._kept(digest):
+                self._session.dispatch(KeptBlob(digest, content, hidden), cause=self._cause)
         return BlobReference(digest, len(content), preview_of(content, preview) if preview else None)
 
     def get(self, digest: str) -> bytes:

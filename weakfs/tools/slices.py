@@ -55,7 +55,8 @@ ToolCalls = ToolCall
 class KeptBlob:
     """A blob that an answer refers to, by its digest in hexadecimal. The event is the slice's value.
 
-    `origins` are the paths of the files that it comes from and that answers may not show.
+    `origins` are the paths of the files that it comes from and that answers may not show. If there are any, `digest`
+    is that of an id instead of the contents.
     """
 
     digest: str

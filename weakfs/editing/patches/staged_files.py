@@ -11,9 +11,8 @@ from attrs import frozen
 
 from weakfs.editing.patches.document import Document
 from weakfs.filesystem import missing_path as absence
-from weakfs.filesystem.limits import check_readable
 from weakfs.filesystem.paths import is_within, join, normalize, parent
-from weakfs.filesystem.protocol import Filesystem
+from weakfs.filesystem.protocol import Filesystem, check_readable
 from weakfs.filesystem.results import FileStat
 
 # The cost of looking up a path grows with the square of its depth.
@@ -142,7 +141,9 @@ class Places:
         return link.path if found is None else found
 
     def _target(self, here: str, target: str) -> str | None:
-        """Follow the target of a link from the link's directory; `None` if only the filesystem can."""
+        """Follow the target of a link from the link's directory; `None` if unknown, or only the filesystem can."""
+        if not target:
+            return None
         if target.startswith("/"):
             here, top = "/", self.fs.root.rstrip("/")
             if not is_within(target, top or "/"):

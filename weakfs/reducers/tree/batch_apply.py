@@ -108,7 +108,7 @@ class DirectoryDraft:
         """Make the node, once its subdirectories are made; return the original one if nothing changed."""
         base = self.base
         if not self.is_changed:
-            return base if isinstance(base, FileTree) else unpacked(base, known)
+            return base if isinstance(base, FileTree) else unpacked(FileTree, base, known)
         if not (self.is_recounted or self.has_directories):
             files, directories, size = _counts(base)
             counts = files, directories, size + self.growth
@@ -117,7 +117,7 @@ class DirectoryDraft:
         else:
             counts = self._recounted()
         if type(base) is tuple:
-            return unread((base, self.entries, known), self.mode, self.modified_at, self.created_at, *counts)
+            return unread(FileTree, (base, self.entries, known), self.mode, self.modified_at, self.created_at, *counts)
         return FileTree(self._children(), self.mode, self.modified_at, self.created_at, *counts)
 
     def _recounted(self) -> tuple[int, int, int]:
@@ -168,7 +168,7 @@ def _made_below(draft: DirectoryDraft, known: dict[int, FileTree]) -> list[Direc
     entries = draft.entries
     for name, entry in entries.items():
         if type(entry) is tuple and len(entry) == LENGTH:
-            entries[name] = unpacked(entry, known)
+            entries[name] = unpacked(FileTree, entry, known)
         elif type(entry) is DirectoryDraft:
             if entry.made is None and entry.has_directories:
                 waiting.append(entry)

@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import name_escaping as names
+from weakfs.reducers.tree.directory import Directory
 from weakfs.reducers.tree.leaf import MODE, Leaf, Special, blob_digest, is_link, is_special
-from weakfs.reducers.tree.node import FileTree, Node
 
 # The letters of `find -type`.
 SPECIAL_LETTERS: Final = {"fifo": b"p", "socket": b"s", "device": b"c"}
@@ -21,7 +21,7 @@ SPECIAL_LETTERS: Final = {"fifo": b"p", "socket": b"s", "device": b"c"}
 EMPTY_GIT_TREE = sha256(b"tree 0\0").digest()
 
 
-def tree_digest(tree: FileTree) -> bytes:
+def tree_digest(tree: Directory) -> bytes:
     """Return the id that `git write-tree` returns for the same tree.
 
     Empty directories are ignored, and so are FIFOs, sockets and devices.
@@ -29,12 +29,12 @@ def tree_digest(tree: FileTree) -> bytes:
     return _fold(tree, "_digest", _git_object)
 
 
-def tree_fingerprint(tree: FileTree) -> bytes:
+def tree_fingerprint(tree: Directory) -> bytes:
     """Return a hash of names, kinds, contents and permission bits; times are ignored."""
     return _fold(tree, "_fingerprint", _full_object)
 
 
-def _fold(tree: FileTree, slot: str, compute: Callable[[FileTree], bytes]) -> bytes:
+def _fold(tree: Directory, slot: str, compute: Callable[[Directory], bytes]) -> bytes:
     """Compute a hash bottom-up, over the directories that do not have it yet; without recursion."""
     stack = [tree]
     while stack:
@@ -43,7 +43,7 @@ def _fold(tree: FileTree, slot: str, compute: Callable[[FileTree], bytes]) -> by
             missing = [
                 child
                 for _, child in maps.items(node._children)
-                if type(child) is FileTree and getattr(child, slot) is None
+                if type(child) is not tuple and getattr(child, slot) is None
             ]
             if missing:
                 stack.extend(missing)
@@ -53,11 +53,11 @@ def _fold(tree: FileTree, slot: str, compute: Callable[[FileTree], bytes]) -> by
     return cast(bytes, getattr(tree, slot))
 
 
-def _git_object(tree: FileTree) -> bytes:
+def _git_object(tree: Directory) -> bytes:
     lines: list[tuple[bytes, bytes]] = []
     for name, node in maps.items(tree._children):
         raw = names.to_bytes(name)
-        if type(node) is FileTree:
+        if type(node) is not tuple:
             digest = cast(bytes, node._digest)
             if digest != EMPTY_GIT_TREE:
                 # git sorts a directory as if its name ended in a slash.
@@ -75,7 +75,7 @@ def _git_mode(leaf: Leaf) -> bytes:
     return b"100755" if leaf[MODE] & 0o100 else b"100644"
 
 
-def _full_object(tree: FileTree) -> bytes:
+def _full_object(tree: Directory) -> bytes:
     lines: list[tuple[bytes, bytes]] = []
     for name, node in maps.items(tree._children):
         raw = names.to_bytes(name)
@@ -87,8 +87,8 @@ def _full_object(tree: FileTree) -> bytes:
     return sha256(b"directory %o %d\0" % (tree.mode, len(body)) + body).digest()
 
 
-def _full_line(raw: bytes, node: Node) -> bytes | None:
-    if type(node) is FileTree:
+def _full_line(raw: bytes, node: Directory | Leaf) -> bytes | None:
+    if isinstance(node, Directory):
         return b"d " + raw + b"\0" + cast(bytes, node._fingerprint)
     leaf = node
     content = leaf[0]

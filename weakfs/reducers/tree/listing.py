@@ -13,8 +13,9 @@ from operator import itemgetter
 from typing import cast
 
 from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.directory import Remembering
 from weakfs.reducers.tree.leaf import CONTENT, is_file
-from weakfs.reducers.tree.node import FileTree, Listing, Node, Remembering
+from weakfs.reducers.tree.node import FileTree, Listing, Node
 
 _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 

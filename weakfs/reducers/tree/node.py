@@ -6,15 +6,17 @@ every directory carries the totals of what is below it, so that statistics and q
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast, final
 
-from attrs import define, field
+from attrs import define
 
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.children import Children
+from weakfs.reducers.tree import packed as packed_form
+from weakfs.reducers.tree.digest import tree_digest, tree_fingerprint
+from weakfs.reducers.tree.directory import Directory, Remembering
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
+from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import event
 from weakfs.session.history.packed_state import Counted
 
@@ -25,44 +27,14 @@ Segments = tuple[str, ...]
 MAX_NODES = 1 << 30
 
 
-class Remembering:
-    """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
-
-    __slots__ = ("_listing", "_packed", "_unread")
-
-    if TYPE_CHECKING:
-        # For type checkers only, so that they are not saved. Unset before the first search: see
-        # weakfs.reducers.tree.listing.
-        _listing: Listing | None
-        # Unset before the first permanent checkpoint: see weakfs.reducers.tree.packed.
-        _packed: tuple[Any, ...]
-        # Set in a directory whose entries are made when they are first read: see the same module.
-        _unread: Unread
-
-
 @final
 @event("fs/tree")
 @define(eq=False, repr=False)
-class FileTree(Remembering):
+class FileTree(Directory):
     """A directory with everything in it. Times are integer nanoseconds; counts include everything below.
 
     Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
     """
-
-    # Shared with other versions of the tree: changing it would change those too.
-    _children: Children = field(factory=dict)
-    # Read through the properties below, so that nothing outside assigns them. A frozen attrs class would do the same,
-    # but its constructor takes three times as long, and every write makes one node for each directory on the way.
-    _mode: int = DIRECTORY_MODE
-    _modified_at: int = 0
-    _created_at: int = 0
-    _file_count: int = 0
-    _directory_count: int = 0
-    _total_size: int = 0
-    # Computed on demand: see weakfs.reducers.tree.digest.
-    _digest: bytes | None = field(default=None, init=False)
-    _fingerprint: bytes | None = field(default=None, init=False)
-    _height: int | None = field(default=None, init=False)
 
     if not TYPE_CHECKING:
 
@@ -70,94 +42,39 @@ class FileTree(Remembering):
             # Called for unset attributes: the entries of a directory from the past are made when they are first read.
             if name != "_children":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            from weakfs.reducers.tree.packed import entries_of
-
-            self._children = children = entries_of(self)
+            self._children = children = packed_form.entries_of(self)
             return children
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
 
     @property
-    def children(self) -> Mapping[str, Node]:
-        """The entries by name in arbitrary order, as a read-only view. O(names / 32)."""
-        return MappingProxyType(maps.as_dict(self._children))
-
-    @property
-    def mode(self) -> int:
-        """The permission bits."""
-        return self._mode
-
-    @property
-    def modified_at(self) -> int:
-        """When an entry was last added or removed, in nanoseconds."""
-        return self._modified_at
-
-    @property
-    def created_at(self) -> int:
-        """When the directory was made, in nanoseconds."""
-        return self._created_at
-
-    @property
-    def file_count(self) -> int:
-        """How many files and links are below."""
-        return self._file_count
-
-    @property
-    def directory_count(self) -> int:
-        """How many directories are below."""
-        return self._directory_count
-
-    @property
-    def total_size(self) -> int:
-        """The total size in bytes of the files below."""
-        return self._total_size
-
-    @property
-    def node_count(self) -> int:
-        """How many files, links and directories are below."""
-        return self._file_count + self._directory_count
-
-    @property
     def digest(self) -> str:
         """The git object id (SHA-256 object format) of this tree, in hex. O(what was not yet hashed)."""
-        from weakfs.reducers.tree.digest import tree_digest
-
         return tree_digest(self).hex()
 
     @property
     def fingerprint(self) -> str:
         """A hash that also covers what git leaves out: empty directories and full permission bits."""
-        from weakfs.reducers.tree.digest import tree_fingerprint
-
         return tree_fingerprint(self).hex()
 
     def pack(self, before: tuple[Any, ...] | None, counted: Counted) -> tuple[tuple[Any, ...], int]:
-        """Return the packed form for a checkpoint, and its weight: see `weakfs.reducers.tree.packed`."""
-        from weakfs.reducers.tree.packed import pack
-
-        return pack(self, before, counted)
+        """Return the packed form for a keyframe, and its weight: see `weakfs.reducers.tree.packed`."""
+        return packed_form.pack(self, before, counted)
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
         """Return the tree; with `known`, it shares with others that were unpacked. O(1): entries are unpacked later."""
-        from weakfs.reducers.tree.packed import unpacked
-
-        return unpacked(packed, {} if known is None else known)
+        tree: FileTree = packed_form.unpacked(cls, packed, {} if known is None else known)
+        return tree
 
     @classmethod
     def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
         """Return the approximate number of bytes that a packed tree does not share with `before`, excluding blobs."""
-        from weakfs.reducers.tree.packed import weight
-
-        return weight(packed, before)
+        return packed_form.weight(packed, before)
 
 
 Node = Leaf | FileTree
-
-# A packed directory, what has changed in it (`None` for a removed name), and the directories of the same tree that were
-# unpacked, by the identity of their packed form.
-Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, FileTree]]
 
 # The names in a directory in path order; for each name its subdirectory, the bytes of its file or, if these are not in
 # memory, its leaf; and the total size of the bytes if there are only bytes, else `None`.
@@ -305,8 +222,6 @@ def walk(tree: FileTree, prefix: str = "") -> Iterator[tuple[str, Node]]:
 
     Raise `TreeTooLarge` for a tree that consists mostly of copies of itself: see `repeated_subtrees.py`.
     """
-    from weakfs.reducers.tree.repeated_subtrees import check_repeats
-
     check_repeats(tree)
     stack: list[Iterator[tuple[str, Node]]] = [iter(entries(tree))]
     prefixes = [prefix]

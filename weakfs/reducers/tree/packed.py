@@ -1,4 +1,4 @@
-"""The packed form of trees in checkpoints: nested tuples of atoms, which the garbage collector stops tracking.
+"""The packed form of trees in keyframes: nested tuples of atoms, which the garbage collector stops tracking.
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 such trees took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
@@ -9,17 +9,18 @@ first read: a read of the past needs few of them.
 from __future__ import annotations
 
 from operator import is_
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.directory import Directory, Remembering, Unread
 from weakfs.reducers.tree.leaf import size_of
-from weakfs.reducers.tree.node import FileTree, Remembering, Unread
 from weakfs.session.history.packed_state import Counted
 
 # A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). In a directory
 # with more names than one dict holds, names is `None`, and nodes are 32 parts and gaps, as in `children.py`. A
 # part consists of such parts, or is (names, nodes).
 Packed = tuple[Any, ...]
+D = TypeVar("D", bound=Directory)
 
 DIRECTORIES, NAMES, NODES = 4, 6, 7
 # A leaf has 5 fields, a directory 8.
@@ -29,14 +30,14 @@ LENGTH = 8
 DIRECTORY, ENTRY, LEAF = 180, 8, 155
 
 
-def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
+def pack(tree: Directory, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
     `before` is an earlier packed tree. Blobs in `counted` cost nothing. The cost is that of packing what is not packed
     yet, plus O(names) in the directories that differ.
     """
     weight = 0
-    stack: list[tuple[FileTree, Packed | None]] = [(tree, before)]
+    stack: list[tuple[Directory, Packed | None]] = [(tree, before)]
     while stack:
         directory, old = stack[-1]
         if packed_of(directory) is not None:
@@ -47,7 +48,7 @@ def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packe
             waiting = [
                 (child, known.get(name))
                 for name, child in maps.items(directory._children)
-                if type(child) is FileTree and packed_of(child) is None
+                if type(child) is not tuple and packed_of(child) is None
             ]
             if waiting:
                 stack.extend(waiting)
@@ -76,12 +77,12 @@ def pack(tree: FileTree, before: Packed | None, counted: Counted) -> tuple[Packe
     return cast(Packed, packed_of(tree)), weight
 
 
-def packed_of(tree: FileTree) -> Packed | None:
+def packed_of(tree: Directory) -> Packed | None:
     """Return the cached packed form of a directory, or `None`."""
     return getattr(tree, "_packed", None)
 
 
-def remember(tree: FileTree, packed: Packed) -> None:
+def remember(tree: Directory, packed: Packed) -> None:
     """Cache the packed form of a directory."""
     remembering: Remembering = tree
     remembering._packed = packed
@@ -136,35 +137,35 @@ def _are_same(one: Packed, other: Packed) -> bool:
     return len(one) == len(other) and all(map(is_, one, other))
 
 
-def unpacked(packed: Packed, known: dict[int, FileTree]) -> FileTree:
-    """Return a packed directory as a tree, whose entries are unpacked when they are first read. O(1).
+def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
+    """Return a packed directory as a tree of a class, whose entries are unpacked when they are first read. O(1).
 
     `known` holds the directories that were unpacked, by the identity of their packed form: one that occurs in several
     places becomes one tree.
     """
     tree = known.get(id(packed))
     if tree is None:
-        tree = unread((packed, {}, known), *packed[:NAMES])
+        tree = unread(cls, (packed, {}, known), *packed[:NAMES])
         remember(tree, packed)
         tree = known.setdefault(id(packed), tree)
     return tree
 
 
 def unread(
-    origin: Unread, mode: int, modified_at: int, created_at: int, files: int, directories: int, size: int
-) -> FileTree:
+    cls: type[D], origin: Unread, mode: int, modified_at: int, created_at: int, files: int, directories: int, size: int
+) -> D:
     """Return a directory whose entries are made when they are first read: see `FileTree.__getattr__`."""
-    tree = FileTree({}, mode, modified_at, created_at, files, directories, size)
+    tree = cls({}, mode, modified_at, created_at, files, directories, size)
     remembering: Remembering = tree
     remembering._unread = origin
     del tree._children
     return tree
 
 
-def entries_of(tree: FileTree) -> maps.Children:
+def entries_of(tree: Directory) -> maps.Children:
     """Return the entries of a directory that `unread` made. O(entries)."""
     packed, changes, known = tree._unread
-    entries = _unpacked_part(part_of(packed), known if packed[DIRECTORIES] else None)
+    entries = _unpacked_part(type(tree), part_of(packed), known if packed[DIRECTORIES] else None)
     return maps.updated(entries, changes) if changes else entries
 
 
@@ -181,13 +182,13 @@ def entry_of(part: Packed, name: str) -> Any:
     return nodes[names.index(name)] if name in names else None
 
 
-def _unpacked_part(part: Packed, known: dict[int, FileTree] | None) -> Any:
+def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Directory] | None) -> Any:
     """Return a map of entries; `known` may be `None` if there are no subdirectories."""
     if len(part) != 2:
-        return tuple([None if below is None else _unpacked_part(below, known) for below in part])
+        return tuple([None if below is None else _unpacked_part(cls, below, known) for below in part])
     names, nodes = part
     if known is not None:
-        nodes = [unpacked(node, known) if len(node) == LENGTH else node for node in nodes]
+        nodes = [unpacked(cls, node, known) if len(node) == LENGTH else node for node in nodes]
     return dict(zip(names, nodes, strict=True))
 
 

@@ -8,7 +8,7 @@ Code that visits all entries must check first.
 from __future__ import annotations
 
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.node import FileTree
+from weakfs.reducers.tree.directory import Directory
 
 # A tree with more entries than this is not walked if fewer than one in this many of them are distinct.
 MOST_ENTRIES = 10_000_000
@@ -21,7 +21,7 @@ class TreeTooLarge(ValueError):
     """Raised if a tree holds its directories in so many places that its entries cannot all be visited."""
 
 
-def check_repeats(tree: FileTree) -> None:
+def check_repeats(tree: Directory) -> None:
     """Raise `TreeTooLarge` for a tree that cannot be walked. O(1) for trees of up to 10 million entries."""
     if tree.node_count > MOST_ENTRIES:
         distinct = _distinct_entries(tree)
@@ -32,7 +32,7 @@ def check_repeats(tree: FileTree) -> None:
             )
 
 
-def _distinct_entries(tree: FileTree) -> int:
+def _distinct_entries(tree: Directory) -> int:
     """Count the entries in the directories of a tree, each directory once."""
     seen = {id(tree)}
     stack = [tree]
@@ -40,7 +40,7 @@ def _distinct_entries(tree: FileTree) -> int:
     while stack:
         for _, node in maps.items(stack.pop()._children):
             count += 1
-            if type(node) is FileTree and id(node) not in seen:
+            if type(node) is not tuple and id(node) not in seen:
                 seen.add(id(node))
                 stack.append(node)
     return count
@@ -54,12 +54,12 @@ class Comparisons:
 
     __slots__ = ("_again", "_seen")
 
-    def __init__(self, one: FileTree, other: FileTree) -> None:
+    def __init__(self, one: Directory, other: Directory) -> None:
         is_bounded = min(one.node_count, other.node_count) <= MOST_ENTRIES
         self._seen: set[tuple[int, ...]] | None = None if is_bounded else set()
         self._again = 0
 
-    def count(self, *directories: FileTree) -> None:
+    def count(self, *directories: Directory) -> None:
         """Count a comparison. Raise `TreeTooLarge` if too many of them were repeated."""
         if self._seen is None:
             return

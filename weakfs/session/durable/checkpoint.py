@@ -27,7 +27,7 @@ from weakfs.session.files.expansion import unlimited
 from weakfs.session.files.reader import Fields, LoadedDocument
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots

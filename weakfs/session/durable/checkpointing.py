@@ -31,7 +31,7 @@ from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHi
 from weakfs.session.durable.log_heads import LogHead, StoredHead, log_heads
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
 from weakfs.session.files.reader import Fields
-from weakfs.session.history.checkpoints import GAP, Mark, PackedMark
+from weakfs.session.history.keyframes import GAP, Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
@@ -371,5 +371,5 @@ class Checkpointing:
         )
         past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
         # They are read in the same way as packed ones.
-        line.forget_checkpoints(cast("Log[PackedMark]", Log(past)))
+        line.forget_keyframes(cast("Log[PackedMark]", Log(past)))
         return line, header, loaded.rules

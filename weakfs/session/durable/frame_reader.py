@@ -19,7 +19,7 @@ from weakfs.session.durable.state_difference import pools_that_compare, read_val
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
 from weakfs.session.events import Merged
 from weakfs.session.files.expansion import unlimited
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row, advance, changed
@@ -141,7 +141,7 @@ class FrameReader:
             row = head(record, where, shape.pack(event))
             line.add(row, state, logs, mark=is_merge, block_end=block_end if is_merge else 0)
             if seq == block_end:
-                line.checkpoint(Mark(seq, line.state, line.logs, block_end))
+                line.add_keyframe(Mark(seq, line.state, line.logs, block_end))
         for tag, values in frame.get("slices", {}).items():
             self._set_slice(tag, values, reading)
         for gone in frame.get("dropped", ()):

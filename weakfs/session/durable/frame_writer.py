@@ -23,7 +23,7 @@ from weakfs.session.codec.scalars import AS_IT_IS
 from weakfs.session.codec.shared_values import Blobs, Json, shown
 from weakfs.session.durable.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row

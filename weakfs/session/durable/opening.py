@@ -114,7 +114,7 @@ def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLo
     line = reader.line
     if read and line.seq:
         line.loaded = True
-        line.forget_checkpoints(line.lasting)
+        line.forget_keyframes(line.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
     log.head, log.externals = read or head, line.externals
     log.known_slices = frozenset(reader.rules.specs)

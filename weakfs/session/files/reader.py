@@ -15,7 +15,7 @@ from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, Un
 from weakfs.session.files.content_references import TELLING
 from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.sections import Section, parts_of
-from weakfs.session.history.checkpoints import Mark, PackedMark, packed_mark
+from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.packed_state import Counted
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
@@ -127,10 +127,10 @@ class LoadedDocument:
             loaded=True,
         )
         line.pack_loaded()
-        line.forget_checkpoints(self._checkpoints(fields.take("checkpoints", list, default=[]), line))
+        line.forget_keyframes(self._keyframes(fields.take("checkpoints", list, default=[]), line))
         return line
 
-    def _checkpoints(self, rows: list[Json], line: Timeline) -> Log[PackedMark]:
+    def _keyframes(self, rows: list[Json], line: Timeline) -> Log[PackedMark]:
         last: Mark | PackedMark = line.base
         marks: list[PackedMark] = []
         for number, row in enumerate(rows):

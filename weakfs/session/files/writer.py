@@ -26,7 +26,7 @@ from weakfs.session.codec.scalars import AS_IT_IS
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
-from weakfs.session.history.checkpoints import PackedMark
+from weakfs.session.history.keyframes import PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import are_same
 from weakfs.session.history.snapshot_table import SnapshotEntry
@@ -63,7 +63,7 @@ class Document:
         self._by_items: dict[tuple[str, bytes], int] = {}
         self._last_log: dict[str, tuple[int, Log[Any], Hash]] = {}
         self._columns_of: dict[str, Columns | None] = {}
-        # What checkpoints share.
+        # What keyframes share.
         self._unpacked: dict[int, Any] = {}
         # The records of the document, and the numbers of those written so far whose event a LOG slice may hold, by tag.
         self._rows, self._dropped = Log[Row](), 0
@@ -75,14 +75,14 @@ class Document:
         moments: list[SnapshotEntry | PackedMark] = [*line.all_lasting, *snapshots]
         moments.sort(key=lambda one: (one.seq, one.number if isinstance(one, SnapshotEntry) else -1))
         waiting = deque(moments)
-        checkpoints: list[Json] = []
+        keyframes: list[Json] = []
         shown: dict[str, Json] = {}
 
         def show(moment: SnapshotEntry | PackedMark) -> None:
             if isinstance(moment, SnapshotEntry):
                 shown[moment.snapshot_id] = self._snapshot(moment)
             else:
-                checkpoints.append(self._checkpoint(moment))
+                keyframes.append(self._keyframe(moment))
 
         base: Json = None
         if line.dropped:
@@ -121,7 +121,7 @@ class Document:
             "dropped": line.dropped,
             "base": base,
             "records": records,
-            **({"checkpoints": checkpoints} if checkpoints else {}),
+            **({"checkpoints": keyframes} if keyframes else {}),
             **sections,
             "blobs": self._writing.blobs.rows,
         }
@@ -288,7 +288,7 @@ class Document:
         for index, value in enumerate(values, start):
             yield self._writing.value(value, spec.cls, f"{where}[{index}]")
 
-    def _checkpoint(self, packed: PackedMark) -> Json:
+    def _keyframe(self, packed: PackedMark) -> Json:
         mark = packed.open(self._unpacked)
         return {"seq": mark.seq, "state": self.table(mark.state), "logs": self.table(mark.logs)}
 

@@ -1,1 +1,1 @@
-"""The history of a session: timeline, records, checkpoints, merges and replay."""
+"""The history of a session: timeline, records, keyframes, merges and replay."""

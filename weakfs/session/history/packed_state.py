@@ -1,4 +1,4 @@
-"""Values in the packed form that checkpoints keep."""
+"""Values in the packed form that keyframes keep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Counted(set[int]):
 
 @runtime_checkable
 class Packable(Protocol):
-    """A value that checkpoints keep in another form: plain tuples, shared between versions of the value."""
+    """A value that keyframes keep in another form: plain tuples, shared between versions of the value."""
 
     def pack(self, before: Any, counted: Counted) -> tuple[Any, int]:
         """Return the packed form, and the approximate number of bytes that it does not share with `before`.

@@ -27,8 +27,8 @@ from attrs import frozen
 from weakfs.session.history.log import STRETCH, Log, Stretch
 from weakfs.session.slices.registry import Shape
 
-# How many of the newest full stretches are left unpacked. By the time one is packed, most checkpoints of its time are
-# gone (`weakfs.session.history.checkpoints`), so that the blobs that they held can be packed too.
+# How many of the newest full stretches are left unpacked. By the time one is packed, most keyframes of its time are
+# gone (`weakfs.session.history.keyframes`), so that the blobs that they held can be packed too.
 NEAR = 9
 # The stretches of a slice hold at least this many values, except for the last.
 LEAST = 64

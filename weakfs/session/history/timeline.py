@@ -1,4 +1,4 @@
-"""Timelines: the current slices, the rows that led to them, and checkpoints to read the past from.
+"""Timelines: the current slices, the rows that led to them, and keyframes to read the past from.
 
 A session has one timeline; a transaction and a fork each work on a branch of it, which costs O(1) because
 everything in a timeline is an immutable value. Rows are plain tuples of atoms, `(at, cause, tag, fields)`,
@@ -17,7 +17,7 @@ from pyrsistent import PMap, pmap
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
-from weakfs.session.history.checkpoints import STRETCH, Checkpoints, Mark, PackedMark, last_before
+from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark, last_before
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
@@ -50,20 +50,20 @@ class Point:
 
 @define(eq=False)
 class Timeline:
-    """State, records, checkpoints and snapshots of one timeline."""
+    """State, records, keyframes and snapshots of one timeline."""
 
     state: Table = EMPTY_TABLE
     logs: Table = EMPTY_TABLE
     rows: Log[Row] = NO_ROWS
     # The state before the first row: what a compacted history starts with.
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
-    checkpoints: Checkpoints = Checkpoints()  # noqa: RUF009
+    keyframes: Keyframes = Keyframes()  # noqa: RUF009
     snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
-    # Records up to this one came from a file, and their checkpoints are built on demand, in `past`.
+    # Records up to this one came from a file, and their keyframes are built on demand, in `past`.
     loaded_seq: int = 0
-    # The checkpoints that the file held, and those after each of them, by its number.
+    # The keyframes that the file held, and those after each of them, by its number.
     lasting: Log[PackedMark] = NO_MARKS
-    past: PMap[int, Checkpoints] = pmap()  # noqa: RUF009
+    past: PMap[int, Keyframes] = pmap()  # noqa: RUF009
     # Records up to this number belong to a merged fork: see `Merged`.
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
@@ -112,7 +112,7 @@ class Timeline:
             self.logs,
             self.rows,
             self.base,
-            self.checkpoints,
+            self.keyframes,
             self.snapshots,
             self.loaded_seq,
             self.lasting,
@@ -148,7 +148,7 @@ class Timeline:
     def adopt(self, branch: Timeline) -> None:
         """Continue from the end of `branch`, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.checkpoints, self.loaded_seq = branch.checkpoints, branch.loaded_seq
+        self.keyframes, self.loaded_seq = branch.keyframes, branch.loaded_seq
         self.lasting, self.past = branch.lasting, branch.past
         self.block_end = branch.block_end
         self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
@@ -158,8 +158,8 @@ class Timeline:
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
         seq = self.base.seq + len(rows)
-        if mark or seq - self.checkpoints.thinned >= STRETCH:
-            self.checkpoint(Mark(seq, state, logs, block_end))
+        if mark or seq - self.keyframes.thinned >= STRETCH:
+            self.add_keyframe(Mark(seq, state, logs, block_end))
         if rows.is_at_edge_of_stretch:
             self.packing = self.packing.advanced(rows, logs)
         return seq
@@ -182,16 +182,16 @@ class Timeline:
         if self.rows.stretch_count > before.stretch_count:
             self.packing = self.packing.advanced(self.rows, logs)
 
-    def checkpoint(self, mark: Mark) -> None:
-        """Keep a past state: see `weakfs.session.history.checkpoints`."""
-        if mark.seq - self.checkpoints.thinned >= STRETCH:
+    def add_keyframe(self, mark: Mark) -> None:
+        """Keep a past state: see `weakfs.session.history.keyframes`."""
+        if mark.seq - self.keyframes.thinned >= STRETCH:
             boundaries = [last for last, _ in self.eras]
-            self.checkpoints = self.checkpoints.thinned_with(mark, self.rows, self.base, boundaries)
+            self.keyframes = self.keyframes.thinned_with(mark, self.rows, self.base, boundaries)
         else:
-            self.checkpoints = self.checkpoints.with_mark(mark)
+            self.keyframes = self.keyframes.with_mark(mark)
 
     def mark_at(self, rules: Rules, seq: int) -> Mark:
-        """Return the slices as they were after record `seq`: a replay from the nearest checkpoint.
+        """Return the slices as they were after record `seq`: a replay from the nearest keyframe.
 
         Raise `UnknownSnapshot` if there is no such record or it was compacted away.
         """
@@ -201,7 +201,7 @@ class Timeline:
             )
         if seq == self.seq:
             return Mark(seq, self.state, self.logs, 0)
-        mark = self.checkpoints.before(seq)
+        mark = self.keyframes.before(seq)
         if mark is None:
             mark = self._loaded_mark(rules, seq)
         if isinstance(mark, Mark) and mark.seq == seq:
@@ -213,30 +213,30 @@ class Timeline:
     def rules_change(self, old: Rules, new: Rules) -> None:
         """Apply other rules from now on: records made under the old rules are still read with those.
 
-        A loaded history is read with the new rules: they are what a program installs after loading. Its checkpoints
+        A loaded history is read with the new rules: they are what a program installs after loading. Its keyframes
         do not contain slices that it did not know.
         """
         if not self.rows:
             return
         if self.loaded:
-            self.forget_checkpoints(self.lasting if old.specs.keys() == new.specs.keys() else None)
+            self.forget_keyframes(self.lasting if old.specs.keys() == new.specs.keys() else None)
         elif not self.eras or self.eras[-1][0] < self.seq:
             self.eras = (*self.eras, (self.seq, old))
-            self.checkpoints = self.checkpoints.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
+            self.keyframes = self.keyframes.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
-    def forget_checkpoints(self, lasting: Log[PackedMark] | None = None) -> None:
-        """Drop the checkpoints so far, except for the lasting ones; they are rebuilt when they are needed."""
+    def forget_keyframes(self, lasting: Log[PackedMark] | None = None) -> None:
+        """Drop the keyframes so far, except for the lasting ones; they are rebuilt when they are needed."""
         self.loaded_seq, self.past = self.seq, pmap()
         self.lasting = lasting = Log() if lasting is None else lasting
         now = Mark(self.seq, self.state, self.logs, self.block_end)
-        self.checkpoints = Checkpoints(Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last())
+        self.keyframes = Keyframes(Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last())
 
     def _loaded_mark(self, rules: Rules, seq: int) -> Mark | PackedMark:
-        """Return the nearest checkpoint of a loaded history, which is read once, as far as needed."""
+        """Return the nearest keyframe of a loaded history, which is read once, as far as needed."""
         last = min(seq, self.loaded_seq)
         start = last_before(self.lasting, last)
         known = start.seq if start is not None else self.dropped
-        past = self.past.get(known) or Checkpoints(start=start, is_past=True)
+        past = self.past.get(known) or Keyframes(start=start, is_past=True)
 
         def stops() -> Iterator[int]:
             while (due := past.due(self.base)) <= last:
@@ -252,14 +252,14 @@ class Timeline:
         return past.before(seq) or start or self.base
 
     def settle_history(self, mark: Mark, lasting: Iterable[Any]) -> None:
-        """Replace the checkpoints up to `mark` with others that are stored outside memory."""
+        """Replace the keyframes up to `mark` with others that are stored outside memory."""
         self.loaded_seq, self.past, self.lasting = mark.seq, pmap(), Log(lasting)
-        self.checkpoints = evolve(self.checkpoints.behind(mark.seq), start=mark)
+        self.keyframes = evolve(self.keyframes.behind(mark.seq), start=mark)
 
     @property
     def all_lasting(self) -> tuple[PackedMark, ...]:
-        """The checkpoints that a file stores, oldest first: none if the rules changed, which a file does not record."""
-        marks = (*self.lasting, *self.checkpoints.lasting)
+        """The keyframes that a file stores, oldest first: none if the rules changed, which a file does not record."""
+        marks = (*self.lasting, *self.keyframes.lasting)
         return () if self.eras else tuple(mark for mark in marks if isinstance(mark, PackedMark))
 
     def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
@@ -270,7 +270,7 @@ class Timeline:
         count = max(len(self.rows) - keep, 0)
         if count:
             base = self.mark_at(rules, self.dropped + count)
-            self.checkpoints, self.past = self.checkpoints.behind(base.seq), pmap()
+            self.keyframes, self.past = self.keyframes.behind(base.seq), pmap()
             self.lasting = Log(mark for mark in self.lasting if mark.seq > base.seq)
             self.rows = self.rows.without_first(count)
             self.base = base
@@ -282,7 +282,7 @@ class Timeline:
         return count
 
     def _shorten(self, tag: str, keep: int) -> None:
-        """Drop the oldest values of a LOG slice, here and at every checkpoint; those of kept records stay."""
+        """Drop the oldest values of a LOG slice, here and at every keyframe; those of kept records stay."""
         values: Log[Any] = self.logs.get(tag, Log())
         before = len(self.base.logs.get(tag, ()))
         count = min(len(values) - keep, before)
@@ -300,7 +300,7 @@ class Timeline:
         self.logs = self.logs.set(tag, remaining)
         base = self.base
         self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
-        self.checkpoints, self.past = self.checkpoints.with_logs(shortened), pmap()
+        self.keyframes, self.past = self.keyframes.with_logs(shortened), pmap()
         kept = (mark for mark in self.lasting if isinstance(mark, PackedMark))
         self.lasting = Log(evolve(mark, logs=shortened(mark.logs)) for mark in kept)
 

@@ -10,7 +10,7 @@ from attrs import evolve, fields
 
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceSeeded
-from weakfs.session.history.checkpoints import Mark
+from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.snapshot_table import SnapshotEntry
@@ -185,7 +185,7 @@ def absorb(
     block_end = line.seq + 1 + len(rows)
     seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
     line.add_merged(rows, after)
-    line.checkpoint(Mark(line.seq, state, after, block_end))
+    line.add_keyframe(Mark(line.seq, state, after, block_end))
     return seq, renumbering
 
 

@@ -7,60 +7,16 @@ one, and is faster: it builds each directory of a tree once, where the reducers 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
-from weakfs.session.slices.registry import Shape
+from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Folded
 from weakfs.session.slices.table import Table
-
-if TYPE_CHECKING:
-    from weakfs.session.slices.schema import Rules, Step
-
-
-@frozen(eq=False)
-class Part:
-    """What an event needs: the slices that fold it, and the steps that need the event itself."""
-
-    folds: tuple[Step, ...]
-    steps: tuple[Step, ...]
-    # The slice, if only one is concerned and it folds the event.
-    only: str | None
-
-
-@frozen(eq=False)
-class Plan:
-    """How events of one type are replayed, depending on whether the field at `place` is `None`."""
-
-    shape: Shape
-    place: int | None
-    if_set: Part
-    if_none: Part
-    is_logged: bool
-
-    @classmethod
-    def of(cls, rules: Rules, shape: Shape) -> Plan:
-        """Plan the replay of one event type under the given rules."""
-        steps = rules.steps.get(shape.cls, ())
-        names = {step.concerns.field for step in steps if step.concerns is not None}
-        if len(names) > 1 or not names.issubset(shape.names):
-            # Nothing is known about an event before it is built.
-            whole = Part((), steps, None)
-            return cls(shape, None, whole, whole, is_logged=True)
-        place = shape.names.index(names.pop()) if names else None
-        if_set = _part([step for step in steps if step.concerns is None or step.concerns.is_set])
-        if_none = _part([step for step in steps if step.concerns is None or not step.concerns.is_set])
-        return cls(shape, place, if_set, if_none, is_logged=any(step.is_log for step in steps))
-
-
-def _part(steps: list[Step]) -> Part:
-    folds = tuple(step for step in steps if step.fold is not None)
-    others = tuple(step for step in steps if step.fold is None)
-    return Part(folds, others, folds[0].tag if len(folds) == 1 and not others else None)
 
 
 @define(eq=False)
@@ -68,7 +24,7 @@ class Runs:
     """The events that are waiting to be folded, by slice."""
 
     rules: Rules
-    # The slices that the replay starts with, in the packed form of a checkpoint until they are read.
+    # The slices that the replay starts with, in the packed form of a keyframe until they are read.
     _packed: dict[str, PackedValue] = field(factory=dict)
     _waiting: dict[str, list[Folded]] = field(factory=dict)
 

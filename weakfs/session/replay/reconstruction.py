@@ -35,7 +35,7 @@ class Moment:
     `differing` names the slices that are not the same.
     """
 
-    kind: Literal["rollback", "merge", "snapshot", "checkpoint", "end"]
+    kind: Literal["rollback", "merge", "snapshot", "keyframe", "end"]
     seq: int
     recorded: Table
     rebuilt: Table | None
@@ -145,7 +145,7 @@ class Rebuilding:
         base = self.line.base
         seq, state, logs, block_end = base.seq, base.state, base.logs, base.block_end
         waiting = sorted(self.line.snapshots.values(), key=lambda entry: (entry.seq, entry.number), reverse=True)
-        checkpoints = {mark.seq: mark for mark in self.line.all_lasting}
+        keyframes = {mark.seq: mark for mark in self.line.all_lasting}
         self._keep(seq, state)
         if seq:
             # A merge may end here, or be partly compacted: a snapshot may be one of the fork's.
@@ -168,10 +168,10 @@ class Rebuilding:
                 state = moment.recorded if moment.rebuilt is None else moment.rebuilt
                 yield moment
             self._keep(seq, state, is_inside=seq < block_end)
-            mark = checkpoints.get(seq)
+            mark = keyframes.get(seq)
             if mark is not None:
                 held = mark.open()
-                yield self._moment("checkpoint", seq, _joined(held.state, held.logs), _joined(state, logs))
+                yield self._moment("keyframe", seq, _joined(held.state, held.logs), _joined(state, logs))
         for entry in reversed(waiting):
             yield self._snapshot(entry)
         yield self._moment("end", seq, _joined(self.line.state, self.line.logs), _joined(state, logs))
@@ -183,7 +183,7 @@ class Rebuilding:
                 self._inside.add(seq)
 
     def _moment(
-        self, kind: Literal["rollback", "merge", "checkpoint", "end"], seq: int, recorded: Table, rebuilt: Table
+        self, kind: Literal["rollback", "merge", "keyframe", "end"], seq: int, recorded: Table, rebuilt: Table
     ) -> Moment:
         return Moment(kind, seq, recorded, rebuilt, self._comparison.differing(recorded, rebuilt))
 

@@ -8,11 +8,12 @@ from typing import Any
 from weakfs.session.codec.acceptance import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
-from weakfs.session.history.checkpoints import Mark, PackedMark
+from weakfs.session.history.keyframes import Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.replay.batches import Runs, unreadable
-from weakfs.session.slices.schema import Rules, Step
+from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
+from weakfs.session.slices.steps import Step
 from weakfs.session.slices.table import Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]

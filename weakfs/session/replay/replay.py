@@ -12,7 +12,6 @@ from typing import Any
 from attrs import define, evolve, field
 
 from weakfs.session.codec.acceptance import accepted
-from weakfs.session.core import checked_text
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import Merged, Record
 from weakfs.session.history.timeline import Timeline
@@ -20,6 +19,7 @@ from weakfs.session.replay.reduction import changed
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
+from weakfs.session.state import checked_text
 from weakfs.session.views import Origin
 
 
@@ -68,7 +68,7 @@ class Replay:
                 line.block_end = behind_merge = seq + max(event.count, 0)
             if seq > behind_merge:
                 self._keep(seq, state)
-        line.forget_checkpoints()
+        line.forget_keyframes()
 
     def take_snapshots(self, origin: Origin) -> None:
         """Keep the snapshots of the session, with the states that were rebuilt."""

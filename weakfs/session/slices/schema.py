@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from attrs import Factory, evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import SLICE_EVENTS
-from weakfs.session.history.log import Log
-from weakfs.session.replay.batches import Plan
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
-    EventFilter,
     Fold,
     Kind,
     Merge,
-    Reaction,
     Reducer,
     SliceSpec,
     StateMerge,
@@ -27,34 +22,8 @@ from weakfs.session.slices.slice import (
     marked_reducers,
     reaction,
 )
+from weakfs.session.slices.steps import Plan, Step
 from weakfs.session.slices.tags import tag_of
-
-
-@frozen(eq=False)
-class Step:
-    """One reducer as the session runs it: which slice it changes and how."""
-
-    tag: str
-    is_log: bool
-    empty: Log[Any]
-    react: Reaction
-    concerns: EventFilter | None = None
-    # Returns whether an event concerns the slice.
-    test: Callable[[Any], bool] | None = None
-    # Reduces many of these events at once.
-    fold: Fold | None = None
-    # Whether it may change values other than the newest, and whether its values have to be checked.
-    is_whole: bool = False
-    is_checked: bool = True
-
-    def new_values(self, before: Log[Any], after: Log[Any]) -> Iterable[Any]:
-        """Return the values that a slice gained. O(values) for a reducer that acts on the whole slice."""
-        if not self.is_whole:
-            return after[-1:]
-        if after.extends(before):
-            return after.since(len(before))
-        known = set(map(id, before))
-        return [value for value in after if id(value) not in known]
 
 
 @frozen(eq=False)
@@ -107,7 +76,8 @@ class Rules:
         """Return how events with a tag are replayed. Raise `UnknownType` if no type has the tag."""
         plan = self._plans.get(tag)
         if plan is None:
-            plan = self._plans[tag] = Plan.of(self, self.registry.shape(tag))
+            shape = self.registry.shape(tag)
+            plan = self._plans[tag] = Plan.of(shape, self.steps.get(shape.cls, ()))
         return plan
 
     def knowing(self, *types: type) -> Rules:

@@ -29,7 +29,7 @@ Reaction = Callable[[Log[Any], Any], Log[Any]]
 # One event of a run: the number of its record, its type, and its fields in order.
 Folded = tuple[int, type, tuple[Any, ...]]
 # (values, run) -> values: the same values as the slice's reducers return for the events of the run, one by one.
-# The values may be those of a checkpoint: see weakfs.session.history.packed_state.
+# The values may be those of a keyframe: see weakfs.session.history.packed_state.
 Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 
 

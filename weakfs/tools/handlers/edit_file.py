@@ -12,7 +12,7 @@ from attrs import field, frozen
 from weakfs.editing import EditError, EmptyOldString, Replacement, replace
 from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found
-from weakfs.filesystem.limits import check_readable
+from weakfs.filesystem.protocol import check_readable
 from weakfs.messages import clip, plural
 from weakfs.session.interruption import check_interrupted
 from weakfs.tools.context import ToolContext, require_filesystem

@@ -68,8 +68,9 @@ class GrepReceipt(Receipt):
     """The matches, in order of path and line; `truncated` is true if there are more.
 
     With `output="files"` and `"counts"`, `files` has the paths and `counts` the number of matches in each, for "files"
-    1 and for "counts" at most 1,000; `matches` is then `None`. If they are too large to show, `matches` or `files`
-    refers to the lines of the answer.
+    1 and for "counts" at most 1,000; `matches` is then `None`. `withheld_skipped` counts files that were not searched
+    because a policy or a capability keeps their contents out of answers. If they are too large to show, `matches` or
+    `files` refers to the lines of the answer.
     """
 
     matches: tuple[GrepMatch, ...] | BlobReference | None = None
@@ -77,6 +78,7 @@ class GrepReceipt(Receipt):
     truncated: bool | None = None
     files_searched: int | None = None
     binary_skipped: int | None = None
+    withheld_skipped: int | None = None
     files: tuple[str, ...] | BlobReference | None = None
     counts: tuple[int, ...] | None = None
 
@@ -111,15 +113,21 @@ def _search(fs: Filesystem, params: GrepParams, most: int | None, max_per_file: 
 
 
 def _receipt(found: GrepResult, summary: str, params: GrepParams, context: ToolContext) -> GrepReceipt:
-    if params.glob is not None and not (found.files_searched or found.binary_skipped or found.truncated):
+    if params.glob is not None and not (
+        found.files_searched or found.binary_skipped or found.withheld_skipped or found.truncated
+    ):
         summary = f"{summary}: {_why_no_file(params.glob, params, context)}"
     skipped = f" ({plural(found.binary_skipped, 'binary file')} skipped)" if found.binary_skipped else ""
     more = ", and there are more" if found.truncated else ""
+    if found.withheld_skipped:
+        files = plural(found.withheld_skipped, "file")
+        more += f"; {files} not searched, because the policy or the capability keeps the contents out of answers"
     return GrepReceipt(
         match_count=len(found),
         truncated=found.truncated,
         files_searched=found.files_searched,
         binary_skipped=found.binary_skipped,
+        withheld_skipped=found.withheld_skipped,
         summary_text=summarize(f"{summary}{more}{skipped}"),
     )
 
@@ -156,6 +164,7 @@ def _answer_files(params: GrepParams, context: ToolContext, most: int | None) ->
         truncated=found.truncated or len(paths) < len(counts),
         files_searched=found.files_searched,
         binary_skipped=found.binary_skipped,
+        withheld_skipped=found.withheld_skipped,
     )
     summary = f"{plural(len(paths), 'file')} with matches" if paths else "No matches found"
     if params.output == "files":

@@ -127,7 +127,7 @@ class StatParams:
 
 @frozen(kw_only=True)
 class StatReceipt(Receipt):
-    """The status of an entry; times are in nanoseconds, and `target` is where a link points."""
+    """The status of an entry; times are in nanoseconds, and `target` is where a link points, if it may be read."""
 
     path: str | None = None
     kind: Kind | None = None
@@ -142,7 +142,7 @@ def stat_handler(params: StatParams, *, context: ToolContext) -> ToolResult[Stat
     """Describe an entry without reading it."""
     found = require_filesystem(context).stat(params.path)
     kind = kind_of(found)
-    what = f"symbolic link to {found.target}" if kind == "symlink" else kind
+    what = "symbolic link" + (f" to {found.target}" if found.target else "") if kind == "symlink" else kind
     size = f", {plural(found.size_bytes, 'byte')}" if kind == "file" else ""
     time = found.modified_at.isoformat(sep=" ", timespec="seconds")
     return answer(
@@ -153,7 +153,7 @@ def stat_handler(params: StatParams, *, context: ToolContext) -> ToolResult[Stat
             mode=found.mode,
             created_ns=found.created_ns,
             modified_ns=found.modified_ns,
-            target=found.target,
+            target=found.target or None,
             summary_text=summarize(f"{found.path}: {what}{size}, mode {found.mode:04o}, modified {time}"),
         )
     )

@@ -8,8 +8,8 @@ from typing import Literal
 from attrs import evolve, field, frozen
 
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
-from weakfs.filesystem.limits import check_readable
 from weakfs.filesystem.operations.read import count_lines
+from weakfs.filesystem.protocol import check_readable
 from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
@@ -48,7 +48,8 @@ class ReadFileReceipt(Receipt):
 
     By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`; it never holds line
     numbers. By bytes, `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` is true if the file
-    continues. For an image, `media_type` is set and `content` is `None`: it is in `ToolResult.images`.
+    continues. If a policy keeps the contents out of answers, `content` refers to the whole file, and what would tell of
+    them is `None`. For an image, `media_type` is set and `content` is `None`: it is in `ToolResult.images`.
     """
 
     path: str | None = None
@@ -70,6 +71,9 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
     message in which control characters are not escaped.
     """
     fs = require_filesystem(context)
+    is_guarded = context.policy is not None or context.capability is not None
+    if is_guarded and withheld(context, ("read",), (path := fs.read_bytes(params.path, limit=0).path,)):
+        return _read_withheld(fs, path, params, context)
     by_lines = params.offset is not None or params.limit is not None
     by_bytes = params.offset_bytes is not None or params.max_bytes is not None
     if by_lines and (by_bytes or params.encoding == "bytes"):
@@ -79,6 +83,32 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
     if by_bytes or params.encoding == "bytes":
         return _read_bytes(fs, params, context)
     return _read_lines(fs, params, context)
+
+
+def _read_withheld(
+    fs: Filesystem, path: str, params: ReadFileParams, context: ToolContext
+) -> ToolResult[ReadFileReceipt]:
+    """Return a reference to a whole file whose contents go into no answer.
+
+    Its kind, its number of lines and the sizes of its parts would tell what is in it.
+    """
+    if any(value is not None for value in (params.offset, params.limit, params.offset_bytes, params.max_bytes)):
+        raise ToolValidationError(
+            f"{path!r} is kept out of answers, which refer to whole files only; leave out offset, limit, offset_bytes "
+            f"and max_bytes"
+        )
+    check_readable(fs, path)
+    found = fs.read_bytes(path)
+    kept = kept_as_blob(found.content, params.output_mode, context, "read", paths=(path,))
+    assert kept is not None
+    receipt = ReadFileReceipt(
+        path=path,
+        content=kept,
+        truncated=found.truncated,
+        size_bytes=found.size_bytes,
+        summary_text=summarize(f"{path} is kept out of answers"),
+    )
+    return answer(receipt, shown(kept, "its contents go into no answer"))
 
 
 def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
@@ -148,8 +178,6 @@ def _read_image(fs: Filesystem, params: ReadFileParams, context: ToolContext) ->
     if media_type is None:
         return None
     what = f"image ({media_type}, {plural(head.size_bytes, 'byte')})"
-    if withheld(context, ("read",), (path,)):
-        raise InlineTooLarge(f"cannot show the {what} {path!r}: the policy or the capability keeps it out of answers")
     most = MAX_IMAGE if context.capability is None else tighter(MAX_IMAGE, context.capability.max_inline_bytes)
     found = fs.read_bytes(path, limit=most)
     if found.truncated:

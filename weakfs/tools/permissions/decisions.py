@@ -89,6 +89,15 @@ class Access:
         places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it unchanged"
         return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
 
+    def concealment(self, path: str) -> PermissionError | None:
+        """Return the error for an action that would show what is in an entry, if no answer may show that."""
+        refused = self.plain().refusal("read", path)
+        rule = None if refused is not None else self.policy.withholding("read", path)
+        if rule is None:
+            return refused
+        why = f"{rule.reason}, and this would show what is in it"
+        return PolicyDenied(f"cannot use {path!r} here: {why}; use other files", rule.reason)
+
     def may_show(self, path: str) -> bool:
         """Return whether an answer of this call may quote the file at a canonical path."""
         if not self.plain().permits("read", path):

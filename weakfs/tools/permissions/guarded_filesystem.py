@@ -212,12 +212,18 @@ class GuardedFilesystem:
         return self._as("stat").is_directory(path)
 
     def stat(self, path: PathArg) -> FileStat:
-        """Return the status of an entry."""
-        return self._as("stat").stat(path)
+        """Return the status of an entry; `target` is "" for a symbolic link that may not be read."""
+        found = self._as("stat").stat(path)
+        is_hidden = found.is_symlink and self._access.concealment(found.path) is not None
+        return evolve(found, target="") if is_hidden else found
 
     def readlink(self, path: PathArg) -> str:
         """Return the target of a symbolic link."""
-        return self._as("stat").readlink(path)
+        gate = self._as("stat")
+        concealed = self._access.concealment(gate.stat(path).path)
+        if concealed is not None:
+            raise concealed
+        return gate.readlink(path)
 
     def statistics(self) -> Statistics:
         """Count bytes, files and directories."""
@@ -261,7 +267,7 @@ class GuardedFilesystem:
         max_per_file: int | None = None,
         multiline: bool = False,
     ) -> GrepResult:
-        """Find lines, without those of files that may not be searched or read."""
+        """Find lines, without those of files that may not be searched, read or shown in answers."""
         gate = self._as("search", reads=True)
         asked = self.limits.max_grep_matches if max_matches is None else max_matches
         most = clamped(asked, self._access.capability.max_grep_results)
@@ -275,10 +281,14 @@ class GuardedFilesystem:
             max_per_file=max_per_file,
             multiline=multiline,
         )
-        if not gate.cut:
+        if not (gate.cut or gate.withheld):
             return found
         return GrepResult(
-            found, truncated=True, files_searched=found.files_searched, binary_skipped=found.binary_skipped
+            found,
+            truncated=found.truncated or gate.cut,
+            files_searched=found.files_searched,
+            binary_skipped=found.binary_skipped,
+            withheld_skipped=gate.withheld,
         )
 
     # Writing

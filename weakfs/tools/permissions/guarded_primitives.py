@@ -14,13 +14,15 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
-from weakfs.reducers.tree.leaf import Leaf, is_file, size_of
-from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of
+from weakfs.reducers.tree.leaf import Leaf, file, is_file, size_of
+from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments, path_of
 from weakfs.session.interruption import is_interruption
 from weakfs.tools.permissions.capability import Operation
 from weakfs.tools.permissions.decisions import Access
 
 OUTSIDE = ".."
+# Stands in a listing for a file whose contents may not be shown.
+WITHHELD: Leaf = file(b"", at=0)
 
 
 class GuardedPrimitives(BaseFilesystem):
@@ -40,6 +42,7 @@ class GuardedPrimitives(BaseFilesystem):
         "cut",
         "follow_symlinks",
         "limits",
+        "withheld",
     )
 
     def __init__(self, inner: PathLookup, access: Access, operation: Operation, *, reads: bool = False) -> None:
@@ -53,6 +56,8 @@ class GuardedPrimitives(BaseFilesystem):
         self._scanned_files = self._scanned_bytes = 0
         # Whether a search came to the end of what it may look at.
         self.cut = False
+        # How many files a search passed over because their contents may not be shown.
+        self.withheld = 0
 
     @property
     def read_only(self) -> bool:
@@ -84,10 +89,16 @@ class GuardedPrimitives(BaseFilesystem):
             self._access.check_everything(*operations, why=why, withheld=True)
         else:
             self._access.check(self._operation, found, passing=searching and type(node) is FileTree)
-            denial = self._access.denial("read", found) if self._reads and type(node) is not FileTree else None
-            if denial is not None:
-                raise denial
+            concealed = self._access.concealment(found) if self._reads and type(node) is tuple else None
+            if concealed is not None:
+                raise concealed
         return place
+
+    def _check_link(self, path: str, here: Segments) -> None:
+        # The result of an operation tells where a link leads, which is what the link contains.
+        concealed = None if here[0] == OUTSIDE else self._access.concealment(path_of(here))
+        if concealed is not None:
+            raise concealed
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
         canonical, leaf = self._file_there(path, verb)
@@ -186,13 +197,32 @@ class GuardedPrimitives(BaseFilesystem):
         node = self._inner.lookup(segments)
         if node is None or self._operation not in ("search", "list"):
             return node
-        return node if self._shows(path_of(segments), node) else None
+        # What may not be read is refused rather than missing: see `_locate`.
+        is_hidden = self._access.hides(self._operation, path_of(segments), is_directory=type(node) is FileTree)
+        return None if is_hidden else node
 
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         return self._seen(segments, self._inner.entries(segments))
 
     def readable_entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         return self._seen(segments, self._inner.readable_entries(segments))
+
+    def search_listing(self, segments: Segments) -> Listing:
+        names, found, size = super().search_listing(segments)
+        if self._conceals_nothing:
+            return names, found, size
+        prefix = path_of(segments) if segments else ""
+        seen = (
+            node if type(node) is FileTree or self._access.concealment(f"{prefix}/{name}") is None else WITHHELD
+            for name, node in zip(names, found, strict=True)
+        )
+        return names, tuple(seen), None
+
+    @property
+    def _conceals_nothing(self) -> bool:
+        access = self._access
+        allowed = access.capability.allowed_fs_ops
+        return not access.policy.has_rule_for("read", withheld=True) and (allowed is None or "read" in allowed)
 
     def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         if self._operation == "list" and not self._access.policy.rules:
@@ -227,7 +257,8 @@ class GuardedPrimitives(BaseFilesystem):
         for name, node in sorted(entries, key=lambda entry: entry[0]):
             if self.cut:
                 break
-            if type(node) is not FileTree:
+            is_concealed = self._reads and self._access.concealment(f"{prefix}/{name}") is not None
+            if type(node) is not FileTree and not is_concealed:
                 room = self._room_for(node)
                 if room is not None:
                     self.cut = True
@@ -294,6 +325,9 @@ class GuardedPrimitives(BaseFilesystem):
         return self._inner.content_stream(path, leaf)
 
     def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
+        if leaf is WITHHELD:
+            self.withheld += 1
+            return None
         return self._inner.readable_content(path, leaf)
 
     def _check_repeats(self, segments: Segments) -> None:

@@ -176,16 +176,17 @@ class Policy:
         """Return how much of what an operation finds at a path may be seen."""
         if self.against(operation, path) is not None:
             return Visibility.DENIED
-        return Visibility.SHOWN if self._withholding(operation, path) is None else Visibility.WITHHELD
+        return Visibility.SHOWN if self.withholding(operation, path) is None else Visibility.WITHHELD
 
     def loosened(self, operations: Iterable[Operation], source: str, destination: str) -> PolicyRule | None:
         """Return a rule about one of these operations that holds at `source` and not at `destination`."""
         for operation in operations:
             if self.visibility(operation, destination) > self.visibility(operation, source):
-                return self.against(operation, source) or self._withholding(operation, source)
+                return self.against(operation, source) or self.withholding(operation, source)
         return None
 
-    def _withholding(self, operation: Operation, path: str) -> PolicyRule | None:
+    def withholding(self, operation: Operation, path: str) -> PolicyRule | None:
+        """Return the rule that keeps what an operation finds at a path out of answers, if there is one."""
         for rule in self.rules:
             if rule.effect == "blob" and operation in rule.operations and rule.covers(path):
                 return rule

@@ -1,4 +1,4 @@
-"""Branches: transactions, which end in the timeline that they left, and forks, which are sessions of their own."""
+"""Transactions: blocks whose changes join the timeline that they left, or are undone by an exception."""
 
 from __future__ import annotations
 
@@ -7,42 +7,31 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar, overload
-from weakref import ref
+from typing import Generic, Self, TypeVar
 
-from attrs import evolve
-
-from weakfs.session.core import checked_text
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
-from weakfs.session.events import Record, RolledBack
+from weakfs.session.events import RolledBack
 from weakfs.session.external import Journal, begin_all, close_all, inexact_notes, undo_all
 from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible, uninterrupted
-from weakfs.session.merging.conflicts import MergeReport, OnConflict
-from weakfs.session.merging.merge import absorb, drop_snapshots, merge_snapshots, merged_state
-from weakfs.session.merging.resolver import Resolver, same_path
+from weakfs.session.merging.merge import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.record_log import RecordLog
+from weakfs.session.state import checked_text
 from weakfs.session.transactions.cancellation import Cancellation
 from weakfs.session.transactions.transaction import ACTIVE, Transaction, current_owner, innermost
-from weakfs.session.views import Records
 from weakfs.storage.errors import StorageError
 
 logger = logging.getLogger("weakfs.session")
 
-B = TypeVar("B", bound="Branching")
+B = TypeVar("B", bound="Transactions")
 
 
-class Branching(RecordLog):
-    """The part of a session that deals with concurrent work."""
+class Transactions(RecordLog):
+    """The part of a session that runs blocks of changes as a whole or not at all."""
 
     __slots__ = ()
-
-    @staticmethod
-    def _path_matcher(path: str) -> Callable[[str], bool]:
-        """Return a test for what a mapping of `merge` has as a key: a path here; a subclass may know globs."""
-        return same_path(path)
 
     def transaction(
         self, *, cause: str | None = None, cancellation: Cancellation | None = None, shared: bool = False
@@ -260,109 +249,6 @@ class Branching(RecordLog):
             self._post_since(joined, line.seq)
         else:
             outer.line = joined
-
-    def fork(self, name: str | None = None) -> Self:
-        """Return an independent session that starts from the current state of this one. O(1)."""
-        with self.lock:
-            if self._closed is not None:
-                self._refuse()
-            line = self._line()
-            fork = type(self).__new__(type(self))
-            session_id = self._next_id(name or "f")
-            fork._start(session_id, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
-            fork._base = line.point()
-            fork._parent = ref(self)
-            return fork
-
-    @overload
-    def merge(
-        self,
-        fork: Self,
-        *,
-        cause: str | None = None,
-        on_conflict: OnConflict = "raise",
-        preview: Literal[False] = False,
-    ) -> Record: ...
-    @overload
-    def merge(
-        self, fork: Self, *, cause: str | None = None, on_conflict: OnConflict = "raise", preview: Literal[True]
-    ) -> MergeReport: ...
-    def merge(
-        self, fork: Self, *, cause: str | None = None, on_conflict: OnConflict = "raise", preview: bool = False
-    ) -> Record | MergeReport:
-        """Merge what a fork of this session did since it was forked or last merged.
-
-        STATE slices are merged three-way with the merge function of their type, LOG slices are concatenated, and the
-        fork's records follow the returned record. Raise `MergeConflict`, which lists everything that both sides changed
-        differently, with nothing changed; raise `ValueError` if `fork` was not forked from this session.
-
-        `on_conflict` resolves conflicts: `"ours"` takes our side of each hunk of a text and of everything else,
-        `"theirs"` the other, and `"markers"` writes both into a text as git does; what has no lines to mark remains a
-        conflict. A function gets each `ConflictEntry` and returns one of these or a `Resolution`, and a mapping has
-        one of these for each path or glob: the first key that matches counts. With `preview`, return a `MergeReport` of
-        what the merge would do, and change nothing.
-        """
-        resolver = Resolver(on_conflict, self._path_matcher, wants_changes=preview)
-        with self.lock, fork.lock:
-            line = self._writable()
-            parent = fork._parent() if fork._parent is not None else None
-            if fork._base is None or parent is not self:
-                remedy = "merge a fork of this session" if parent is None else f"merge it into {parent.session_id!r}"
-                raise ValueError(
-                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; {remedy}"
-                )
-            if preview:
-                merged_state(
-                    self._rules.joined(fork._rules),
-                    line,
-                    fork._base,
-                    fork._trunk,
-                    fork=fork.session_id,
-                    own=self.session_id,
-                    resolver=resolver,
-                )
-                return resolver.report()
-            known = self._rules
-            self._rules = known.joined(fork._rules)
-            if self._rules is not known:
-                self._rules_changed(known)
-            # Prepared on a copy and assigned in one step, together with the fork's new base.
-            merged = line.copy()
-            base = fork._base
-            seq, renumbering = absorb(
-                self._rules,
-                merged,
-                base,
-                fork._trunk,
-                fork=fork.session_id,
-                at=self.now(),
-                cause=line.cause if cause is None else checked_text("cause", cause),
-                own=self.session_id,
-                resolver=resolver,
-            )
-            if fork._trunk.touches_snapshots_since(base):
-                merge_snapshots(
-                    self._rules,
-                    base,
-                    merged,
-                    fork._trunk,
-                    renumbering=renumbering,
-                    number=lambda _: self._next_number(),
-                )
-            record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
-            now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
-            own = innermost(self, ACTIVE.get())
-            if not self._stored(line, merged):
-                again: Record = self.merge(fork, cause=cause, on_conflict=on_conflict)
-                return again
-            if own is None:
-                self._trunk, fork._base = merged, now
-                self._post_since(merged, line.seq)
-            else:
-                own.merged.append((fork, base))
-                own.line, fork._base = merged, now
-        self._notify()
-        return record
 
 
 class TransactionBlock(Generic[B]):

@@ -1,9 +1,9 @@
-"""Checkpoints: the past states that a timeline keeps, so that every record is near one of them.
+"""Keyframes: the past states that a timeline keeps, so that every record is near one of them.
 
-Two rules choose them. Since the last permanent checkpoint but one there is a checkpoint every 512 records, thinned out
-to about two for each power of two further back: these cost little, whatever the states are like. A checkpoint becomes
+Two rules choose them. Since the last permanent keyframe but one there is a keyframe every 512 records, thinned out
+to about two for each power of two further back: these cost little, whatever the states are like. A keyframe becomes
 permanent every 4,096 records, so that reading any moment replays no more than that, unless the states differ so much
-that keeping them would cost nearly as much memory as the records: then they are further apart. Permanent checkpoints
+that keeping them would cost nearly as much memory as the records: then they are further apart. Permanent keyframes
 are packed, so that the garbage collector does not have to visit them.
 
 Some of them are lasting: a session file stores them, so that reading a loaded history does not replay all of it.
@@ -27,14 +27,14 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, PackedValue, is_packable
 from weakfs.session.slices.table import Table
 
-# The distance in records between recent checkpoints.
+# The distance in records between recent keyframes.
 STRETCH = 512
-# The distance between permanent checkpoints, if their states are small compared to the records.
+# The distance between permanent keyframes, if their states are small compared to the records.
 GAP = 4096
-# What permanent checkpoints may cost, as a fraction of the memory that the records take. With 100,000 files in 5,000
+# What permanent keyframes may cost, as a fraction of the memory that the records take. With 100,000 files in 5,000
 # directories they are 8,192 records apart.
 SHARE = 1.0
-# What lasting checkpoints may cost, as a fraction of the same. In a file they take a smaller part of it: 8 % at most,
+# What lasting keyframes may cost, as a fraction of the same. In a file they take a smaller part of it: 8 % at most,
 # as its records name their fields and their times, and a directory is written as its difference from another.
 LASTING_SHARE = 0.33
 # The memory that a record takes besides the text and bytes in it.
@@ -55,7 +55,7 @@ class Mark:
 
 @frozen(eq=False)
 class PackedMark:
-    """A permanent checkpoint."""
+    """A permanent keyframe."""
 
     seq: int
     state: Mapping[str, Log[Any] | PackedValue]
@@ -72,31 +72,31 @@ class PackedMark:
 
 
 @frozen(eq=False)
-class Checkpoints:
-    """The checkpoints of one timeline, oldest first. An immutable value."""
+class Keyframes:
+    """The keyframes of one timeline, oldest first. An immutable value."""
 
     marks: Log[Mark] = attrs.field(factory=lambda: Log[Mark]())
-    # The permanent checkpoints.
+    # The permanent keyframes.
     kept: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
     # The number of the newest record at which they were thinned out.
     thinned: int = 0
-    # The smallest distance in records between the last permanent checkpoint and the next.
+    # The smallest distance in records between the last permanent keyframe and the next.
     distance: int = GAP
     # What the first of them is compared with, if not with the state before the first record.
     start: Mark | PackedMark | None = None
-    # The checkpoints that a file stores, and the smallest distance in records from the last of them to the next.
+    # The keyframes that a file stores, and the smallest distance in records from the last of them to the next.
     lasting: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
     lasting_distance: int = GAP
     # Since then: the bytes taken by records, and those of blobs that no record holds.
     since: tuple[int, int] = (0, 0)
-    # The lasting checkpoint before the first of these, if a file held any.
+    # The lasting keyframe before the first of these, if a file held any.
     last_loaded: PackedMark | None = None
-    # Whether they belong to a loaded history, whose lasting checkpoints are in the file.
+    # Whether they belong to a loaded history, whose lasting keyframes are in the file.
     is_past: bool = False
 
-    def with_mark(self, mark: Mark) -> Checkpoints:
-        """Add a checkpoint that is kept until the next thinning."""
-        return Checkpoints(
+    def with_mark(self, mark: Mark) -> Keyframes:
+        """Add a keyframe that is kept until the next thinning."""
+        return Keyframes(
             self.marks.append(mark),
             self.kept,
             self.thinned,
@@ -109,8 +109,8 @@ class Checkpoints:
             self.is_past,
         )
 
-    def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark, boundaries: Iterable[int] = ()) -> Checkpoints:
-        """Add a checkpoint and thin out the others. `rows` are the records after `base`."""
+    def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark, boundaries: Iterable[int] = ()) -> Keyframes:
+        """Add a keyframe and thin out the others. `rows` are the records after `base`."""
         made = self.kept_with(mark, rows, base)
         last = made.kept[-2].seq if len(made.kept) > 1 else 0
         now = mark.seq // STRETCH
@@ -126,11 +126,11 @@ class Checkpoints:
         return evolve(made, marks=Log((*remaining, mark)), thinned=mark.seq)
 
     def due(self, base: Mark) -> int:
-        """Return the number of the first record whose checkpoint may become permanent."""
+        """Return the number of the first record whose keyframe may become permanent."""
         return self._last(base).seq + self.distance
 
-    def kept_with(self, mark: Mark, rows: Log[Any], base: Mark) -> Checkpoints:
-        """Make a checkpoint permanent if it is due and small compared to the records since the last one."""
+    def kept_with(self, mark: Mark, rows: Log[Any], base: Mark) -> Keyframes:
+        """Make a keyframe permanent if it is due and small compared to the records since the last one."""
         if mark.seq < self.due(base):
             return self
         last = self._last(base)
@@ -142,8 +142,8 @@ class Checkpoints:
         kept = evolve(self, kept=self.kept.append(packed), distance=GAP, since=since)
         return kept if self.is_past else kept._lasting_with(packed, base)
 
-    def _lasting_with(self, mark: PackedMark, base: Mark) -> Checkpoints:
-        """Make a checkpoint lasting if it is due and small enough, unless it is among the records of a merged fork."""
+    def _lasting_with(self, mark: PackedMark, base: Mark) -> Keyframes:
+        """Make a keyframe lasting if it is due and small enough, unless it is among the records of a merged fork."""
         last: Mark | PackedMark = self.lasting.last(self.last_loaded or base)
         last = last if last.seq > base.seq else base
         if mark.seq - last.seq < self.lasting_distance or mark.block_end > mark.seq:
@@ -155,25 +155,25 @@ class Checkpoints:
         return evolve(self, lasting=self.lasting.append(mark), lasting_distance=GAP, since=(0, 0))
 
     def _last(self, base: Mark) -> Mark | PackedMark:
-        """Return the checkpoint that the next one is compared with."""
+        """Return the keyframe that the next one is compared with."""
         last: Mark | PackedMark = self.kept.last(self.start or base)
         return last if last.seq > base.seq else base
 
     def before(self, seq: int) -> Mark | PackedMark | None:
-        """Return the newest checkpoint at or before record `seq`."""
+        """Return the newest keyframe at or before record `seq`."""
         near, kept = last_before(self.marks, seq), last_before(self.kept, seq)
         if near is None or (kept is not None and kept.seq > near.seq):
             return kept
         return near
 
-    def behind(self, seq: int) -> Checkpoints:
-        """Return the checkpoints after record `seq`."""
+    def behind(self, seq: int) -> Keyframes:
+        """Return the keyframes after record `seq`."""
         marks, kept = (mark for mark in self.marks if mark.seq > seq), (mark for mark in self.kept if mark.seq > seq)
         lasting = (mark for mark in self.lasting if mark.seq > seq)
         return evolve(self, marks=Log(marks), kept=Log(kept), lasting=Log(lasting))
 
-    def with_logs(self, change: Callable[[Table], Table]) -> Checkpoints:
-        """Return the same checkpoints with other LOG slices."""
+    def with_logs(self, change: Callable[[Table], Table]) -> Keyframes:
+        """Return the same keyframes with other LOG slices."""
         return evolve(
             self,
             marks=Log(evolve(mark, logs=change(mark.logs)) for mark in self.marks),
@@ -209,7 +209,7 @@ def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
 
 
 def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[PackedMark, int]:
-    """Pack a checkpoint; return it with the approximate number of bytes that it does not share with an earlier one."""
+    """Pack a keyframe; return it with the approximate number of bytes that it does not share with an earlier one."""
     weight = 0
     state: dict[str, Log[Any] | PackedValue] = {}
     for tag, values in mark.state.items():
@@ -225,7 +225,7 @@ def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted) -> tuple[
 
 
 def _weight(values: Log[Any] | PackedValue, before: Log[Any] | PackedValue | None) -> int:
-    """Return the approximate number of bytes in a slice's values that an earlier checkpoint does not hold."""
+    """Return the approximate number of bytes in a slice's values that an earlier keyframe does not hold."""
     if isinstance(values, PackedValue):
         old = _packed_before(values.cls, before)
         return values.cls.weight(values.packed, values.cls().pack(None, Counted())[0] if old is None else old)

@@ -1,4 +1,4 @@
-"""Checkpoints in session files: what a loaded history is read from, and what is wrong with those that lie."""
+"""Keyframes in session files: what a loaded history is read from, and what is wrong with those that lie."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.session.ledger import Noted
 from weakfs import InMemoryFilesystem, Registry, Session, SessionFileError, event
 from weakfs.reducers import FileTree
 from weakfs.session import append_all
-from weakfs.session.history.checkpoints import GAP
+from weakfs.session.history.keyframes import GAP
 from weakfs.session.replay.reconstruction import Rebuilding
 from weakfs.session.slices.slice import Declaration
 
@@ -23,7 +23,7 @@ RECORDS = 3 * GAP
 REGISTRY = Registry().with_types(Noted).with_slices(Declaration(Noted, kind="log", reducers={Noted: append_all}))
 
 
-@event("checkpoint_files/seen")
+@event("keyframe_files/seen")
 @frozen
 class Seen:
     """A slice that a program installs after loading."""
@@ -70,7 +70,7 @@ def moments(session: Session) -> list[tuple[str, int, tuple[str, ...]]]:
     return [(moment.kind, moment.seq, moment.differing) for moment in found]
 
 
-def test_a_loaded_session_holds_the_checkpoints_and_every_moment(session: Session, path: Path) -> None:
+def test_a_loaded_session_holds_the_keyframes_and_every_moment(session: Session, path: Path) -> None:
     loaded = load(path)
 
     held = loaded._parts()[1].all_lasting
@@ -95,7 +95,7 @@ def test_a_session_saved_again_gives_the_same_bytes_also_after_its_history_was_r
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
-def test_a_session_that_goes_on_after_loading_adds_checkpoints_to_those_that_it_loaded(path: Path) -> None:
+def test_a_session_that_goes_on_after_loading_adds_keyframes_to_those_that_it_loaded(path: Path) -> None:
     loaded = load(path)
     known = len(loaded._parts()[1].all_lasting)
 
@@ -106,7 +106,7 @@ def test_a_session_that_goes_on_after_loading_adds_checkpoints_to_those_that_it_
     assert numbers == sorted({*numbers})
 
 
-def test_a_file_without_checkpoints_is_read(path: Path) -> None:
+def test_a_file_without_keyframes_is_read(path: Path) -> None:
     def forget(document: dict[str, Any]) -> None:
         del document["checkpoints"]
 
@@ -137,7 +137,7 @@ def test_a_slice_that_is_installed_after_loading_is_reduced_from_the_first_recor
         ("more", 1, r"\$\.checkpoints\[1\]"),
     ],
 )
-def test_a_checkpoint_that_cannot_be_one_is_refused(path: Path, field: str, value: object, where: str) -> None:
+def test_a_keyframe_that_cannot_be_one_is_refused(path: Path, field: str, value: object, where: str) -> None:
     def change(document: dict[str, Any]) -> None:
         document["checkpoints"][1][field] = value
 
@@ -145,8 +145,8 @@ def test_a_checkpoint_that_cannot_be_one_is_refused(path: Path, field: str, valu
         load(changed(path, change))
 
 
-def test_checking_a_session_compares_its_checkpoints(path: Path) -> None:
-    told = [one for one in moments(load(path)) if one[0] == "checkpoint"]
+def test_checking_a_session_compares_its_keyframes(path: Path) -> None:
+    told = [one for one in moments(load(path)) if one[0] == "keyframe"]
     assert [differing for _, _, differing in told] == [()] * len(told)
     assert len(told) >= 2
 
@@ -155,10 +155,10 @@ def test_checking_a_session_compares_its_checkpoints(path: Path) -> None:
         document["checkpoints"][0]["logs"] = document["logs"]
 
     found = [one for one in moments(load(changed(path, lie))) if one[2]]
-    assert found == [("checkpoint", told[0][1], ("ledger/noted",)), ("checkpoint", told[1][1], ("fs/tree",))]
+    assert found == [("keyframe", told[0][1], ("ledger/noted",)), ("keyframe", told[1][1], ("fs/tree",))]
 
 
-def test_no_checkpoint_in_a_file_lies_among_the_records_of_a_merged_fork() -> None:
+def test_no_keyframe_in_a_file_lies_among_the_records_of_a_merged_fork() -> None:
     session = Session(session_id="s", registry=REGISTRY)
     fork = write_history(session.fork())
     session.dispatch(Noted("meanwhile"))
@@ -170,7 +170,7 @@ def test_no_checkpoint_in_a_file_lies_among_the_records_of_a_merged_fork() -> No
     assert len(line.all_lasting) >= 2
 
 
-def test_compacting_drops_the_checkpoints_of_what_it_drops(path: Path, tmp_path: Path) -> None:
+def test_compacting_drops_the_keyframes_of_what_it_drops(path: Path, tmp_path: Path) -> None:
     loaded = load(path)
     held = [mark.seq for mark in loaded._parts()[1].all_lasting]
 

@@ -1,0 +1,95 @@
+"""A directory as one node of a tree: its entries, its attributes, the totals of what is below, and its caches.
+
+`weakfs.reducers.tree.node` adds what is computed from it; the modules in between compute it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.children import Children
+from weakfs.reducers.tree.leaf import DIRECTORY_MODE
+
+# A packed directory, what has changed in it (`None` for a removed name), and the directories of the same tree that were
+# unpacked, by the identity of their packed form.
+Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, Any]]
+
+
+class Remembering:
+    """Caches on a directory: they are not part of its value, and so they are not copied, pickled or saved."""
+
+    __slots__ = ("_listing", "_packed", "_unread")
+
+    if TYPE_CHECKING:
+        # For type checkers only, so that they are not saved. Unset before the first search: see
+        # weakfs.reducers.tree.listing.
+        _listing: Any
+        # Unset before the first permanent keyframe: see weakfs.reducers.tree.packed.
+        _packed: tuple[Any, ...]
+        # Set in a directory whose entries are made when they are first read: see the same module.
+        _unread: Unread
+
+
+@define(eq=False, repr=False)
+class Directory(Remembering):
+    """The value of a directory. Times are integer nanoseconds; counts include everything below."""
+
+    # Shared with other versions of the tree: changing it would change those too.
+    _children: Children = field(factory=dict)
+    # Read through the properties below, so that nothing outside assigns them. A frozen attrs class would do the same,
+    # but its constructor takes three times as long, and every write makes one node for each directory on the way.
+    _mode: int = DIRECTORY_MODE
+    _modified_at: int = 0
+    _created_at: int = 0
+    _file_count: int = 0
+    _directory_count: int = 0
+    _total_size: int = 0
+    # Computed on demand: see weakfs.reducers.tree.digest.
+    _digest: bytes | None = field(default=None, init=False)
+    _fingerprint: bytes | None = field(default=None, init=False)
+    _height: int | None = field(default=None, init=False)
+
+    @property
+    def children(self) -> Mapping[str, Any]:
+        """The entries by name in arbitrary order, as a read-only view. O(names / 32)."""
+        return MappingProxyType(maps.as_dict(self._children))
+
+    @property
+    def mode(self) -> int:
+        """The permission bits."""
+        return self._mode
+
+    @property
+    def modified_at(self) -> int:
+        """When an entry was last added or removed, in nanoseconds."""
+        return self._modified_at
+
+    @property
+    def created_at(self) -> int:
+        """When the directory was made, in nanoseconds."""
+        return self._created_at
+
+    @property
+    def file_count(self) -> int:
+        """How many files and links are below."""
+        return self._file_count
+
+    @property
+    def directory_count(self) -> int:
+        """How many directories are below."""
+        return self._directory_count
+
+    @property
+    def total_size(self) -> int:
+        """The total size in bytes of the files below."""
+        return self._total_size
+
+    @property
+    def node_count(self) -> int:
+        """How many files, links and directories are below."""
+        return self._file_count + self._directory_count

@@ -1,0 +1,132 @@
+"""Forks: independent sessions that start from the state of another one and can be merged into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Self, overload
+from weakref import ref
+
+from attrs import evolve
+
+from weakfs.session.events import Record
+from weakfs.session.merging.conflicts import MergeReport, OnConflict
+from weakfs.session.merging.merge import absorb, merge_snapshots, merged_state
+from weakfs.session.merging.resolver import Resolver, same_path
+from weakfs.session.state import checked_text
+from weakfs.session.transactions.commit import Transactions
+from weakfs.session.transactions.transaction import ACTIVE, innermost
+from weakfs.session.views import Records
+
+
+class Forks(Transactions):
+    """The part of a session that is forked and takes forks back."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _path_matcher(path: str) -> Callable[[str], bool]:
+        """Return a test for what a mapping of `merge` has as a key: a path here; a subclass may know globs."""
+        return same_path(path)
+
+    def fork(self, name: str | None = None) -> Self:
+        """Return an independent session that starts from the current state of this one. O(1)."""
+        with self.lock:
+            if self._closed is not None:
+                self._refuse()
+            line = self._line()
+            fork = type(self).__new__(type(self))
+            session_id = self._next_id(name or "f")
+            fork._start(session_id, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
+            fork._base = line.point()
+            fork._parent = ref(self)
+            return fork
+
+    @overload
+    def merge(
+        self,
+        fork: Self,
+        *,
+        cause: str | None = None,
+        on_conflict: OnConflict = "raise",
+        preview: Literal[False] = False,
+    ) -> Record: ...
+    @overload
+    def merge(
+        self, fork: Self, *, cause: str | None = None, on_conflict: OnConflict = "raise", preview: Literal[True]
+    ) -> MergeReport: ...
+    def merge(
+        self, fork: Self, *, cause: str | None = None, on_conflict: OnConflict = "raise", preview: bool = False
+    ) -> Record | MergeReport:
+        """Merge what a fork of this session did since it was forked or last merged.
+
+        STATE slices are merged three-way with the merge function of their type, LOG slices are concatenated, and the
+        fork's records follow the returned record. Raise `MergeConflict`, which lists everything that both sides changed
+        differently, with nothing changed; raise `ValueError` if `fork` was not forked from this session.
+
+        `on_conflict` resolves conflicts: `"ours"` takes our side of each hunk of a text and of everything else,
+        `"theirs"` the other, and `"markers"` writes both into a text as git does; what has no lines to mark remains a
+        conflict. A function gets each `ConflictEntry` and returns one of these or a `Resolution`, and a mapping has
+        one of these for each path or glob: the first key that matches counts. With `preview`, return a `MergeReport` of
+        what the merge would do, and change nothing.
+        """
+        resolver = Resolver(on_conflict, self._path_matcher, wants_changes=preview)
+        with self.lock, fork.lock:
+            line = self._writable()
+            parent = fork._parent() if fork._parent is not None else None
+            if fork._base is None or parent is not self:
+                remedy = "merge a fork of this session" if parent is None else f"merge it into {parent.session_id!r}"
+                raise ValueError(
+                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; {remedy}"
+                )
+            if preview:
+                merged_state(
+                    self._rules.joined(fork._rules),
+                    line,
+                    fork._base,
+                    fork._trunk,
+                    fork=fork.session_id,
+                    own=self.session_id,
+                    resolver=resolver,
+                )
+                return resolver.report()
+            known = self._rules
+            self._rules = known.joined(fork._rules)
+            if self._rules is not known:
+                self._rules_changed(known)
+            # Prepared on a copy and assigned in one step, together with the fork's new base.
+            merged = line.copy()
+            base = fork._base
+            seq, renumbering = absorb(
+                self._rules,
+                merged,
+                base,
+                fork._trunk,
+                fork=fork.session_id,
+                at=self.now(),
+                cause=line.cause if cause is None else checked_text("cause", cause),
+                own=self.session_id,
+                resolver=resolver,
+            )
+            if fork._trunk.touches_snapshots_since(base):
+                merge_snapshots(
+                    self._rules,
+                    base,
+                    merged,
+                    fork._trunk,
+                    renumbering=renumbering,
+                    number=lambda _: self._next_number(),
+                )
+            record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
+            now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
+            own = innermost(self, ACTIVE.get())
+            if not self._stored(line, merged):
+                again: Record = self.merge(fork, cause=cause, on_conflict=on_conflict)
+                return again
+            if own is None:
+                self._trunk, fork._base = merged, now
+                self._post_since(merged, line.seq)
+            else:
+                own.merged.append((fork, base))
+                own.line, fork._base = merged, now
+        self._notify()
+        return record
