@@ -77,8 +77,8 @@ def measure(engine: Engine, asked: argparse.Namespace) -> Report:
     begin = monotonic()
 
     def is_over() -> bool:
-        is_enough = 0 < asked.calls <= len(ledger.calls) or 0 < asked.kills <= ledger.kills
-        return is_enough or monotonic() - begin > asked.seconds
+        is_enough: bool = 0 < asked.calls <= len(ledger.calls) or 0 < asked.kills <= ledger.kills
+        return is_enough or bool(monotonic() - begin > asked.seconds)
 
     schedule = Schedule(ledger, list(names), Random(asked.seed), is_over)
     schedule.run(kind.worker(engine.location), asked.workers, calls_per_kill=asked.calls_per_kill)
