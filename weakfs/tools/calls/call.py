@@ -191,7 +191,7 @@ class Call:
         return result
 
     def _undo(self, error: BaseException) -> ToolResult[object]:
-        """Undo what was done before an error, and return the answer to the call, or raise what is none."""
+        """Undo what was done before an error, and return the answer to the call, or raise a bug."""
         if self._block is not None:
             self._count_records()
             try:
