@@ -288,7 +288,7 @@ class Call:
         return Step(lambda: block.__exit__(*given), lambda: block.__aexit__(*given))
 
     def _undo(self, error: BaseException) -> Steps[ToolResult[object]]:
-        """Undo what was done before an error, and return the answer to the call, or raise what is none."""
+        """Undo what was done before an error, and return the answer to the call, or raise a bug."""
         if self._block is not None:
             self._count_records()
             try:
