@@ -58,6 +58,18 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield from host_verdicts(results)
     yield beside(results, "import", "import weakfs, beside attrs and orjson", None, 3)
     yield beside(results, "import names", "import of its two main names, beside the same", None, 3)
+    dependencies = "beside importing the dependencies"
+    yield beside(results, "new process, version", f"`weakfs --version`, {dependencies}", None, 1)
+    yield beside(results, "new process, files", f"first write and read of a new process, {dependencies}", None, 1.4)
+    yield beside(results, "new process, call", f"first tool call of a new process, {dependencies}", None, 1.8)
+    yield beside(results, "call write, 5,000 kept", "`write_file` with 5,000 kept snapshots, beside none", None, 1.1)
+    what = "fork, write and merge with 5,000 kept snapshots, beside none"
+    yield beside(results, "fork write merge, 5,000 kept", what, None, 1.1)
+    yield beside(results, "acall by 200 agents", "call awaited by 200 agents, beside a call of one thread", None, 1.18)
+    yield most(results, "new session", "a session with its tools", 100_000, time_text)
+    yield most(results, "bytes a session", "its memory", 6 * KIB, bytes_text)
+    yield most(results, "count a session", "its tracked objects", 40, count_text)
+    yield most(results, "collection, 5,000 sessions", "full collection with 5,000 sessions", 60_000_000, time_text)
 
 
 def host_verdicts(results: Results) -> Iterator[Verdict]:

@@ -93,7 +93,22 @@ SECTIONS: dict[str, dict[str, str]] = {
         "overlay write": "write in an open overlay",
         "overlay commit": "commit of 10 files",
     },
-    "Import": {"import": "`import weakfs`", "import names": "`from weakfs import ...`"},
+    "Many snapshots, sessions and agents": {
+        "call write, 5,000 kept": "`write_file` with 5,000 kept snapshots",
+        "fork write merge, 5,000 kept": "fork, write and merge with 5,000 kept snapshots",
+        "acall by 200 agents": "`write_file`, awaited by 200 agents at once",
+        "new session": "a session with its tools",
+        "bytes a session": "its memory",
+        "count a session": "its objects that the collector tracks",
+        "collection, 5,000 sessions": "full garbage collection with 5,000 of them",
+    },
+    "A new process": {
+        "import": "`import weakfs`",
+        "import names": "`from weakfs import ...`",
+        "new process, version": "`weakfs --version`",
+        "new process, files": "first write and read in memory",
+        "new process, call": "first tool call in memory",
+    },
 }
 """The tables in order, and the rows of each with their labels."""
 

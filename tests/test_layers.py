@@ -24,7 +24,7 @@ ROOT = Path(weakfs.__file__).parent
 
 # From the bottom up. A package may import itself, those beside it, and those below.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "messages", "platforms"}),
+    frozenset({"errors", "lazy_names", "messages", "platforms"}),
     frozenset({"storage"}),
     frozenset({"session"}),
     frozenset({"reducers"}),
@@ -231,8 +231,26 @@ print(*sorted(name for name in sys.modules if name.partition(".")[0] == "weakfs"
 def test_a_session_without_files_never_loads_anything_of_filesystems() -> None:
     loaded = run_python(WORK_A_SESSION).split()
     assert loaded
-    below = ("weakfs.session", "weakfs.storage", "weakfs.errors", "weakfs.platforms")
+    below = ("weakfs.session", "weakfs.storage", "weakfs.errors", "weakfs.lazy_names", "weakfs.platforms")
     assert [name for name in loaded if name != "weakfs" and not name.startswith(below)] == []
+
+
+def test_a_call_on_files_in_memory_loads_neither_the_host_nor_patches() -> None:
+    loaded = run_python(
+        "import sys; from weakfs import Session, Toolset; "
+        "assert Toolset(Session()).call('write_file', {'path': '/a.txt', 'content': 'x'}).success; print(*sys.modules)"
+    ).split()
+    others = (
+        "weakfs.backends.host",
+        "weakfs.backends.overlay",
+        "weakfs.cli",
+        "weakfs.editing.hints.diagnosis",
+        "weakfs.editing.patches.apply",
+        "weakfs.snapshots",
+        "weakfs.storage.engines",
+        "weakfs.transcripts",
+    )
+    assert [name for name in loaded if name.startswith(others)] == []
 
 
 @pytest.mark.parametrize("module", ["weakfs", "weakfs.cli", "weakfs.tools", "weakfs.backends"])

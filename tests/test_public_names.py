@@ -10,6 +10,7 @@ import pytest
 
 import weakfs
 from weakfs import Capability, HostMount, Limits, MergeConflict, PolicyRule, Session, Toolset
+from weakfs._renamed import hint
 from weakfs.session import ConflictEntry
 
 NAMES = [
@@ -103,6 +104,12 @@ def test_a_name_of_other_documents_leads_to_the_one_that_is_used_here(name: str)
 def test_a_name_that_nobody_knows_is_an_attribute_error_without_a_hint() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
         weakfs.nonsense  # noqa: B018  # asked for on purpose
+
+
+def test_a_module_is_not_searched_for_in_every_package() -> None:
+    # `from weakfs import session` asks for the attribute before it imports the module.
+    assert hint("session") == "; it is a module: import weakfs.session"
+    assert hint("composition") == "; it is a module: import weakfs.composition"
 
 
 def test_public_values_can_be_pickled() -> None:

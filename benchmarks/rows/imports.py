@@ -1,38 +1,57 @@
-"""`import weakfs`, and the names that most programs import from it, beside the import of attrs and orjson."""
+"""What a new process takes until its first answer, beside the imports of libraries.
+
+The processor time of whole processes, without that of one that does nothing: bytecode is compiled, and what the system
+reads is in its cache.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
+from resource import RUSAGE_CHILDREN, getrusage
 
 from benchmarks.results import Result, timed
 from benchmarks.rows import Bench
-from benchmarks.timing import Timing
+from benchmarks.timing import Timing, in_turn
 
-LIBRARIES = "attrs and orjson"
+NOTHING = "nothing"
+SMALL, DEPENDENCIES = "attrs and orjson", "dependencies"
+LIBRARIES = {SMALL: "import attrs, orjson", DEPENDENCIES: "import attrs, cattrs, orjson, pyrsistent"}
 
+# What each row runs, and what it is compared with.
 STATEMENTS = {
-    LIBRARIES: "import attrs, orjson",
-    "import": "import weakfs",
-    "import names": "from weakfs import InMemoryFilesystem, Session",
+    "import": ("import weakfs", SMALL),
+    "import names": ("from weakfs import InMemoryFilesystem, Session", SMALL),
+    "new process, version": ("from weakfs.cli import main; main(['--version'])", DEPENDENCIES),
+    "new process, files": (
+        "from weakfs import InMemoryFilesystem, Session; files = InMemoryFilesystem(Session()); "
+        "files.write('/a.txt', 'x'); files.read('/a.txt')",
+        DEPENDENCIES,
+    ),
+    "new process, call": (
+        "from weakfs import Session, Toolset; "
+        "assert Toolset(Session()).call('write_file', {'path': '/a.txt', 'content': 'x'}).success",
+        DEPENDENCIES,
+    ),
 }
 
 
 def measure(bench: Bench) -> Iterator[Result]:
-    samples: dict[str, list[float]] = {name: [] for name in STATEMENTS}
-    for _ in range(5 if bench.quick else 15):
-        for name, statement in STATEMENTS.items():
-            samples[name].append(nanoseconds_of(statement))
-    libraries = Timing.of(samples[LIBRARIES])
-    for row in ("import", "import names"):
-        ours = Timing.of(samples[row])
-        yield timed(row, bench.size, bench.ours.name, ours)
-        yield timed(row, bench.size, LIBRARIES, libraries, ours=ours)
+    programs = {NOTHING: "pass", **LIBRARIES, **{row: program for row, (program, _) in STATEMENTS.items()}}
+    measured = {name: partial(nanoseconds_of, program) for name, program in programs.items()}
+    taken = in_turn(measured, repeats=5 if bench.quick else 15)
+    start = taken[NOTHING]
+    without = {name: Timing(one.least - start.least, one.median - start.median) for name, one in taken.items()}
+    for row, (_, library) in STATEMENTS.items():
+        yield timed(row, bench.size, bench.ours.name, without[row])
+        yield timed(row, bench.size, library, without[library], ours=without[row])
 
 
-def nanoseconds_of(statement: str) -> float:
-    """Return the nanoseconds that the statement takes in a new interpreter, without its start-up."""
-    program = f"from time import perf_counter_ns as now; start = now(); {statement}; print(now() - start)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+def nanoseconds_of(program: str) -> float:
+    """Return the processor time of a new interpreter that runs a program."""
+    before = getrusage(RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL, check=True)
+    after = getrusage(RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e9

@@ -15,7 +15,7 @@ from weakfs.backends.container import ContainerFilesystem, Podman
 from weakfs.backends.container.attributes import AttributeRestore
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.reducers.events import EntryDeleted, FileWritten
-from weakfs.tools import DEFAULT_TOOLS, Toolset
+from weakfs.tools import DEFAULT_TOOLS, PROCESS_TOOLS, Toolset
 from weakfs.tools.handlers import ShellReceipt
 
 __all__ = ["podman"]
@@ -69,6 +69,7 @@ CHANGES = {
     "a deleted file": "rm /etc/motd",
     "a deleted directory": "rm -r /usr/lib/pkg",
     "a directory made again": "rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; echo b > /usr/lib/pkg/b",
+    "directories made again": "rm -r /usr; mkdir -p /usr/lib/pkg; echo b > /usr/lib/pkg/b",
     "a file in place of a directory": "rm -r /usr/lib/pkg; echo f > /usr/lib/pkg",
     "a directory in place of a file": "rm /etc/motd; mkdir /etc/motd; echo f > /etc/motd/f",
     "a moved directory": "mv /usr/lib/pkg /var/pkg",
@@ -303,4 +304,14 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     monkeypatch.setattr(AttributeRestore, "run", fail_once)
     with pytest.raises(OSError, match="the disk is full"):
         files.restore(snapshot)
+    assert state(files) == before
+
+
+def test_a_process_that_outlives_its_call_is_refused(files: ContainerFilesystem) -> None:
+    before = state(files)
+    done = Toolset(files.session, files, tools=[*DEFAULT_TOOLS, *PROCESS_TOOLS]).call(
+        "process_start", {"command": "sleep 60"}
+    )
+    assert not done.success
+    assert "programs there end with their call" in done.message
     assert state(files) == before

@@ -129,9 +129,16 @@ def test_the_version_is_the_library_s(run: Run) -> None:
     assert run("--version").out.split()[-1] == __version__
 
 
+def test_the_version_is_told_without_the_extra() -> None:
+    code = "import sys; sys.modules['click'] = None; from weakfs.cli import main; sys.exit(main(['--version']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("weakfs, version ")
+
+
 @pytest.mark.parametrize("missing", ["click", "rich"])
 def test_without_its_extra_the_command_names_it(missing: str) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None; from weakfs.cli import main; sys.exit(main(['--version']))"
+    code = f"import sys; sys.modules[{missing!r}] = None; from weakfs.cli import main; sys.exit(main(['--help']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert one_line(done.stderr)
@@ -156,7 +163,7 @@ class Interrupt:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
-sys.exit(main(["--version"]))
+sys.exit(main(["--help"]))
 """
 
 

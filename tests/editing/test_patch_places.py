@@ -316,8 +316,8 @@ def test_half_of_a_surrogate_pair_is_refused_with_the_line(hunk: tuple[str, ...]
 def test_a_refusal_names_the_first_line_that_differs_and_the_nearest_place() -> None:
     error = refused("one\ntwo\nthree\nfour\n", "@@ one", " two", " thre", "-four", "+x")
     assert str(error) == (
-        "cannot apply the patch: /a: hunk 1 ('one'), line 3 of the patch, does not fit: its lines are not in the "
-        "file as it has them; did you mean lines 2-4, in the block of its anchor 'one' (lines 1-4)? Line 3 differs: "
+        "cannot apply the patch: /a: hunk 1 ('one'), line 3 of the patch, does not fit: its lines differ "
+        "from those in the file; did you mean lines 2-4, in the block of its anchor 'one' (lines 1-4)? Line 3 differs: "
         "the file has 'three', the hunk has 'thre'.\n"
         "Copy the text exactly, without the line numbers:\n2 | two\n3 | three\n4 | four"
     )

@@ -152,5 +152,5 @@ def test_the_receipt_names_the_limit_that_a_command_seems_to_have_hit(tmp_path: 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True])
 def test_a_limit_that_makes_no_sense_is_refused_when_it_is_made(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"max_memory is .*; give a whole number from 1 on, or None for no limit"):
+    with pytest.raises(ValueError, match=r"max_memory is .*; give a whole number of at least 1, or None for no limit"):
         CommandLimits(max_memory=value)

@@ -362,7 +362,7 @@ def test_processes_that_cannot_be_ended_are_told_of(tmp_path: Path, monkeypatch:
     # The supervisor has no time to kill anything. In the sandbox the kernel does it, sooner or later.
     monkeypatch.setattr(processes, "_KILLING", 0.0)
 
-    with pytest.raises(OSError, match=r"of its processes \d+ could not be killed; kill them by hand"):
+    with pytest.raises(OSError, match=r"\d+ of its processes could not be killed; kill them by hand"):
         run("sleep 1000 & echo $! > left; exit 0", tmp_path, "off", grace=0.0)
 
     with suppress(ProcessLookupError):

@@ -22,6 +22,7 @@ from weakfs.reducers import (
     FileTree,
     FileWritten,
     LayerEmptied,
+    LinkMade,
     LowerFound,
     reduce,
 )
@@ -104,6 +105,33 @@ def test_a_directory_of_many_names_is_changed_as_by_the_reducers() -> None:
 
     for packed in (False, True):
         assert shown(at_once(before, events, packed=packed)) == shown(one_by_one(before, events))
+
+
+def test_writes_keep_what_was_there_however_late_it_is_read() -> None:
+    before = one_by_one(
+        EMPTY_TREE,
+        [
+            FileWritten("/d/kept", b"old", 1, mode=0o600),
+            LinkMade("/d/link", "/d/kept", 2),
+            EntryHidden("/d/hidden", 3),
+        ],
+    )
+    events: list[Event] = [
+        FileWritten("/d/kept", b"newer", 10),
+        FileWritten("/d/link", b"a file now", 11, mode=0o640),
+        FileWritten("/d/new", b"1", 12),
+        FileWritten("/d/hidden", b"seen", 13),
+        FileWritten("/d/new", b"22", 14),
+    ]
+    expected = one_by_one(before, events)
+    directory = find(at_once(before, events, packed=True), ("d",))
+    entries_first = find(at_once(before, events, packed=True), ("d",))
+    assert isinstance(directory, FileTree)
+    assert isinstance(entries_first, FileTree)
+
+    assert (directory.modified_at, directory.file_count, directory.total_size) == (13, 4, 21)
+    assert entries_first.children.keys() == {"kept", "link", "new", "hidden"}
+    assert shown(entries_first) == shown(directory) == shown(expected.children["d"])
 
 
 def test_events_that_change_nothing_give_the_same_tree() -> None:

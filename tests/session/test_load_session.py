@@ -210,7 +210,7 @@ class Point:
 
 
 def test_a_value_with_several_wrong_fields_is_told_with_the_first_and_their_number(tmp_path: Path) -> None:
-    session = Session(registry=known_as(Point))
+    session = Session(session_id="s", registry=known_as(Point), clock=lambda: 0)
     session.install(Point, tag="thing")
     session[Point].seed(Point(111, 222))
     path = tmp_path / "s.json"

@@ -211,7 +211,7 @@ def test_a_parameter_that_calls_need_cannot_be_kept_from_models() -> None:
     class Secret:
         key: str = field(metadata=FOR_PROGRAMS)
 
-    with pytest.raises(TypeError, match=r"cannot keep Secret\.key from models: every call must give it"):
+    with pytest.raises(TypeError, match=r"cannot hide Secret\.key from models: it is required"):
         schema_of(Secret)
 
 

@@ -56,16 +56,19 @@ def test_hidden_files_match_where_they_are_asked_for(tools: Toolset) -> None:
         ({"pattern": "*hub/"}, "1 hidden directory matches; set hidden to include it"),
         (
             {"pattern": "app/[slug]/page.tsx"},
-            "[] have a meaning in a pattern; for names that hold them write 'app/[[]slug]/page.tsx'",
+            "[] have a meaning in a pattern; for names that contain them, write 'app/[[]slug]/page.tsx'",
         ),
         (
             {"pattern": "app/[...all]/*"},
-            "[] have a meaning in a pattern; for names that hold them write 'app/[[]...all]/*'",
+            "[] have a meaning in a pattern; for names that contain them, write 'app/[[]...all]/*'",
         ),
-        ({"pattern": "{draft}.md"}, "{} have a meaning in a pattern; for names that hold them write '[{]draft}.md'"),
+        (
+            {"pattern": "{draft}.md"},
+            "{} have a meaning in a pattern; for names that contain them, write '[{]draft}.md'",
+        ),
         (
             {"pattern": "[1]{2}.md"},
-            "[] and {} have a meaning in a pattern; for names that hold them write '[[]1][{]2}.md'",
+            "[] and {} have a meaning in a pattern; for names that contain them, write '[[]1][{]2}.md'",
         ),
         (
             {"pattern": "src/lib/*.py", "path": "/src"},

@@ -83,7 +83,7 @@ def test_a_value_is_taken_by_its_type() -> None:
 
     assert tools.call("read_file", {"path": "/a"}).value_as(ReadFileReceipt).total_lines == 1
     assert tools.call("read_file", {"path": "/none"}).value_as(ReadFileReceipt).error_code == "not_found"
-    with pytest.raises(TypeError, match="cannot take the result for a ExistsReceipt: its value is a ReadFileReceipt"):
+    with pytest.raises(TypeError, match="cannot read the value as a ExistsReceipt: it is a ReadFileReceipt"):
         tools.call("read_file", {"path": "/a"}).value_as(ExistsReceipt)
 
 

@@ -250,5 +250,5 @@ def test_a_directory_that_was_set_gid_before_a_command_stays_so_and_so_do_new_on
 
 @pytest.mark.parametrize("name", ["max_new_entries", "max_changed_bytes"])
 def test_a_bound_that_makes_no_sense_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is -1; give a whole number from 0 on, or None for no limit"):
+    with pytest.raises(ValueError, match=f"{name} is -1; give a whole number of at least 0, or None for no limit"):
         ShellOptions(**{name: -1})  # type: ignore[arg-type]

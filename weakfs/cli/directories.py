@@ -38,7 +38,6 @@ def open_directory(
     kind: SnapshotKind = "tree",
     max_bytes: int | None = None,
     session: Session | None = None,
-    limits: Limits = Limits(),  # noqa: B008  # frozen
     read_only: bool = False,
 ) -> HostFilesystem:
     """Open a directory; raise `Failure` with the cause if that is impossible.
@@ -58,9 +57,7 @@ def open_directory(
             # Short, because users type the ids of its snapshots.
             session = Session(session_id=secrets.token_hex(SHORTEST // 2))
         with _library_warnings_muted():
-            return HostFilesystem(
-                directory, session=session, limits=limits, read_only=read_only, snapshots=kind, store=kept
-            )
+            return HostFilesystem(directory, session=session, read_only=read_only, snapshots=kind, store=kept)
 
 
 def recover(directory: str, store: str | None) -> int:
@@ -144,7 +141,7 @@ def find(files: HostFilesystem, name: str, *, foreign: bool = False) -> StoredSn
     found = _named(files.store, name)
     if not foreign and not belongs_to(files, found):
         raise Failure(
-            f"cannot use snapshot {name!r} of {files.root!r}: it is of {found.extra['root']!r}; give that "
+            f"cannot use snapshot {name!r} of {files.root!r}: it was taken of {found.extra['root']!r}; give that "
             f"directory, or --foreign to use it anyway"
         )
     return found

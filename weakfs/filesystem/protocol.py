@@ -122,6 +122,6 @@ def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | No
         raise fault(
             OSError,
             EFBIG,
-            f"cannot read all of {path!r}: that is {size} bytes, and {MOST_READ} are read at once; read parts of it "
-            f"with an offset and a number of bytes, or search it",
+            f"cannot read all of {path!r}: that is {size} bytes, and at most {MOST_READ} are read at once; read parts "
+            f"of it with an offset and a number of bytes, or search it",
         )

@@ -26,7 +26,7 @@ _SIGNALS = {128 + 24: "max_cpu_seconds", 128 + 25: "max_file_size"}
 def _at_least_one(instance: object, attribute: object, value: int | None) -> None:
     if value is not None and (type(value) is not int or value < 1):
         name = getattr(attribute, "name", "a limit")
-        raise ValueError(f"{name} is {value!r}; give a whole number from 1 on, or None for no limit")
+        raise ValueError(f"{name} is {value!r}; give a whole number of at least 1, or None for no limit")
 
 
 @frozen(kw_only=True)

@@ -116,7 +116,7 @@ def run_command(
     place = _inside(top, directory, workdir)
     arguments = [shell, "-c", command]
     bubblewrap = Bubblewrap() if bubblewrap is None else bubblewrap
-    problem = _why_not(sandbox, bubblewrap, top)
+    problem = why_not_sandboxed(sandbox, bubblewrap, top)
     program = None if problem else bubblewrap.program
     variables = {
         **select(os.environ, environment_allow),
@@ -147,7 +147,7 @@ def run_command(
         raise fault(
             OSError,
             errno.EBUSY,
-            f"cannot end the command: of its processes {status.left} could not be killed; kill them by hand",
+            f"cannot end the command: {status.left} of its processes could not be killed; kill them by hand",
         )
     if status.failure is not None:
         raise fault(
@@ -189,7 +189,7 @@ def _check(timeout: float, max_output: int, sandbox: str) -> None:
     if not (timeout > 0 and math.isfinite(timeout)):
         raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0")
     if max_output < 0:
-        raise ValueError(f"max_output is {max_output!r}; give a number of bytes from 0 on")
+        raise ValueError(f"max_output is {max_output!r}; give a number of at least 0 bytes")
     if sandbox not in get_args(SandboxMode):
         raise ValueError(f"sandbox is {sandbox!r}; use 'auto', 'required' or 'off'")
 
@@ -203,7 +203,8 @@ def _inside(top: str, directory: str, workdir: str | None) -> str:
     return os.path.normpath(os.path.join(top, below))
 
 
-def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
+def why_not_sandboxed(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
+    """Return why a command runs without a sandbox, `None` if it has one; raise if it requires one."""
     if mode == "off":
         return "the sandbox is turned off"
     if directory == "/":

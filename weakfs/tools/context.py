@@ -8,7 +8,7 @@ from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
 from weakfs.tools.blobs import Blobs
 from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
-from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, Policy, guarded
+from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, PathPolicy, guarded
 
 
 @frozen(kw_only=True)
@@ -34,7 +34,7 @@ class ToolContext:
     filesystem: Filesystem | None
     limits: Limits
     capability: Capability | None
-    policy: Policy | None
+    policy: PathPolicy | None
 
     @property
     def blobs(self) -> Blobs:
@@ -64,7 +64,7 @@ def build_tool_context(
     limits: Limits | None = None,
     deadline: int | None = None,
     capability: Capability | None = None,
-    policy: Policy | None = None,
+    policy: PathPolicy | None = None,
     operation: Operation | None = None,
     cancellation: Cancellation | None = None,
     call_id: str | None = None,

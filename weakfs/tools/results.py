@@ -74,7 +74,7 @@ class ToolResult(Generic[V_co]):
         """
         if not isinstance(self.value, kind):
             raise TypeError(
-                f"cannot take the result for a {kind.__name__}: its value is a {type(self.value).__name__}; name that"
+                f"cannot read the value as a {kind.__name__}: it is a {type(self.value).__name__}; name that class"
             )
         return self.value
 

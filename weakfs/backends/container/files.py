@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from errno import EACCES
+from errno import EACCES, ENOTSUP
 from typing import cast
 
 import attrs
@@ -14,12 +14,15 @@ from weakfs.backends.container.layer import ATTRIBUTES, Layer
 from weakfs.backends.container.podman import find_image
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerKinds
-from weakfs.backends.host.filesystem import MOST_IN_EVENTS, HostFilesystem
+from weakfs.backends.host.filesystem import HostFilesystem
 from weakfs.backends.host.foreign_changes import SMALL, looks_like
 from weakfs.backends.host.snapshot_kinds import Kinds
+from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace
 from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import FileEntry, FilesystemSnapshot, Note, paths
 from weakfs.filesystem.errors import fault
+from weakfs.processes import CommandOptions
+from weakfs.processes.background import Launcher
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, TreeSeen
@@ -34,6 +37,18 @@ from weakfs.snapshots.scan.sinks import Sink
 
 # Events that concern everything below a path.
 WHOLE = (EntryCopied, EntryDeleted, EntryMoved)
+
+
+class ContainerWorkplace(HostWorkplace):
+    """A container as a place where programs work: all of them end with their call."""
+
+    def launcher(self, options: CommandOptions) -> Launcher:
+        """Raise `OSError` (ENOTSUP)."""
+        raise fault(
+            OSError,
+            ENOTSUP,
+            "cannot start a process in a container: programs there end with their call; run a command that ends",
+        )
 
 
 class ContainerFiles(HostFilesystem):
@@ -132,6 +147,10 @@ class ContainerFiles(HostFilesystem):
                 f"directory below it"
             )
         return path_of(segments[len(self._at) :])
+
+    @property
+    def _workplace(self) -> ContainerWorkplace:
+        return ContainerWorkplace(self, self._root)
 
     def _snapshot_kinds(self, kind: str) -> Kinds:
         return ContainerKinds(self._root, kind)

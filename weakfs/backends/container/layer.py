@@ -18,7 +18,7 @@ from typing import Any, cast
 import orjson
 from attrs import field, frozen
 
-from weakfs.backends.overlay.layers import merged
+from weakfs.backends.overlay.layers import bare, merged
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
@@ -135,11 +135,10 @@ class Layer:
             upper = _with_whiteout(upper, segments_of(path))
         for path in self.attributes.opaque:
             segments = segments_of(path)
-            below, own = find(lower, segments), find(upper, segments)
-            if type(below) is FileTree and type(own) is FileTree:
-                for name, _ in maps.items(below._children):
-                    if maps.get(own._children, name) is None:
-                        upper = _with_whiteout(upper, (*segments, name))
+            below = find(lower, segments)
+            if type(below) is FileTree:
+                # Nothing of the image shows through, at any depth.
+                lower = put(lower, segments, bare(below), below.modified_at) if segments else bare(below)
         return merged(upper, lower)
 
 

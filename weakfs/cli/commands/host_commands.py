@@ -140,8 +140,8 @@ def drop_command(
 @click.command("compact")
 @directory_argument
 @store_option
-@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="DIR is a session in storage: keep N records.")
-@click.option("--keep-calls", metavar="N", type=click.IntRange(min=0), help="Of such a session, keep N calls only.")
+@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="For a session in storage: keep N records.")
+@click.option("--keep-calls", metavar="N", type=click.IntRange(min=0), help="For such a session: keep N calls.")
 @registry_option
 @json_option
 def compact_command(
@@ -164,7 +164,7 @@ def compact_command(
         compact_session(Output(finish_unread=True), directory, registry, keep, keep_calls, as_json=as_json)
         return DONE
     if is_location(directory) and not os.path.isdir(directory):
-        raise usage("cannot compact a session in a storage: it is not said what to keep; give --keep N")
+        raise usage("cannot compact a session in storage: the number of records to keep is missing; give --keep N")
     if keep_calls is not None:
         raise usage("cannot use --keep-calls alone: it is for sessions in storage; give --keep N too")
     files = open_directory(directory, store=store, read_only=True)

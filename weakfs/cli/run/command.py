@@ -94,7 +94,7 @@ def why_withheld(job: Job, outcome: Outcome) -> str | None:
     if job.strict and failed:
         return f"{counted(failed, 'call')} failed"
     if job.strict and outcome.differing:
-        return f"{counted(outcome.differing, 'call')} did not do what is recorded"
+        return f"{counted(outcome.differing, 'call')} did not do what was recorded"
     return None
 
 

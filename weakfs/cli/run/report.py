@@ -166,23 +166,17 @@ class _JsonLines:
         self.out.record(type="skipped", line=skipped.line, reason=skipped.reason, **file_field(skipped.file))
 
     def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None:
-        self.out.record(
-            type="call",
-            number=number,
-            line=call.line,
-            **file_field(call.file),
-            id=call.call_id,
-            tool=call.tool,
-            success=result.success,
-            status=result.status,
-            error_code=result.error_code,
-            summary=result.summary_text,
-        )
+        self._made(number, call, result.success, result.status, result.error_code, result.summary_text)
 
     def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
         self.out.record(**{**comparison_fields(number or 0, call, verdict), "number": number})
 
     def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
+        self._made(number, call, False, "broken", None, f"{type(error).__name__}: {error}")
+
+    def _made(
+        self, number: int | None, call: TranscriptCall, success: bool, status: str, error_code: str | None, summary: str
+    ) -> None:
         self.out.record(
             type="call",
             number=number,
@@ -190,10 +184,10 @@ class _JsonLines:
             **file_field(call.file),
             id=call.call_id,
             tool=call.tool,
-            success=False,
-            status="broken",
-            error_code=None,
-            summary=f"{type(error).__name__}: {error}",
+            success=success,
+            status=status,
+            error_code=error_code,
+            summary=summary,
         )
 
     def changes(self, found: TreeDiff) -> None:

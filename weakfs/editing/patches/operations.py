@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from attrs import evolve, frozen
@@ -67,6 +68,20 @@ class Hunk:
             unmarked=tuple(at - leading for at in self.unmarked),
             body=self.body + leading,
         )
+
+    def readings(self) -> Iterator[Hunk]:
+        """Yield its interpretations: empty lines at both ends as context, then only as separators of hunks."""
+        first, last = self.leading_blanks, self.trailing_blanks
+        if self.is_blank or not (first or last):
+            yield self
+            return
+        # Around lines that are only added, empty lines separate hunks: as context they would match any blank line.
+        if all(line[0] == "+" for line in self.lines[first : len(self.lines) - last]):
+            yield self.without_blanks(first, last)
+            return
+        for leading in dict.fromkeys((0, first)):
+            for trailing in dict.fromkeys((0, min(1, last), last)):
+                yield self.without_blanks(leading, trailing)
 
 
 @frozen

@@ -300,7 +300,7 @@ def why_absent(fs: Filesystem, path: str, gone: Mapping[str, str | None]) -> str
     if path not in gone:
         return absence.why_absent(fs, path, excluded=gone.__contains__)
     to = gone[path]
-    reason = "there is no such file then: an earlier operation of this patch"
+    reason = "there is no such file at that point: an earlier operation of this patch"
     if to is None:
-        return f"{reason} deletes it; put this one before that, or leave it out"
+        return f"{reason} deletes it; put this one before it, or leave it out"
     return f"{reason} moves it to {to!r}; use that path"

@@ -90,7 +90,7 @@ def check_snapshot(
         )
     if snapshot.filesystem_id != filesystem_id and not foreign:
         raise ValueError(
-            f"cannot restore {snapshot.snapshot_id!r}: it is of {snapshot.filesystem_id!r} and this is "
+            f"cannot restore {snapshot.snapshot_id!r}: it was taken of {snapshot.filesystem_id!r}, and this is "
             f"{filesystem_id!r}; pass foreign=True if that is intended"
         )
 

@@ -87,11 +87,11 @@ def data_extents(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, 
 
 
 class SparseWriter:
-    """Writes to a descriptor from an offset on, leaving holes for blocks of zeros."""
+    """Writes to a descriptor, leaving holes for blocks of zeros."""
 
-    def __init__(self, descriptor: int, offset: int = 0) -> None:
+    def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self.offset = offset
+        self.offset = 0
 
     def write(self, data: bytes) -> None:
         """Write all of `data`. If it ends in a hole, the file reaches its full length only in `finish`."""

@@ -93,10 +93,7 @@ class HashOnlySink:
 
 
 class InMemorySink(HashOnlySink):
-    """A sink whose trees hold the contents themselves; contents larger than `max_size` are only hashed."""
-
-    def __init__(self, *, max_size: int | None = None) -> None:
-        self.max_size = max_size
+    """A sink whose trees hold the contents themselves."""
 
     def trusts(self, token: StatToken | None) -> bool:
         """Return false: a reference is not enough."""
@@ -108,14 +105,10 @@ class InMemorySink(HashOnlySink):
 
     def add(self, content: bytes) -> Stored | bytes:
         """Return the content itself."""
-        if self.max_size is not None and len(content) > self.max_size:
-            return super().add(content)
         return content
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:
         """Return a large blob as well, joined in memory."""
-        if self.max_size is not None and size > self.max_size:
-            return super().add_pieces(size, pieces)
         return b"".join(pieces)
 
 

@@ -36,7 +36,7 @@ def why_no_match(
             return f"the pattern starts in {search.start!r} and repeats that; write {one_line(candidate)!r}"
     for signs, candidate in _literally(pattern):
         if search.matches(candidate, hidden=hidden):
-            return f"{signs} have a meaning in a pattern; for names that hold them write {one_line(candidate)!r}"
+            return f"{signs} have a meaning in a pattern; for names that contain them, write {one_line(candidate)!r}"
     if hidden:
         return None
     count, is_all = search.count(pattern, hidden=True)

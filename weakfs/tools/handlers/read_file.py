@@ -27,7 +27,7 @@ SIGNATURE = 16
 
 @frozen
 class ReadFileParams:
-    """What `read_file` takes: lines from 1 on, or bytes from 0 on, never both."""
+    """What `read_file` takes: lines counted from 1, or bytes counted from 0, never both."""
 
     path: str = field(metadata=param("the file"))
     offset: int | None = field(default=None, metadata=param("the first line, counted from 1", at_least=1))

@@ -7,20 +7,17 @@ tools are held to the same rules as the built-in ones.
 from weakfs.tools.permissions.capability import CONTENTS, Capability, Operation
 from weakfs.tools.permissions.decisions import Access
 from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem, guarded, may_show
-from weakfs.tools.permissions.policy import CallToJudge, Policy, PolicyRule, Visibility, check_call, check_result
+from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
 
 __all__ = [
     "CONTENTS",
     "Access",
-    "CallToJudge",
     "Capability",
     "GuardedFilesystem",
     "Operation",
-    "Policy",
+    "PathPolicy",
     "PolicyRule",
     "Visibility",
-    "check_call",
-    "check_result",
     "guarded",
     "may_show",
 ]

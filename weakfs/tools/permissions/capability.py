@@ -63,7 +63,7 @@ def _texts(given: str | Iterable[str] | None) -> tuple[str, ...] | None:
 
 def _not_negative(instance: object, attribute: Attribute[int | None], value: int | None) -> None:
     if value is not None and (type(value) is not int or value < 0):
-        raise ValueError(f"{attribute.name} is {value!r}; give a whole number from 0 on, or None for no limit")
+        raise ValueError(f"{attribute.name} is {value!r}; give a whole number of at least 0, or None for no limit")
 
 
 def _known_formats(

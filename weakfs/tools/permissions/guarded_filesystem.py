@@ -31,19 +31,20 @@ from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.paths import is_within
 from weakfs.messages import plural
+from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 from weakfs.tools.errors import LimitExceeded, ToolValidationError
 from weakfs.tools.permissions.capability import Capability, Operation
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
-from weakfs.tools.permissions.policy import Policy
+from weakfs.tools.permissions.rules import PathPolicy
 
 
 def guarded(
     filesystem: Filesystem,
     capability: Capability | None,
-    policy: Policy | None,
+    policy: PathPolicy | None,
     operation: Operation | None,
 ) -> Filesystem:
     """Return the filesystem for one call of a tool: `filesystem` itself, or a guard around it if it is restricted.
@@ -52,9 +53,9 @@ def guarded(
     """
     if capability is None and policy is None:
         return filesystem
-    for name, given, kind in (("capability", capability, Capability), ("policy", policy, Policy)):
+    for name, given, kind in (("Capability", capability, Capability), ("Policy", policy, PathPolicy)):
         if given is not None and not isinstance(given, kind):
-            raise TypeError(f"{name} is a {type(given).__name__}; give a {kind.__name__}, or leave it out")
+            raise TypeError(f"{name.lower()} is a {type(given).__name__}; give a {name}, or leave it out")
     if not isinstance(filesystem, BaseFilesystem):
         raise TypeError(
             f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
@@ -64,12 +65,12 @@ def guarded(
         if filesystem.root != "/" and is_within(pattern, filesystem.root):
             raise ValueError(
                 f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; give "
-                f"it from the root of the filesystem, which is {filesystem.root!r}"
+                f"it relative to the filesystem's root, which is {filesystem.root!r}"
             )
     capability = Capability() if capability is None else capability
     roots = capability.fs_roots
     places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
-    access = Access(capability, Policy(()) if policy is None else policy, operation, places)
+    access = Access(capability, PathPolicy() if policy is None else policy, operation, places)
     return GuardedFilesystem(cast(Filesystem, filesystem), access)
 
 
@@ -79,7 +80,10 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
 
 
 class GuardedFilesystem:
-    """The filesystem `inner` for one call, within what `access` allows: each method counts as its own operation."""
+    """The filesystem `inner` for one call, within what `access` allows: each method counts as its own operation.
+
+    Methods without a description do what those of `BaseFilesystem` do.
+    """
 
     __slots__ = ("_access", "_inner")
 
@@ -95,17 +99,14 @@ class GuardedFilesystem:
 
     @property
     def root(self) -> str:
-        """Where the files are."""
         return self._inner.root
 
     @property
     def read_only(self) -> bool:
-        """Whether every change is refused."""
         return self._inner.read_only
 
     @property
     def limits(self) -> Limits:
-        """The limits of the filesystem."""
         return self._inner.limits
 
     @property
@@ -125,8 +126,6 @@ class GuardedFilesystem:
     def carry(self, origins: Iterable[str]) -> None:
         """Note which withheld contents the call was given: it may not write them where they could be seen."""
         self._access.carry(origins)
-
-    # Reading
 
     @property
     def _most_read(self) -> int | None:
@@ -165,7 +164,6 @@ class GuardedFilesystem:
         return found
 
     def read_lines(self, path: PathArg) -> tuple[str, ...]:
-        """Read all lines of a text."""
         gate = self._as("read")
         self._check_whole(gate, path)
         return gate.read_lines(path)
@@ -192,7 +190,6 @@ class GuardedFilesystem:
         encoding: str = "utf-8",
         create_parents: bool = True,
     ) -> IO[str] | IO[bytes]:
-        """Open a file as a stream."""
         if mode not in ("r", "rb"):
             return self._as("write").open(path, mode, encoding=encoding, create_parents=create_parents)
         gate = self._as("read")
@@ -200,15 +197,12 @@ class GuardedFilesystem:
         return gate.open(path, mode, encoding=encoding)
 
     def exists(self, path: PathArg) -> bool:
-        """Return whether there is an entry."""
         return self._as("stat").exists(path)
 
     def is_file(self, path: PathArg) -> bool:
-        """Return whether there is a file."""
         return self._as("stat").is_file(path)
 
     def is_directory(self, path: PathArg) -> bool:
-        """Return whether there is a directory."""
         return self._as("stat").is_directory(path)
 
     def stat(self, path: PathArg) -> FileStat:
@@ -218,7 +212,6 @@ class GuardedFilesystem:
         return evolve(found, target="") if is_hidden else found
 
     def readlink(self, path: PathArg) -> str:
-        """Return the target of a symbolic link."""
         gate = self._as("stat")
         concealed = self._access.concealment(gate.stat(path).path)
         if concealed is not None:
@@ -226,11 +219,8 @@ class GuardedFilesystem:
         return gate.readlink(path)
 
     def statistics(self) -> Statistics:
-        """Count bytes, files and directories."""
         self._access.check("stat", "/")
         return self._inner.statistics()
-
-    # Searching
 
     def list(self, path: PathArg = "/") -> tuple[FileEntry, ...]:
         """List a directory by name, without what may not be listed."""
@@ -291,54 +281,41 @@ class GuardedFilesystem:
             withheld_skipped=gate.withheld,
         )
 
-    # Writing
-
     def write(
         self, path: PathArg, content: str, *, mode: WriteMode = "overwrite", create_parents: bool = True
     ) -> WriteResult:
-        """Write text."""
         return self._as("write").write(path, content, mode=mode, create_parents=create_parents)
 
     def write_bytes(
         self, path: PathArg, content: bytes, *, mode: WriteMode = "overwrite", create_parents: bool = True
     ) -> WriteResult:
-        """Write bytes."""
         return self._as("write").write_bytes(path, content, mode=mode, create_parents=create_parents)
 
     def append(self, path: PathArg, content: str) -> WriteResult:
-        """Add text to the end of a file."""
         return self._as("write").append(path, content)
 
     def write_lines(self, path: PathArg, lines: Iterable[str]) -> WriteResult:
-        """Write lines."""
         return self._as("write").write_lines(path, lines)
 
     def splice(self, path: PathArg, pieces: Iterable[tuple[int, int, bytes]]) -> WriteResult:
-        """Replace pieces of a file."""
         return self._as("write").splice(path, pieces)
 
     def mkdir(self, path: PathArg, *, parents: bool = True, exist_ok: bool = True) -> None:
-        """Make a directory."""
         self._as("write").mkdir(path, parents=parents, exist_ok=exist_ok)
 
     def delete(self, path: PathArg, *, recursive: bool = False) -> int:
-        """Delete an entry."""
         return self._as("write").delete(path, recursive=recursive)
 
     def move(self, src: PathArg, dst: PathArg) -> None:
-        """Move or rename an entry."""
         self._as("write").move(src, dst)
 
     def copy(self, src: PathArg, dst: PathArg) -> None:
-        """Copy an entry."""
         self._as("write").copy(src, dst)
 
     def chmod(self, path: PathArg, mode: int) -> None:
-        """Set permission bits."""
         self._as("write").chmod(path, mode)
 
     def symlink(self, target: str, path: PathArg) -> None:
-        """Make a symbolic link."""
         self._as("write").symlink(target, path)
 
     def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
@@ -353,8 +330,6 @@ class GuardedFilesystem:
     def check_planned_transfer(self, source: str, destination: str) -> None:
         """Raise the error for which moving a file's contents from one canonical path to another would be refused."""
         self._access.check_transfer(source, destination)
-
-    # The whole
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Take a snapshot, if all files may be read."""
@@ -399,6 +374,17 @@ class GuardedFilesystem:
             with self._inner.checkout(path, read_back=read_back) as work:
                 yield work
             self._judge(work.changed)
+
+    @property
+    def background(self) -> BackgroundProcesses:
+        """The processes on the files, which may read all and change any of them at any time."""
+        if not isinstance(self._inner, SupportsProcesses):
+            raise ToolValidationError(no_processes(self._inner))
+        self._access.check_command()
+        # What they change is not judged: it could not be undone.
+        self._access.check_undivided("write", why="use processes")
+        self._access.check_unbounded("use processes")
+        return self._inner.background
 
     def _judge(self, changed: tuple[str, ...]) -> None:
         """Raise if a program made changes that are not allowed."""

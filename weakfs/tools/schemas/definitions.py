@@ -45,7 +45,7 @@ def definitions(
     """
     check_provider(provider)
     if api not in get_args(OpenAIApi):
-        raise ValueError(f"there is no API {api!r} of OpenAI's; there are {', '.join(get_args(OpenAIApi))}")
+        raise ValueError(f"OpenAI has no API {api!r}; there are {', '.join(get_args(OpenAIApi))}")
     chosen = offered(list(tools), provider)
     if provider == "openai":
         return [_openai(tool, _schema(tool, provider, used_by), api, strict_schemas) for tool in chosen]
@@ -63,7 +63,7 @@ def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
     """Return the provider whose definitions are asked for, by default that of the toolset or prompt itself."""
     if asked is None and own is None:
         raise ValueError(
-            f"cannot define tools for no provider: there are {', '.join(get_args(Provider))}; name one here, or "
+            f"cannot define tools without a provider: there are {', '.join(get_args(Provider))}; name one here, or "
             f"pass provider=... to the Toolset or Prompt"
         )
     return cast(Provider, own if asked is None else asked)

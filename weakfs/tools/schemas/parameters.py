@@ -44,7 +44,7 @@ def schema_of(params: type, names: Mapping[str, str] | None = None, *, without: 
         if shown is None:
             if field.required:
                 raise TypeError(
-                    f"cannot keep {params.__name__}.{field.name} from models: every call must give it; "
+                    f"cannot hide {params.__name__}.{field.name} from models: it is required; "
                     f"give it a default, or leave out for_models=False"
                 )
             continue

@@ -13,7 +13,8 @@ from weakfs.filesystem import Limits
 from weakfs.session import Session
 from weakfs.snapshots import Store
 from weakfs.tools.handlers import eval_tool, shell_tool
-from weakfs.tools.permissions import Capability, Policy
+from weakfs.tools.permissions import Capability
+from weakfs.tools.policy import Policy
 from weakfs.tools.sections.section import FILESYSTEM_TOOLS, FilesystemSection
 from weakfs.tools.tool import Tool
 

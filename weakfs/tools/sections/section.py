@@ -10,7 +10,8 @@ from weakfs.backends import HostMount, InMemoryFilesystem
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Session
 from weakfs.tools.defaults import DEFAULT_TOOLS
-from weakfs.tools.permissions import Capability, Policy
+from weakfs.tools.permissions import Capability
+from weakfs.tools.policy import Policy
 from weakfs.tools.tool import Tool
 
 # All that works on files and runs no program.

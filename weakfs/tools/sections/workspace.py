@@ -14,7 +14,8 @@ from weakfs.filesystem import Limits
 from weakfs.reducers import MountReport
 from weakfs.session import Session
 from weakfs.snapshots import Store
-from weakfs.tools.permissions import Capability, Policy
+from weakfs.tools.permissions import Capability
+from weakfs.tools.policy import Policy
 from weakfs.tools.sections.section import FilesystemSection
 from weakfs.tools.tool import Tool
 

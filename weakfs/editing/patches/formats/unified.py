@@ -6,20 +6,16 @@ import re
 
 from attrs import define, field
 
-from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
+from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
+from weakfs.editing.patches.formats.diff_hunks import GIT, RANGES, DiffLines
 from weakfs.editing.patches.formats.diff_names import NOTHING, both_names, name_and_time, paths_of, unquoted
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
 
-GIT = "diff --git "
-MISCOUNTED = "the counts in its header do not match its lines, which were all used"
 LINK = 0o120000
 SUBMODULE = 0o160000
 KIND = 0o170000
 
-_RANGES = re.compile(r"@@ -(\d{1,15})(?:,(\d{1,15}))? \+(\d{1,15})(?:,(\d{1,15}))? @@")
-# A header without numbers: `@@`, `@@ ... @@`, `@@ def f(): @@`.
-_BARE = re.compile(r"^@@|@@\s*$")
 _MODE = re.compile(r"[0-7]{1,6}")
 _INDEX = re.compile(r"index [0-9a-f]+\.\.[0-9a-f]+(?: ([0-7]{6}))?")
 
@@ -73,25 +69,8 @@ class _Header:
         return None if self.old_mode == self.new_mode else self.new_mode
 
 
-@define
-class _Body:
-    """The lines of one hunk: those without a mark (from 0), and the marks of those that end without a newline.
-
-    The last `trailing_blanks` of them are empty and may belong to the text between hunks.
-    """
-
-    lines: list[str] = field(factory=list)
-    unended: set[str] = field(factory=set)
-    unmarked: list[int] = field(factory=list)
-    trailing_blanks: int = 0
-
-
-class _Reader:
-    """The lines of one diff, and the current position; `at` counts from 0."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
-        self.at = 0
+class _Reader(DiffLines):
+    """Reads the headers of files, and makes an operation of each."""
 
     def operations(self) -> list[Operation]:
         found: list[Operation] = []
@@ -99,24 +78,17 @@ class _Reader:
             line = self.lines[self.at]
             if line.startswith(GIT):
                 found.append(self._git())
-            elif self._starts_file(self.at):
+            elif self.starts_file(self.at):
                 found.append(self._plain())
             elif line.startswith(("diff --cc ", "diff --combined ")):
                 raise malformed(self.at + 1, "a combined diff of a merge cannot be applied; diff against one parent")
-            elif _RANGES.match(line):
+            elif RANGES.match(line):
                 raise malformed(self.at + 1, "a hunk without a file; write '--- a/path' and '+++ b/path' above it")
             elif line.startswith("Binary files ") and line.rstrip().endswith(" differ"):
                 raise self._binary()
             else:
                 self.at += 1
         return found
-
-    def _starts_file(self, at: int) -> bool:
-        return (
-            self.lines[at].startswith("--- ")
-            and self.lines[at + 1 : at + 2] != []
-            and self.lines[at + 1].startswith("+++ ")
-        )
 
     def _binary(self) -> PatchParseError:
         return malformed(self.at + 1, "it changes a binary file, and only text can be patched; write that file whole")
@@ -128,11 +100,11 @@ class _Reader:
         self.at += 1
         while self.at < len(self.lines):
             line = self.lines[self.at]
-            if self._starts_file(self.at):
+            if self.starts_file(self.at):
                 if header.names is None:
                     header.names = self._two_names()[:2]
                 self.at += 2
-                self._hunks(header)
+                header.hunks = self.hunks()
                 break
             if line.startswith(("Binary files ", "GIT binary patch")):
                 raise self._binary()
@@ -212,136 +184,8 @@ class _Reader:
             raise malformed(self.at + 1, "neither name is a file; name at least one")
         header.names = old, new
         self.at += 2
-        self._hunks(header)
+        header.hunks = self.hunks()
         return self._operation(header)
-
-    # Hunks
-
-    def _hunks(self, header: _Header) -> None:
-        while self.at < len(self.lines) and self.lines[self.at].startswith("@@"):
-            header.hunks.append(self._hunk())
-        if not header.hunks:
-            raise malformed(self.at, "there is no hunk below the names; write '@@ -1,3 +1,4 @@' there")
-
-    def _hunk(self) -> Hunk:
-        start = self.at + 1
-        found = _RANGES.match(self.lines[self.at])
-        heading = (self.lines[self.at][found.end() :] if found else _BARE.sub("", self.lines[self.at])).strip()
-        self.at += 1
-        old, new = (1 if count is None else int(count) for count in (found[2], found[4])) if found else (-1, -1)
-        body, is_off = self._body(start, old, new)
-        old_unended, new_unended = body.unended & {" ", "-"} != set(), body.unended & {" ", "+"} != set()
-        return Hunk(
-            start,
-            tuple(body.lines),
-            (heading,) if heading else (),
-            at_end=old_unended or new_unended,
-            trailing_blanks=body.trailing_blanks,
-            unmarked=tuple(body.unmarked),
-            body=start + 1,
-            start=int(found[1]) if found else None,
-            old_unended=old_unended,
-            new_unended=new_unended,
-            notes=(MISCOUNTED,) if is_off else (),
-        )
-
-    def _body(self, start: int, old: int, new: int) -> tuple[_Body, bool]:
-        """Parse as many lines of a hunk as its header states, or all of them if it is wrong; return whether it is."""
-        first = self.at
-        if old >= 0:
-            for takes_unmarked in (False, True):
-                self.at = first
-                body = self._counted(old, new, takes_unmarked=takes_unmarked)
-                if body is not None:
-                    return body, False
-        self.at = first
-        body = self._uncounted()
-        counts = sum(line[0] != "+" for line in body.lines), sum(line[0] != "-" for line in body.lines)
-        if not body.lines or (self.at >= len(self.lines) and self._is_cut_off and (counts[0] < old or counts[1] < new)):
-            raise self._miscounted(start, *counts)
-        return body, old >= 0
-
-    def _counted(self, old: int, new: int, *, takes_unmarked: bool) -> _Body | None:
-        """Parse this many old and new lines of a hunk; `None` if it has fewer or more."""
-        body = _Body()
-        while self.at < len(self.lines):
-            line = self.lines[self.at] or " "
-            mark = line[0]
-            if takes_unmarked and old and new and mark not in " -+\\" and not self._starts_next():
-                body.unmarked.append(len(body.lines))
-                line, mark = " " + line, " "
-            if mark == "\\" and body.lines:
-                body.unended.add(body.lines[-1][0])
-            elif mark in " -+" and old >= (mark != "+") and new >= (mark != "-") and old + new:
-                if not self._still_there(line):
-                    break
-                old, new = old - (mark != "+"), new - (mark != "-")
-                body.lines.append(line)
-            else:
-                break
-            self.at += 1
-        return None if old or new or self._goes_on() else body
-
-    def _uncounted(self) -> _Body:
-        """Parse all lines of a hunk; empty ones at the end may only be separators."""
-        body = _Body()
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            if line[:1] == "\\" and body.lines:
-                body.unended.add(body.lines[-1][0])
-                body.trailing_blanks = 0
-            elif line[:1] in ("", " ", "-", "+") and not self._starts_next() and line.rstrip() != "--":
-                body.lines.append(line or " ")
-                body.trailing_blanks = 0 if line else body.trailing_blanks + 1
-            else:
-                break
-            self.at += 1
-        if self.at >= len(self.lines) and body.trailing_blanks:
-            # There is no line after the last newline.
-            body.lines.pop()
-            body.trailing_blanks -= 1
-        if body.trailing_blanks == len(body.lines) or all(
-            line[0] == "+" for line in body.lines[: -body.trailing_blanks or None]
-        ):
-            del body.lines[len(body.lines) - body.trailing_blanks :]
-            body.trailing_blanks = 0
-        return body
-
-    @property
-    def _is_cut_off(self) -> bool:
-        """Whether the patch ends inside a line."""
-        return self.lines[-1] != ""
-
-    def _starts_next(self) -> bool:
-        """Return whether the line begins the next hunk or the diff of the next file."""
-        line = self.lines[self.at]
-        if line.startswith(("@@", GIT, "Index: ", "diff -")):
-            return True
-        return (
-            self._starts_file(self.at)
-            and self.lines[self.at + 2 : self.at + 3] != []
-            and self.lines[self.at + 2].startswith("@@")
-        )
-
-    def _still_there(self, line: str) -> bool:
-        """Return whether an empty line belongs to the hunk; the one after the last newline does not."""
-        return line != " " or self.at + 1 < len(self.lines) or self.lines[self.at] == " "
-
-    def _goes_on(self) -> bool:
-        """Return whether another line of a hunk follows where, according to the header, the hunk ends."""
-        if self.at >= len(self.lines) or self.lines[self.at][:1] not in (" ", "-", "+"):
-            return False
-        # What git puts below a diff in a mail, and what starts the next file.
-        return self.lines[self.at].rstrip() != "--" and not self._starts_file(self.at)
-
-    def _miscounted(self, start: int, old: int, new: int) -> PatchParseError:
-        if not old and not new:
-            return malformed(start, NO_LINES)
-        return malformed(
-            start,
-            f"the hunk's header {quoted(self.lines[start - 1])} announces more lines than the {old} old and {new} new "
-            "ones below it, and the patch ends inside the last one: it was cut off; send all of it",
-        )
 
     # The resulting operations
 

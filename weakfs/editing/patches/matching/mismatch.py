@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import islice
 
 from attrs import frozen
 
 from weakfs.editing.hints.diagnosis import QuotedFile, Subject
+from weakfs.editing.hints.similarity import alike
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import clipped_message, quoted
 from weakfs.editing.patches.matching.equivalences import LEVELS
-from weakfs.editing.patches.matching.misfit import MAX_PLACES, Misfit
+from weakfs.editing.patches.matching.misfit import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.operations import Hunk
 
 # To find out whether lines are in the file at all, they are compared at the loosest level.
@@ -22,6 +24,14 @@ TRAILING_SPACES = LEVELS.index("trailing blanks")
 MOST_MARKED = 20_000
 # What a diagnosis calls a hunk.
 NAME = "the hunk"
+
+# The most lines of a block, and of a hunk, that are examined for near matches.
+MOST_COMPARED = 400
+MOST_LINES = 40
+NEARLY = 0.5
+# Short lines share characters by chance.
+SHORT = 30
+SHORT_LESS = 0.1
 
 # The reason, and the lines of the file (from 1) that it names.
 Reason = tuple[str, tuple[int, ...]]
@@ -87,7 +97,7 @@ class Mismatches:
             return "its lines are blank, and the file has no such lines there; give more lines of context", ()
         found = self._file.diagnose(subject)
         if found.hint in (None, "similar"):
-            return f"its lines are not in the file as it has them; {found.reason}", found.lines
+            return f"its lines differ from those in the file; {found.reason}", found.lines
         return found.reason, found.lines
 
     def misquote(self, hunk: Hunk) -> str:
@@ -109,7 +119,7 @@ class Mismatches:
         at = self.document.find(old, FREEST, 0)
         if at < 0:
             return None
-        why = f"{quoted(changed)} is a line of the file as it is, with its {changed[0]!r}"
+        why = f"{quoted(changed)} is a line of the file, including its {changed[0]!r}"
         return f"{why}, at line {at + 1}; start each line of context with a ' ' before the text of the line", (at + 1,)
 
     def _is_unmarked(self, line: str) -> bool:
@@ -129,3 +139,25 @@ def _several(hunk: Hunk, misfit: Misfit) -> Reason:
     )
     why = misfit.reason or "it fits in several places"
     return f"{why}, at lines {named}{more}; add more lines of context, {remedy}", misfit.places[:MAX_PLACES]
+
+
+def similar_line(document: Document, hunk: Hunk, block: Block) -> int | None:
+    """Return a line of a block where a hunk nearly fits, or `None` if nothing is similar."""
+    old = [line.strip() for line in hunk.old if any(map(str.isalnum, line))][:MOST_LINES]
+    wanted = [line[1:].strip() for line in hunk.lines if line[0] == "-" and any(map(str.isalnum, line))] or old
+    lines = [line.strip() for line in document.lines[block[0] + 1 : min(block[1], block[0] + MOST_COMPARED)]]
+    held = set(lines)
+    if old and sum(line in held for line in old) * 2 > len(old):
+        return block[0] + 1 + next(at for at, line in enumerate(lines) if line in old)
+    for line in wanted[:4]:
+        for at, other in enumerate(lines):
+            if other and (other == line or _likeness(other, line) >= NEARLY):
+                return block[0] + 1 + at
+    return None
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return the similarity of two lines, from 0 to 1; in short ones each character counts."""
+    if max(len(one), len(other)) > SHORT:
+        return alike(one, other)
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() - SHORT_LESS

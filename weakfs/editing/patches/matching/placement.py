@@ -7,28 +7,20 @@ place counts only if it is the only one. A hunk that fits in several places is r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import islice
 
 from attrs import evolve, frozen
 
-from weakfs.editing.hints.similarity import alike
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.matching.anchors import FREEST, Anchors
 from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.misfit import MAX_PLACES, Block, Misfit
+from weakfs.editing.patches.matching.mismatch import similar_line
 from weakfs.editing.patches.operations import Hunk
 
 # The most places of a hunk of a diff that are examined.
 MOST_PLACES = 1000
-# The most lines of a block, and of a hunk, that are examined for near matches.
-MOST_COMPARED = 400
-MOST_LINES = 40
-NEARLY = 0.5
-# Short lines share characters by chance.
-SHORT = 30
-SHORT_LESS = 0.1
 # The place nearest to the stated line of a diff is chosen if the next one is this many times further away.
 CLEARLY = 10
 
@@ -92,7 +84,7 @@ class Search:
 
     def place(self, hunk: Hunk) -> Place:
         """Find the place of a hunk. Raise `Misfit` if there is none. O(file), even for repetitive files."""
-        *others, last = _readings(hunk)
+        *others, last = hunk.readings()
         for wanted in others:
             try:
                 return self._place(wanted)
@@ -180,8 +172,8 @@ class Search:
                 return False
         return True
 
-    def _free(self, hunk: Hunk, level: int, start: int, stop: int | None = None) -> Iterator[int]:
-        for at in self.document.places(hunk.old, level, start, stop):
+    def _free(self, hunk: Hunk, level: int, start: int) -> Iterator[int]:
+        for at in self.document.places(hunk.old, level, start):
             if self._is_free(Place(at, hunk, level)):
                 yield at
 
@@ -309,7 +301,7 @@ class Search:
     def _refuse_near(self, hunk: Hunk, at: int, blocks: Sequence[Block], anchor: str) -> None:
         """Raise `Misfit` for a place outside of blocks if something similar to the hunk is in one of them."""
         for first, end in blocks:
-            near = self._nearly(hunk, (first, end))
+            near = similar_line(self.document, hunk, (first, end))
             if near is not None:
                 raise Misfit(
                     f"its lines are at line {at + 1}, outside the block of its anchor {anchor} "
@@ -318,20 +310,6 @@ class Search:
                     lines=(at + 1, near + 1),
                     is_all=True,
                 )
-
-    def _nearly(self, hunk: Hunk, block: Block) -> int | None:
-        """Return a line of a block where a hunk nearly fits, or `None` if nothing is similar."""
-        old = [line.strip() for line in hunk.old if any(map(str.isalnum, line))][:MOST_LINES]
-        wanted = [line[1:].strip() for line in hunk.lines if line[0] == "-" and any(map(str.isalnum, line))] or old
-        lines = [line.strip() for line in self.document.lines[block[0] + 1 : min(block[1], block[0] + MOST_COMPARED)]]
-        held = set(lines)
-        if old and sum(line in held for line in old) * 2 > len(old):
-            return block[0] + 1 + next(at for at, line in enumerate(lines) if line in old)
-        for line in wanted[:4]:
-            for at, other in enumerate(lines):
-                if other and (other == line or _likeness(other, line) >= NEARLY):
-                    return block[0] + 1 + at
-        return None
 
     def _near(self, hunk: Hunk, stated: int) -> Place:
         """Find a hunk at the line that a diff names, or else at the place that is clearly nearest to it."""
@@ -375,28 +353,3 @@ class Search:
 
     def _several(self, places: Sequence[int]) -> Misfit:
         return Misfit("", tuple(at + 1 for at in places[: MAX_PLACES + 1]))
-
-
-def _likeness(one: str, other: str) -> float:
-    """Return the similarity of two lines, from 0 to 1; in short ones each character counts."""
-    if max(len(one), len(other)) > SHORT:
-        return alike(one, other)
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() - SHORT_LESS
-
-
-def _readings(hunk: Hunk) -> Iterator[Hunk]:
-    """Yield the interpretations of a hunk: empty lines at both ends as context, then only as separators of hunks."""
-    first, last = hunk.leading_blanks, hunk.trailing_blanks
-    if not first and not last:
-        yield hunk
-        return
-    if hunk.is_blank:
-        yield hunk
-        return
-    # Around lines that are only added, empty lines separate hunks: as context they would match any blank line.
-    if all(line[0] == "+" for line in hunk.lines[first : len(hunk.lines) - last]):
-        yield hunk.without_blanks(first, last)
-        return
-    for leading in dict.fromkeys((0, first)):
-        for trailing in dict.fromkeys((0, min(1, last), last)):
-            yield hunk.without_blanks(leading, trailing)

@@ -1,0 +1,33 @@
+"""Names that packages import when they are first used."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from weakfs import backends
+from weakfs.lazy_names import lazy_names
+
+
+def test_a_name_is_taken_from_its_module_and_kept() -> None:
+    value_of, names = lazy_names("weakfs.backends", {"mock": ("Call",), "host_mount": ("HostMount",)})
+
+    assert names() == ["Call", "HostMount"]
+    assert value_of("Call") is sys.modules["weakfs.backends.mock"].Call
+    assert vars(backends)["Call"] is value_of("Call")
+
+
+def test_another_name_is_an_attribute_error_that_names_the_package() -> None:
+    value_of, _ = lazy_names("weakfs.backends", {"mock": ("Call",)})
+
+    with pytest.raises(AttributeError, match=r"module 'weakfs\.backends' has no attribute 'Nothing'"):
+        value_of("Nothing")
+
+
+@pytest.mark.parametrize("package", ["backends", "editing", "editing.patches", "storage", "tools"])
+def test_no_lazy_name_is_that_of_a_module(package: str) -> None:
+    __import__(f"weakfs.{package}")
+    module = sys.modules[f"weakfs.{package}"]
+    for name in module.__all__:
+        assert not isinstance(getattr(module, name), type(sys)), name

@@ -1,0 +1,132 @@
+"""The rules of a policy: which operations are restricted at which paths, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Literal
+
+from attrs import Factory, field, frozen
+from attrs.validators import in_
+
+from weakfs.search import GlobPattern, compile_glob
+from weakfs.tools.permissions.capability import Operation, checked
+
+Effect = Literal["deny", "only", "blob"]
+
+
+class Visibility(IntEnum):
+    """How much of what an operation finds at a path may be seen, from the least to the most."""
+
+    # The operation is refused.
+    DENIED = 0
+    # It is done, and no answer holds what it finds.
+    WITHHELD = 1
+    SHOWN = 2
+
+
+def _patterns(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _rules(given: PolicyRule | Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
+    rules = (given,) if isinstance(given, PolicyRule) else tuple(given)
+    for rule in rules:
+        if not isinstance(rule, PolicyRule):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot use {rule!r} as a rule of a policy: it is a {type(rule).__name__}; give "
+                f"PolicyRule(effect=..., operations=..., paths=..., reason=...)"
+            )
+    return rules
+
+
+def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
+    return tuple(compile_glob(pattern, hidden=True) for pattern in rule.paths)
+
+
+# A rule remembers so many paths.
+MOST_REMEMBERED = 4096
+
+
+@frozen(kw_only=True)
+class PolicyRule:
+    """One rule about some operations.
+
+    `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (what is read there goes into no answer,
+    which refers to it as a blob). `paths` are glob patterns, hidden files included; one that matches a directory covers
+    what is in it: `/src` is all of it, `*.key` every such name at any depth. The model reads `reason`.
+    """
+
+    effect: Effect = field(validator=in_(("deny", "only", "blob")))
+    operations: frozenset[Operation] = field(converter=checked)
+    paths: tuple[str, ...] = field(converter=_patterns)
+    reason: str
+    _globs: tuple[GlobPattern, ...] = field(
+        init=False, repr=False, eq=False, default=Factory(_compiled, takes_self=True)
+    )
+
+    # What was asked before: every call asks about the same path a dozen times, at 5 µs for two patterns.
+    _covered: dict[str, bool] = field(init=False, repr=False, eq=False, factory=dict[str, bool])
+
+    def covers(self, path: str) -> bool:
+        """Return whether a canonical path is one of `paths` or below one."""
+        known = self._covered.get(path)
+        if known is None:
+            if len(self._covered) >= MOST_REMEMBERED:
+                self._covered.clear()
+            known = self._covered[path] = self._is_covered(path)
+        return known
+
+    def _is_covered(self, path: str) -> bool:
+        while True:
+            if any(glob.matches_path(path) or glob.matches_path(path, True) for glob in self._globs):
+                return True
+            if path == "/":
+                return "/" in self.paths
+            path = path.rpartition("/")[0] or "/"
+
+
+@frozen
+class PathPolicy:
+    """The rules of a policy that only restrict, so that their order does not matter; see `weakfs.tools.Policy`."""
+
+    rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)
+
+    def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
+        """Return the rule that forbids an operation at a path, if there is one.
+
+        `passing` is for a directory that a search passes through, which "only" does not stop.
+        """
+        for rule in self.rules:
+            if operation in rule.operations and (
+                (rule.effect == "deny" and rule.covers(path))
+                or (rule.effect == "only" and not passing and not rule.covers(path))
+            ):
+                return rule
+        return None
+
+    def has_rule_for(self, *operations: Operation, withheld: bool = False) -> bool:
+        """Return whether a rule forbids one of these operations, or with `withheld` keeps it out of answers."""
+        return any(
+            (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules
+        )
+
+    def visibility(self, operation: Operation, path: str) -> Visibility:
+        """Return how much of what an operation finds at a path may be seen."""
+        if self.against(operation, path) is not None:
+            return Visibility.DENIED
+        return Visibility.SHOWN if self.withholding(operation, path) is None else Visibility.WITHHELD
+
+    def loosened(self, operations: Iterable[Operation], source: str, destination: str) -> PolicyRule | None:
+        """Return a rule about one of these operations that holds at `source` and not at `destination`."""
+        for operation in operations:
+            if self.visibility(operation, destination) > self.visibility(operation, source):
+                return self.against(operation, source) or self.withholding(operation, source)
+        return None
+
+    def withholding(self, operation: Operation, path: str) -> PolicyRule | None:
+        """Return the rule that keeps what an operation finds at a path out of answers, if there is one."""
+        for rule in self.rules:
+            if rule.effect == "blob" and operation in rule.operations and rule.covers(path):
+                return rule
+        return None
