@@ -84,6 +84,12 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
+def azure_server() -> Iterator[Server]:
+    with servers.azure() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def s3_server() -> Iterator[Server]:
     with servers.s3() as server:
         yield server

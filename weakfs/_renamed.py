@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 PACKAGES = (
     "weakfs.session",
@@ -63,8 +64,12 @@ def hint(name: str) -> str:
     known = RENAMED.get(name)
     if known is not None:
         return f"; here it is {known}"
-    if not name.startswith("_"):
-        for package in PACKAGES:
-            if name in import_module(package).__all__:
-                return f"; it is defined in {package}: from {package} import {name}"
+    if name.startswith("_"):
+        return ""
+    if find_spec(f"weakfs.{name}") is not None:
+        # `from weakfs import session` asks for the name before it imports the module.
+        return f"; it is a module: import weakfs.{name}"
+    for package in PACKAGES:
+        if name in import_module(package).__all__:
+            return f"; it is defined in {package}: from {package} import {name}"
     return ""

@@ -5,6 +5,8 @@ killed with SIGKILL and replaced. A worker tells of each call that was acknowled
 end, every session is opened and compared with what was acknowledged and with a model: see `model.py`, and `shared.py`
 for `--shared`, where all workers change one session.
 
+`--kills 3000 --calls-per-kill 2 --sessions 1000 --seconds 3600` lets thousands die, at any moment of a call.
+
 Servers are started for the run, unless `--url` names one. The exit code is 1 if anything was lost or half there.
 """
 
@@ -53,6 +55,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
     parser.add_argument("--calls", type=int, default=0, help="end after so many, and measure no costs")
+    parser.add_argument("--kills", type=int, default=0, help="end after so many workers died, and measure no costs")
     parser.add_argument("--calls-per-kill", type=int, default=100, help="on average; 0 to kill nobody")
     parser.add_argument("--shared", action="store_true", help="all workers change one session, and merge")
     parser.add_argument("--seed", type=int, default=1)
@@ -63,7 +66,7 @@ def arguments() -> argparse.Namespace:
 def measure(engine: Engine, asked: argparse.Namespace) -> Report:
     """Let workers work, then check everything that they did."""
     warm_up()
-    costs = {} if asked.url or asked.calls else costs_of_one(engine)
+    costs = {} if asked.url or asked.calls or asked.kills else costs_of_one(engine)
     ledger = Ledger()
     prefix = "worker" if asked.shared else "session"
     names = [f"{prefix}-{number}" for number in range(asked.workers if asked.shared else asked.sessions)]
@@ -74,10 +77,11 @@ def measure(engine: Engine, asked: argparse.Namespace) -> Report:
     begin = monotonic()
 
     def is_over() -> bool:
-        return monotonic() - begin > asked.seconds or 0 < asked.calls <= len(ledger.calls)
+        is_enough = 0 < asked.calls <= len(ledger.calls) or 0 < asked.kills <= ledger.kills
+        return is_enough or monotonic() - begin > asked.seconds
 
     schedule = Schedule(ledger, list(names), Random(asked.seed), is_over)
-    pool = schedule.run(kind.worker(engine.location), asked.workers, calls_per_kill=asked.calls_per_kill)
+    schedule.run(kind.worker(engine.location), asked.workers, calls_per_kill=asked.calls_per_kill)
     took = monotonic() - begin
     usage = engine.usage()
     usage.subtract(before)
@@ -85,7 +89,7 @@ def measure(engine: Engine, asked: argparse.Namespace) -> Report:
     ledger.calls, ledger.opens = [], []
     begin = monotonic()
     run_once(kind.checker(engine.location), names, ledger, workers=1 if asked.shared else 2)
-    return Report.of(asked, ledger, calls, opens, took, usage, costs, pool.kills, monotonic() - begin)
+    return Report.of(asked, ledger, calls, opens, took, usage, costs, ledger.kills, monotonic() - begin)
 
 
 def warm_up() -> None:

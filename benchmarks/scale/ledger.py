@@ -37,6 +37,8 @@ class Ledger:
     # Those of which the files are there, but not the record of the call.
     unrecorded: int = 0
     conflicts: int = 0
+    # Workers that were killed at work.
+    kills: int = 0
 
     def take(self, job: str, words: list[str]) -> None:
         """Take one report: what a worker found when it opened a session, or a call that was acknowledged."""
@@ -70,3 +72,4 @@ class Ledger:
     def killed(self, job: str) -> None:
         """Note that a worker was killed at work on a job."""
         self.accounts[job.split(" ")[0]].may_have_more = True
+        self.kills += 1

@@ -33,7 +33,6 @@ class Pool:
     # How many calls there are between two deaths, on average; 0 for no deaths.
     calls_per_kill: int = 0
     random: Random = field(factory=Random)
-    kills: int = 0
     failures: int = 0
     _until_kill: float = 0.0
     _kill_at: float | None = None
@@ -94,7 +93,6 @@ class Pool:
             worker = self.random.choice(busy)
             self._workers.remove(worker)
             self._take(worker, worker.kill())
-            self.kills += 1
             if worker.job is not None:
                 self.on_kill(worker.job)
         self._plan_kill()

@@ -26,13 +26,12 @@ class Schedule:
     is_over: Callable[[], bool]
     turn: int = TURN
 
-    def run(self, work: Work, workers: int, *, calls_per_kill: int = 0) -> Pool:
-        """Let workers work until it is over, and return the pool, which knows how many died."""
+    def run(self, work: Work, workers: int, *, calls_per_kill: int = 0) -> None:
+        """Let workers work until it is over."""
         pool = Pool(work, workers, self._next_job, self._take, self._give_back, calls_per_kill, self.random)
         pool.run()
         if pool.failures:
             self.ledger.found.append(f"{pool.failures} workers failed; their errors are above")
-        return pool
 
     def _next_job(self) -> str | None:
         if not self.names or self.is_over():

@@ -12,7 +12,6 @@ from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 OTHER = {
     "cancelled": ("error", "The call was cancelled while it ran; everything that it did was undone."),
     "internal_error": ("error", "The handler has a bug. The exception is raised again after the call was undone."),
-    "sandbox_unavailable": ("error", "`shell` needs a sandbox and there is none on this machine."),
 }
 
 BUILT_IN: dict[type, str] = {

@@ -12,6 +12,7 @@ import attrs
 from attrs import frozen
 
 from weakfs import DEFAULT_TOOLS, InMemoryFilesystem, Session, Tool, ToolResult, Toolset
+from weakfs.tools import PROCESS_TOOLS
 from weakfs.tools.handlers import ShellOptions, shell_tool
 
 Arguments = Mapping[str, object]
@@ -153,20 +154,16 @@ def _page() -> Iterator[str]:
         yield fenced(content)
     for tool in DEFAULT_TOOLS:
         yield from _section(tool, schemas[tool.name], examples[tool.name])
+    yield "## Background processes\n"
+    yield "`PROCESS_TOOLS` are no default tools. [Run commands](../howto/commands-and-sandbox.md) shows their use.\n"
+    for row in Toolset(Session(), tools=PROCESS_TOOLS).definitions("mcp"):
+        tool = next(tool for tool in PROCESS_TOOLS if tool.name == row["name"])
+        yield from _head(tool, row["inputSchema"], "###")
+        yield f"Receipt for the program: `{tool.receipt.__name__}`.\n"
 
 
 def _section(tool: Tool, schema: object, example: Example) -> Iterator[str]:
-    yield f"## {tool.name}\n"
-    yield "Description for the model:\n"
-    yield fenced(tool.description)
-    kind = "It changes nothing." if tool.read_only else "It changes files."
-    yield f"{kind} For a [policy](../howto/policies-and-capabilities.md), it is the operation `{tool.operation}`."
-    if tool.aliases:
-        names = ", ".join(f"`{alias}` for `{name}`" for alias, name in sorted(tool.aliases.items()))
-        yield f"A call may also use {names}."
-    yield ""
-    yield "JSON schema of the arguments:\n"
-    yield fenced(as_json(schema), "json")
+    yield from _head(tool, schema, "##")
     done = answer(tool.name, example.call)
     yield "Call:\n"
     yield fenced(as_json(example.call), "json")
@@ -180,6 +177,20 @@ def _section(tool: Tool, schema: object, example: Example) -> Iterator[str]:
         failed = answer(tool.name, arguments)
         yield f"| {_cell(json.dumps(arguments))} | `{failed.error_code}` | {_cell(failed.message)} |"
     yield ""
+
+
+def _head(tool: Tool, schema: object, level: str) -> Iterator[str]:
+    yield f"{level} {tool.name}\n"
+    yield "Description for the model:\n"
+    yield fenced(tool.description)
+    kind = "It changes nothing." if tool.read_only else "It changes files."
+    yield f"{kind} For a [policy](../howto/policies-and-capabilities.md), it is the operation `{tool.operation}`."
+    if tool.aliases:
+        names = ", ".join(f"`{alias}` for `{name}`" for alias, name in sorted(tool.aliases.items()))
+        yield f"A call may also use {names}."
+    yield ""
+    yield "JSON schema of the arguments:\n"
+    yield fenced(as_json(schema), "json")
 
 
 def _cell(text: str) -> str:

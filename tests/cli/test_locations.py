@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +15,7 @@ import pytest
 from tests.cli.conftest import Run
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionClosed
+from weakfs.storage import open_event_store
 
 
 @pytest.fixture
@@ -108,6 +114,65 @@ def test_passwords_in_a_location_are_never_shown(run: Run, saved: Path, monkeypa
     outcomes += [run(command, location) for command in ("ls", "fsck", "stats")]
     assert [outcome.status for outcome in outcomes] == [0, 1, 1, 1]
     assert not any("hunter2" in outcome.out + outcome.err for outcome in outcomes)
+
+
+@pytest.mark.parametrize("name", ["a#b.db", "a%20b.db", "a?b.db"])
+def test_a_location_may_have_any_name(run: Run, saved: Path, tmp_path: Path, name: str) -> None:
+    where = f"sqlite:{tmp_path}/{name}" if "?" not in name else f"sqlite://{tmp_path}/{name.replace('?', '%3F')}"
+    assert run("import", saved, where).status == 0
+    assert (tmp_path / name).exists()
+    for location in (where, f"{where}#s"):
+        assert run("cat", location, "/3.txt").out == "93\n"
+
+
+def test_a_password_with_the_mark_of_a_session_is_not_shown(run: Run) -> None:
+    outcome = run("ls", "postgresql://me:hunt#er2@host/db")
+    assert outcome.status == 1
+    assert "write %2F, %3F, %23 and %40" in outcome.err
+    assert "er2" not in outcome.err
+
+
+@pytest.mark.parametrize("url", ["folder:{}", "sqlite:{}.db"])
+def test_a_session_is_deleted(run: Run, saved: Path, tmp_path: Path, url: str) -> None:
+    where = url.format(tmp_path / "store")
+    run("import", saved, where)
+    with Session.open(where, "other") as other:
+        InMemoryFilesystem(other).write("/a", "1")
+    several = run("delete", where, "--yes")
+    assert several.status == 1
+    assert "it holds 'other', 's'" in several.err
+    asked = run("delete", f"{where}#s")
+    assert asked.status == 2
+    assert f"session s of {where}: 3 frames, with all its files and history; pass --yes" in asked.err
+    assert run("sessions", where).out.count("\n") == 2
+    done = run("delete", f"{where}#s", "--yes")
+    assert done.out == f"deleted session s of {where}: 3 frames, with all its files and history\n"
+    assert run("delete", f"{where}#s", "--yes").err.endswith("there is no session; see: weakfs sessions\n")
+    deleted = json.loads(run("delete", where, "--yes", "--json").out)
+    assert deleted == {"type": "deleted", "session_id": "other", "frames": 1}
+    assert run("sessions", where).out == ""
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_deleting_asks_on_a_terminal(saved: Path, tmp_path: Path, answer: str, left: int) -> None:
+    where = f"sqlite:{tmp_path}/store.db"
+    session = Session.load(saved)
+    session.copy_to(where)
+    leader, follower = os.openpty()
+    os.write(leader, answer.encode() or b"\x04")
+    done = subprocess.run(
+        [sys.executable, "-m", "weakfs.cli", "delete", where],
+        stdin=follower,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    os.close(leader)
+    os.close(follower)
+    assert f"This deletes session s of {where}: 3 frames" in done.stderr
+    assert (done.returncode == 0) == (not left)
+    with closing(open_event_store(where)) as store:
+        assert len(store.streams()) == left
 
 
 def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from tests.storage.servers import ENGINES, empty_location
 from weakfs import Registry, Session, StorageFilesystem, Toolset, backends, event, session
 from weakfs.storage import DurabilityWarning, EventStore, open_event_store
 from weakfs.testing import FilesystemConformance
-from weakfs.testing.conformance.contents.byte_cases import ByteCases
-from weakfs.testing.conformance.entries.relocation_cases import RelocationCases
+from weakfs.testing.conformance.states.snapshot_cases import SnapshotCases
 from weakfs.tools import ToolCalls
 
 NUMBERS = count()
@@ -63,7 +62,7 @@ class TestStorageFilesystem(InStorage, FilesystemConformance):
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("store", ["s3"], indirect=True, scope="class")
-class TestFilesInObjects(InStorage, RelocationCases, ByteCases):
+class TestFilesInObjects(InStorage, SnapshotCases):
     pass
 
 

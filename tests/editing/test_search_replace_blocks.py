@@ -92,8 +92,9 @@ def test_the_first_place_is_taken_if_that_is_asked_for() -> None:
         ("\ufeffb\n", "\ufeffb\n", "\ufeffB\n", "\ufeffB\n"),
         ("a\n\n  b  c\n\nd\n", "\nb c\n\n", "\n\n", "a\n\n\nd\n"),
         ("a\r\nb\nc\r\nd\n", "a\nb\nc\nd\n", "a\nx\nc\nd\n", "a\r\nx\nc\r\nd\n"),
+        ("a\r\nb\n", "a\nb\n", "x\na\nb\n", "x\r\na\r\nb\n"),
     ],
-    ids=["indentation", "byte order mark", "blank lines around it", "lines that do not change"],
+    ids=["indentation", "byte order mark", "blank lines around it", "lines that do not change", "the first line"],
 )
 def test_a_block_keeps_what_the_file_has_around_and_inside_it(content: str, old: str, new: str, left: str) -> None:
     fs = filesystem(a=content)

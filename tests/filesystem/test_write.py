@@ -31,6 +31,20 @@ def test_every_mode_of_permission_bits_is_kept(mode: int) -> None:
     assert fs.stat("/a").mode == mode
 
 
+def test_a_copy_of_a_file_keeps_to_the_quotas_to_the_last_unit() -> None:
+    for limits in (Limits(max_total_size=15), Limits(max_node_count=3)):
+        fs = InMemoryFilesystem(limits=limits)
+        fs.write("/a", "12345")
+        for name in ("/b", "/c"):
+            fs.copy("/a", name)
+        before = fs.tree().fingerprint
+        with pytest.raises(OSError, match="are allowed; delete something first") as refused:
+            fs.copy("/a", "/d")
+        assert refused.value.errno == EDQUOT
+        assert fs.tree().fingerprint == before
+        fs.copy("/a", "/b")
+
+
 def test_a_splice_keeps_to_the_quota_to_the_last_byte() -> None:
     fs = InMemoryFilesystem(limits=Limits(max_total_size=15))
     fs.write("/a", "0123456789")

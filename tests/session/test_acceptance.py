@@ -16,7 +16,7 @@ import pytest
 from attrs import evolve, frozen
 
 from tests.session.ledger import Clock
-from weakfs import Registry, Session, event
+from weakfs import Record, Registry, Session, event
 from weakfs.session import Log, append_all, reducer
 from weakfs.session.slices.slice import Declaration, WholeSlice
 
@@ -332,3 +332,22 @@ def test_what_a_slice_began_with_is_checked_with_its_first_change() -> None:
     session.install(Names, initial=Names(cast("tuple[str, ...]", (5,) * 100)))
     with pytest.raises(TypeError, match="reducer of Added"):
         session.dispatch(Added("fine"))
+
+
+def test_what_is_replayed_cannot_be_changed_either() -> None:
+    items: list[int] = [1]
+    session = make_session()
+    session.replay([Record(1, 5, Stored(items), None)])
+    items.append(2)
+    assert [record.event for record in session.records] == [Stored([1])]
+    assert session[Stored].all() == (Stored([1]),)
+
+
+def test_nobody_can_change_what_enters_a_session_that_knows_trees() -> None:
+    items: list[int] = [1]
+    registry = Registry.standard().with_slices(Declaration(Stored, kind="log", reducers={Stored: append_all}))
+    assert registry.pools
+    session = Session(registry=registry)
+    session.dispatch(Stored(items))
+    items.append(2)
+    assert session[Stored].all() == (Stored([1]),)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weakfs import InMemoryFilesystem, Session
+from weakfs.session.blobs.blob import Held, Stored
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.shared_values import Blobs
 from weakfs.session.files.expansion import unlimited
@@ -90,6 +91,19 @@ def test_malformed_rows_are_left_to_the_slow_way(pieces: Any) -> None:
     good = {"name": "a", "pieces": [[1, None, {"blob": 0}]]}
     assert read([good], [b"x"]) == [("a", ((1, None, b"x"),))]
     assert read([good, {"name": "b", "pieces": pieces}], [b"x"]) is None
+
+
+@frozen
+class Reference:
+    content: Stored
+
+
+def test_contents_of_another_type_than_the_field_are_left_to_the_slow_way() -> None:
+    columns = Columns.of(Shape.of(Reference, "reference"))
+    assert columns is not None
+    stored = Held().put(b"x")
+    assert columns.read([{"content": {"blob": 0}}], [stored], unlimited()) == [(stored,)]
+    assert columns.read([{"content": {"blob": 0}}], [b"x"], unlimited()) is None
 
 
 def test_pieces_of_splices_come_back_from_storage(tmp_path: Path) -> None:

@@ -217,6 +217,14 @@ def test_what_cannot_both_be_is_a_conflict_of_its_kind(
         check_history(sides.session, tmp_path / "theirs.json")
 
 
+@pytest.mark.parametrize("name", ["moved to a name that the other side made", "two files moved to one name"])
+def test_a_conflict_about_a_name_holds_what_either_side_has_there(name: str) -> None:
+    files, one, other, _, of_one, of_other = CONFLICTS[name]
+    for ours, theirs, of_ours, of_theirs in ((one, other, of_one, of_other), (other, one, of_other, of_one)):
+        (conflict,) = two_sides(files, ours, theirs).conflicts()
+        assert (conflict.path, conflict.ours, conflict.theirs) == ("/b", of_ours["/b"], of_theirs["/b"])
+
+
 def test_a_move_and_two_edits_of_three_forks_meet(tmp_path: Path) -> None:
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)

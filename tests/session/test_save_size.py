@@ -254,3 +254,19 @@ def test_compacting_keeps_what_kept_snapshots_need(tmp_path: Path) -> None:
     for number in (5, 25):
         back.rollback(f"at {number}")
         assert InMemoryFilesystem(back).read("/draft").content == f"draft {number}"
+
+
+def test_equal_sizes_and_times_do_not_make_contents_equal(tmp_path: Path) -> None:
+    session = Session(session_id="s", clock=lambda: 5)
+    files = InMemoryFilesystem(session)
+    for number in range(20):
+        files.write(f"/d/{number}", f"text {number:02}")
+    for number in range(20):
+        session.snapshot(f"before {number}")
+        files.write(f"/d/{number}", f"TEXT {number:02}")
+    session.save(tmp_path / "s.json")
+    loaded = Session.load(tmp_path / "s.json", clock=lambda: 6)
+    for number in range(20):
+        loaded.rollback(f"before {number}")
+        found = [InMemoryFilesystem(loaded).read(f"/d/{each}").content for each in range(20)]
+        assert found == [f"{'TEXT' if each < number else 'text'} {each:02}" for each in range(20)]

@@ -28,7 +28,7 @@ from weakfs.reducers import FileTree, TreeRestored
 from weakfs.reducers.tree.leaf import CONTENT
 from weakfs.reducers.tree.node import find
 from weakfs.session import Missing
-from weakfs.session.blobs.blob import Held, Stored, digest_of
+from weakfs.session.blobs.blob import LARGE, Held, Stored, content_found, digest_of
 from weakfs.session.blobs.rope import Rope
 from weakfs.session.codec import shared_values
 
@@ -356,3 +356,34 @@ def test_contents_that_are_too_large_are_not_embedded(file: Path, monkeypatch: p
     assert file.read_bytes() == before
     session.save(file)
     assert content_at(load(file), "f0") is not None
+
+
+class Careless:
+    """A source that gives out whatever it holds, in pieces too if it is told to."""
+
+    def __init__(self, content: bytes, *, pieces: bool) -> None:
+        self.content = content
+        if pieces:
+            self.read_pieces = lambda stored: iter((self.content,))
+
+    def read(self, digest: bytes) -> bytes:
+        return self.content
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(LARGE + 1, False), (9, True), (9, False)])
+def test_contents_that_a_source_changed_without_a_word_are_not_saved(size: int, pieces: bool) -> None:
+    good, bad = bytes(size), b"x" * size
+    digest = digest_of(good)
+    changed = Stored(digest, size, Careless(bad, pieces=pieces))
+    assert content_found(digest, [changed], []) is None
+    assert content_found(digest, [changed, Held().put(good)], []) == good
+
+
+@pytest.mark.parametrize(("mask", "bits"), [(0o022, 0o644), (0, 0o666)])
+def test_contents_beside_the_file_have_the_mode_that_the_umask_gives(file: Path, mask: int, bits: int) -> None:
+    before = os.umask(mask)
+    try:
+        elsewhere(ONE).save(file)
+    finally:
+        os.umask(before)
+    assert blob_path(file, ONE).stat().st_mode & 0o7777 == bits

@@ -125,6 +125,20 @@ def test_directories_that_did_not_change_are_the_same_objects(root: Path) -> Non
     assert third.files_read == 1
 
 
+def test_a_directory_of_which_only_the_mode_or_the_time_changed_is_seen(root: Path) -> None:
+    first = look(root)
+    (root / "c").chmod(0o700)
+    second = look(root, first)
+    os.utime(root / "c", ns=(5, 5))
+    third = look(root, second)
+    found = [find(seen.tree, ("c",)) for seen in (second, third)]
+    assert [(node.mode, node.modified_at == 5) for node in found if isinstance(node, FileTree)] == [
+        (0o700, False),
+        (0o700, True),
+    ]
+    assert (second.files_read, third.files_read) == (0, 0)
+
+
 def test_a_new_process_reads_no_file_that_did_not_change(root: Path, tmp_path: Path) -> None:
     snapshot(Store(tmp_path / "store"), root, "first")
     (root / "c" / "three.txt").write_bytes(b"3")

@@ -18,7 +18,7 @@ from weakfs.reducers.tree.node import find, walk
 from weakfs.session import UnknownSnapshot
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.snapshots import HashOnlySink, Store, StoredSnapshot, StoreUnwritable
-from weakfs.snapshots.store.manifests import head, rows
+from weakfs.snapshots.store.manifests import NO_DIGEST, NO_STATUS, encode, head, rows
 
 
 @pytest.fixture
@@ -139,6 +139,23 @@ def test_a_large_file_goes_in_and_comes_out_in_pieces(store: Store, tmp_path: Pa
     assert b"".join(pieces) == data == content.join()
     assert max(map(len, pieces)) <= 1 << 20
     assert store.disk_size() < len(data) + 5000
+
+
+def test_a_large_file_that_was_damaged_is_told_of_after_its_last_piece(store: Store, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "one").write_bytes(bytes(2 << 20) + b"the end")
+    _, seen = snapshot(store, root, "s")
+    node = find(seen.tree, ("one",))
+    assert isinstance(node, tuple)
+    content = node[leaf.CONTENT]
+    assert isinstance(content, Stored)
+    (pack,) = (path for path in Path(store.path).rglob("*") if path.is_file() and b"the end" in path.read_bytes())
+    pack.write_bytes(pack.read_bytes().replace(b"the end", b"THE END"))
+    pieces: list[bytes] = []
+    with pytest.raises(MissingBlob, match="was damaged; restore the file from a copy"):
+        pieces.extend(Store(store.path).read_pieces(content))
+    assert b"".join(pieces).endswith(b"THE END")
 
 
 def test_the_catalogue_keeps_what_it_is_told_and_the_order_of_recording(store: Store, root: Path) -> None:
@@ -357,3 +374,18 @@ def test_eight_threads_take_snapshots_at_once(store: Store, root: Path) -> None:
 def test_other_data_is_not_taken_for_a_manifest(read: Callable[[bytes], object]) -> None:
     with pytest.raises(ValueError, match="it is not a manifest"):
         read(b"some other content " * 10)
+
+
+@pytest.mark.parametrize("read", [head, lambda data: list(rows(data))])
+def test_a_manifest_with_another_mark_is_refused(read: Callable[[bytes], object]) -> None:
+    manifest = encode(0o755, 5, [("a", NO_STATUS, NO_DIGEST, None)])
+    read(manifest)
+    with pytest.raises(ValueError, match="it is not a manifest"):
+        read(bytes([manifest[0] ^ 1]) + manifest[1:])
+
+
+def test_a_manifest_that_was_cut_off_anywhere_is_refused() -> None:
+    manifest = encode(0o755, 5, [("a", NO_STATUS, NO_DIGEST, None), ("b", NO_STATUS, NO_DIGEST, None)])
+    for size in range(len(manifest)):
+        with pytest.raises(ValueError, match="it is not a manifest"):
+            list(rows(manifest[:size]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import importlib.util
 import os
 import shutil
@@ -10,10 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from email.utils import formatdate
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 from uuid import uuid4
 
@@ -208,6 +212,52 @@ def s3(*, log: Path | None = None) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
+
+
+# The account and the key of Azurite.
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+@contextmanager
+def azure() -> Iterator[Server]:
+    """Start Azurite, which simulates Azure's storage (`npm install azurite`); skip the test where it is missing."""
+    need_package("obstore")
+    program = shutil.which("azurite-blob")
+    if program is None:
+        pytest.skip("Azurite is not installed")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/{ACCOUNT}"
+
+    def is_ready() -> bool:
+        try:
+            urlopen(url, timeout=5).close()
+        except HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    command = [program, "--blobPort", str(port), "--inMemoryPersistence", "--skipApiVersionCheck", "--silent"]
+    server = Server(url, command, is_ready)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def container(server: Server, name: str) -> str:
+    """Make a container of Azurite, and return its URL."""
+    headers = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
+    lines = ["PUT", *[""] * 11, *(f"{name}:{value}" for name, value in headers.items())]
+    text = "\n".join([*lines, f"/{ACCOUNT}/{ACCOUNT}/{name}", "restype:container"])
+    signature = b64encode(hmac.digest(b64decode(KEY), text.encode(), "sha256")).decode()
+    headers |= {"Authorization": f"SharedKey {ACCOUNT}:{signature}", "Content-Length": "0"}
+    with urlopen(Request(f"{server.url}/{name}?restype=container", method="PUT", headers=headers)):
+        pass
+    options = {"account_name": ACCOUNT, "account_key": KEY, "endpoint": server.url}
+    return f"az://{name}/some/prefix?{urlencode(options)}"
 
 
 def empty_location(engine: str, request: pytest.FixtureRequest, folder: Path) -> str:

@@ -10,7 +10,8 @@ from tests.storage import servers
 from tests.storage.servers import Server
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
-from weakfs.storage import StorageError
+from weakfs.storage import Storage, StorageError
+from weakfs.testing.storage_conformance.storage_cases import ODD_KEYS
 
 pytest.importorskip("obstore")
 
@@ -42,6 +43,46 @@ class TestObjectEventStore(InBucket, EventStoreByUrl):
 
 @pytest.mark.exhaustive
 class TestAsyncObjectEventStore(InBucket, AsyncEventStoreByUrl):
+    pass
+
+
+# Azurite is too large for most machines: these are skipped without it.
+class InContainer(Located):
+    many_keys = 40
+
+    @pytest.fixture(autouse=True)
+    def place(self, azure_server: Server) -> None:
+        self.location = servers.container(azure_server, f"container-{next(BUCKETS)}")
+
+
+class AzureCases(InContainer):
+    @pytest.mark.parametrize("key", ODD_KEYS, ids=ascii)
+    def test_a_key_may_be_any_text(self, storage: Storage, key: str) -> None:
+        if "\\" not in key:
+            super().test_a_key_may_be_any_text(storage, key)  # type: ignore[misc]
+            return
+        with pytest.raises(ValueError, match=r"invalid key .*: Azure turns a backslash into a slash"):
+            storage.set(key, b"1")
+
+    def test_keys_come_in_the_order_of_their_bytes(self, storage: Storage) -> None:
+        pytest.skip("Azurite sorts as JavaScript does")
+
+
+class TestAzureStorage(AzureCases, StorageByUrl):
+    pass
+
+
+@pytest.mark.exhaustive
+class TestAsyncAzureStorage(AzureCases, AsyncStorageByUrl):
+    pass
+
+
+@pytest.mark.exhaustive
+class TestAzureEventStore(InContainer, EventStoreByUrl):
+    pass
+
+
+class TestAsyncAzureEventStore(InContainer, AsyncEventStoreByUrl):
     pass
 
 

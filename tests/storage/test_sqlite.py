@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.sampling import is_exhaustive
+from tests.storage.servers import need
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
 from weakfs import storage
 from weakfs.storage import (
@@ -91,9 +97,29 @@ def test_what_was_closed_says_so(tmp_path: Path) -> None:
         kept.get("a")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs strace")
+@pytest.mark.sampled(by_rule=True)
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_a_process_that_is_killed_at_any_call_loses_nothing_that_it_reported(tmp_path: Path, durability: str) -> None:
+    need("strace", is_there=shutil.which("strace") is not None)
+    stride = 1 if is_exhaustive() else 40
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.storage.sqlite_kills", str(tmp_path), durability, str(stride)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)
+    assert results["found"] == []
+    assert results["deaths"]["pwrite64"] >= 100 // stride
+    assert results["deaths"]["fdatasync"] >= (20 if durability == "power" else 5) // stride
+    assert results["deaths"]["unlink"]
+
+
 @pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("manual", 1), ("power", 2)])
 def test_durability_is_that_of_sqlite(tmp_path: Path, durability: str, synchronous: int) -> None:
-    from weakfs.storage.engines.sqlite import Database
+    from weakfs.storage.engines.sqlite.database import Database
 
     database = Database(f"{tmp_path}/a.db", durability=durability)
     assert database.rows("PRAGMA synchronous") == [(synchronous,)]
@@ -107,7 +133,13 @@ def test_durability_is_that_of_sqlite(tmp_path: Path, durability: str, synchrono
 
 @pytest.mark.parametrize(
     ("url", "message"),
-    [("sqlite:", "no path"), ("sqlite:a?x=1", "unknown option 'x'"), ("sqlite:a?durability=x", "invalid durability")],
+    [
+        ("sqlite:", "no path"),
+        ("sqlite:a?x=1", "unknown option 'x'"),
+        ("sqlite:a?durability=x", "invalid durability"),
+        ("sqlite://host/a.db", "names a host"),
+        ("sqlite:///a%00b", "a NUL in its path"),
+    ],
 )
 def test_a_wrong_url_is_refused(url: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -164,6 +164,27 @@ def test_what_a_policy_hides_comes_to_light_by_no_tool(files: Filesystem) -> Non
     assert files.read("/secrets/token").content == "port knocking\n"
 
 
+@pytest.mark.parametrize("pattern", ["/secrets/*", "*.key", "**", ".s*", "/secrets/**/*"])
+def test_a_rule_covers_hidden_files_too(pattern: str) -> None:
+    rule = PolicyRule(effect="deny", operations=["read"], paths=pattern, reason="hidden")
+    assert rule.covers("/secrets/.s.key")
+    assert rule.covers("/secrets/.s.key/below")
+
+
+@pytest.mark.parametrize("effect", ["deny", "only"])
+def test_a_listing_shows_no_sizes_of_what_may_not_be_examined(files: Filesystem, effect: str) -> None:
+    rule = PolicyRule(
+        effect=effect,  # type: ignore[arg-type]  # one of the literals
+        operations=["stat"],
+        paths="/secrets" if effect == "deny" else "/src",
+        reason="hidden",
+    )
+    told = toolset(files, policy=Policy([rule])).call("ls", {"depth": 3, "sizes": True})
+    assert told.success
+    assert "  token\n" in told.message + "\n"
+    assert "app.py 10" in told.message
+
+
 def test_a_directory_goes_only_if_all_in_it_may_go(files: Filesystem) -> None:
     kept = Policy([PolicyRule(effect="deny", operations=["write"], paths="util.py", reason="vendored")])
     tools = toolset(files, policy=kept)

@@ -122,6 +122,35 @@ def test_a_file_is_rebuilt_from_parts_that_were_read_one_after_another(imported:
     assert done.text("/a") == "one\n2\nthree\n"
 
 
+def test_a_part_that_names_no_first_line_begins_with_the_first(imported: Import) -> None:
+    one = {"filePath": f"{ROOT}/a", "content": "one\ntwo", "numLines": 2, "totalLines": 4}
+    two = {"filePath": f"{ROOT}/a", "content": "three\n", "numLines": 2, "totalLines": 4, "startLine": 3}
+    done = imported(
+        use("1", "Read", file_path=f"{ROOT}/a", limit=2),
+        answer("1", {"type": "text", "file": one}),
+        use("2", "Read", file_path=f"{ROOT}/a", offset=3),
+        answer("2", {"type": "text", "file": two}),
+    )
+
+    assert done.baseline == {"/a": "one\ntwo\nthree\n"}
+
+
+def test_only_what_the_first_read_left_open_is_completed(imported: Import) -> None:
+    def read(id: str, text: str) -> list[Line]:
+        file = {"filePath": f"{ROOT}/a", "content": text, "numLines": 1, "startLine": 1, "totalLines": 1}
+        return [use(id, "Read", file_path=f"{ROOT}/a"), answer(id, {"type": "text", "file": file})]
+
+    done = imported(
+        *read("1", "one"),
+        *read("2", "two"),
+        use("3", "Edit", file_path=f"{ROOT}/a", old_string="two", new_string="2"),
+        answer("3", edited("a", "two\n", "two", "2")),
+    )
+
+    assert done.baseline == {"/a": "one"}
+    assert done.text("/a") == "2\n"
+
+
 def test_an_edit_of_a_file_that_is_not_known_is_not_checked(imported: Import) -> None:
     done = imported(*called("1", "Edit", file_path=f"{ROOT}/a", old_string="one", new_string="1"))
 

@@ -211,6 +211,39 @@ def test_a_file_is_rebuilt_from_parts_that_were_shown_one_after_another(imported
     assert done.text("/a") == "one\n2\nthree\n"
 
 
+def test_an_output_that_ends_with_the_file_says_whether_that_ends_with_a_line_break(imported: Import) -> None:
+    for end in ("", "\n"):
+        done = imported(
+            meta(),
+            shell_call("1", ["bash", "-lc", "sed -n '1,2p' a"]),
+            output("1", "one\ntwo\n"),
+            shell_call("2", ["bash", "-lc", "sed -n '3,9p' a"]),
+            output("2", f"three{end}"),
+        )
+        assert done.baseline == {"/a": f"one\ntwo\nthree{end}"}
+
+
+def test_what_a_program_left_of_a_file_is_rebuilt_from_what_was_shown_later(imported: Import) -> None:
+    update = {"type": "update", "unified_diff": "@@ -2,1 +2,1 @@\n-two\n+2\n"}
+    done = imported(
+        meta(),
+        shell_call("1", ["bash", "-lc", "cat a"]),
+        output("1", "before\n"),
+        shell_call("2", ["bash", "-lc", "./generate"]),
+        output("2", ""),
+        patch_call("3", "*** Update File: a", "@@", "-two", "+2"),
+        applied("3", a=update),
+        output("3"),
+        shell_call("4", ["bash", "-lc", "cat a"]),
+        output("4", "one\n2\n"),
+    )
+
+    put_there = [one.event for one in done.session.records if one.cause == "import"]
+    assert [(one.path, one.content) for one in put_there] == [("/a", b"before\n"), ("/a", b"one\ntwo\n")]
+    assert done.agreements[2] == ("agreed", "rebuilt")
+    assert done.text("/a") == "one\n2\n"
+
+
 def test_parts_of_a_file_that_was_changed_between_them_are_not_put_together(imported: Import) -> None:
     done = imported(
         meta(),

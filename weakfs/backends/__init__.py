@@ -1,11 +1,19 @@
-"""Filesystem backends: one class per place where files can be stored, all with the same behaviour."""
+"""Filesystem backends: one class per place where files can be stored, all with the same behaviour.
 
-from weakfs.backends.host import HostFilesystem
-from weakfs.backends.host_mount import HostMount
-from weakfs.backends.memory import InMemoryFilesystem
-from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
-from weakfs.backends.overlay.filesystem import OverlayFilesystem
-from weakfs.backends.storage import StorageFilesystem
+Names are imported from their modules when they are first used: files in memory need a third of what is below.
+"""
+
+from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.backends.host import HostFilesystem
+    from weakfs.backends.host_mount import HostMount
+    from weakfs.backends.memory import InMemoryFilesystem
+    from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
+    from weakfs.backends.overlay.filesystem import OverlayFilesystem
+    from weakfs.backends.storage import StorageFilesystem
 
 __all__ = [
     "Call",
@@ -17,3 +25,15 @@ __all__ = [
     "StorageFilesystem",
     "UnansweredCallError",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "host": ("HostFilesystem",),
+        "host_mount": ("HostMount",),
+        "memory": ("InMemoryFilesystem",),
+        "mock": ("Call", "MockFilesystem", "UnansweredCallError"),
+        "overlay.filesystem": ("OverlayFilesystem",),
+        "storage": ("StorageFilesystem",),
+    },
+)

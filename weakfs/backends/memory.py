@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
-from weakfs.backends.host_mount import HostMount, checked_mounts, mount
 from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
 from weakfs.filesystem.lookup import Place
@@ -18,6 +17,9 @@ from weakfs.reducers.tree.leaf import NO_FILE, Leaf, content_of, is_link
 from weakfs.reducers.tree.listing import listing
 from weakfs.reducers.tree.node import EMPTY_TREE, Listing, Node, Segments, height
 from weakfs.session import Session, SessionView
+
+if TYPE_CHECKING:
+    from weakfs.backends.host_mount import HostMount
 
 Self = TypeVar("Self", bound="InMemoryFilesystem")
 
@@ -54,7 +56,9 @@ class InMemoryFilesystem(SessionFilesystem):
             )
         super().__init__(session, limits, read_only, follow_symlinks)
         own = self.session
-        if own is not None:
+        if own is not None and mounts:
+            from weakfs.backends.host_mount import checked_mounts, mount
+
             for wanted in checked_mounts(mounts):
                 mount(own, wanted, limits)
 

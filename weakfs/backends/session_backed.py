@@ -5,14 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
-from weakfs.backends.checkout import private_checkout
 from weakfs.filesystem import BaseFilesystem, FilesystemSnapshot, Limits, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.registry import session_of_files
 from weakfs.reducers import FileTree, TreeRestored
 from weakfs.session import Session, SessionView
-from weakfs.snapshots.archive.archived_blob import Archived
-from weakfs.snapshots.archive.tar import from_tar, to_tar, unpack_in_place
 
 
 class SessionFilesystem(BaseFilesystem):
@@ -51,15 +48,22 @@ class SessionFilesystem(BaseFilesystem):
 
     def _tree_in(self, snapshot: FilesystemSnapshot) -> FileTree | None:
         if snapshot.tree is None and snapshot.data is not None:
+            from weakfs.snapshots.archive.archived_blob import Archived
+            from weakfs.snapshots.archive.tar import unpack_in_place
+
             return unpack_in_place(Archived(snapshot.data), limits=self.limits, at=snapshot.created_ns)
         return snapshot.tree
 
     def export_bytes(self) -> bytes:
         """Return all files as one tar archive; equal files give equal bytes."""
+        from weakfs.snapshots.archive.tar import to_tar
+
         return to_tar(self.tree())
 
     def import_bytes(self, data: bytes) -> None:
         """Replace all files with those of a tar archive; see `weakfs.snapshots.from_tar` for what it refuses."""
+        from weakfs.snapshots.archive.tar import from_tar
+
         self._refuse_if_read_only("import into", "/")
         tree = from_tar(data, limits=self.limits, at=self.now())
         with self.lock():
@@ -73,6 +77,8 @@ class SessionFilesystem(BaseFilesystem):
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> AbstractContextManager[Checkout]:
         """Check the files out into a private host directory, for a program to work on; see `SupportsCheckout`."""
+        from weakfs.backends.checkout import private_checkout
+
         return private_checkout(self, self._changing("run a program in", path), path, read_back)
 
     def _changing(self, verb: str, path: str) -> Session:

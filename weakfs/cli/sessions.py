@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from errno import ENOENT
 from importlib import import_module
 from pathlib import Path
-from urllib.parse import unquote
 
 import click
 from attrs import frozen
@@ -26,7 +25,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
 from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
 from weakfs.session import SessionError, SessionView
 from weakfs.storage.engines.urls import redacted
-from weakfs.storage.locations import url_of
+from weakfs.storage.locations import local_path, url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE
 
 # Below this size in bytes no progress is shown: reading finishes too soon to see it.
@@ -47,16 +46,24 @@ class Location:
     def of(cls, text: str) -> Location:
         """Read `LOCATION` or `LOCATION#ID`."""
         where, mark, session_id = text.rpartition("#")
-        if not mark or not session_id or os.path.exists(text):
-            return cls(text, None)
-        return cls(where, session_id)
+        # A path may have the mark too, and so may a password, which is refused.
+        is_whole = not mark or not session_id or _exists(text) or re.search("//[^/]*#[^/]*@", text)
+        return cls(text, None) if is_whole else cls(where, session_id)
 
     def check(self) -> None:
         """Raise `FileNotFoundError` if there is no such folder or file: a command that reads creates none."""
-        scheme, _, path = url_of(self.where).partition(":")
-        path = path.partition("?durability=")[0]
-        if scheme in ("folder", "sqlite") and not os.path.exists(path) and not os.path.exists(unquote(path)):
-            raise FileNotFoundError(ENOENT, "no such folder" if scheme == "folder" else "no such file", path)
+        path = local_path(self.where)
+        if path is not None and not os.path.exists(path):
+            kind = "folder" if url_of(self.where).startswith("folder:") else "file"
+            raise FileNotFoundError(ENOENT, f"no such {kind}", path)
+
+
+def _exists(text: str) -> bool:
+    try:
+        path = local_path(text)
+    except ValueError:
+        return False
+    return path is not None and os.path.exists(path)
 
 
 def is_location(text: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from weakfs.filesystem.results import FilesystemSnapshot
 from weakfs.reducers.codec.tree_pool import TreePool
 from weakfs.reducers.events import EVENTS
+from weakfs.reducers.process_events import PROCESS_EVENTS, PROCESS_SLICES
 from weakfs.reducers.slices import SLICES
 from weakfs.session import Registry, Session
 
@@ -20,7 +21,8 @@ def with_file_types(registry: R) -> R:
     """Return a registry that also has the events, slices and snapshots of filesystems."""
     if _TREES in registry.pools:
         return registry
-    return registry.with_types(*EVENTS, FilesystemSnapshot).with_slices(*SLICES).with_pools(_TREES)
+    types = registry.with_types(*EVENTS, *PROCESS_EVENTS, FilesystemSnapshot)
+    return types.with_slices(*SLICES, *PROCESS_SLICES).with_pools(_TREES)
 
 
 def session_of_files(session: Session | None) -> Session:

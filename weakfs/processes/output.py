@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+D = TypeVar("D", bytes, bytearray)
+
 # A character of UTF-8 is at most four bytes, three of them continuations.
 _CONTINUATIONS = range(0x80, 0xC0)
 
@@ -41,7 +45,7 @@ class HeadAndTail:
         start = end - self._tail_room
         while start < min(end, len(self._tail) - self._tail_room + 3) and self._tail[start] in _CONTINUATIONS:
             start += 1
-        head = _whole_characters(self._head)
+        head = whole_characters(self._head)
         tail = self._tail[start:]
         count = self.total - len(head) - len(tail)
         before = head.decode("utf-8", "replace")
@@ -49,11 +53,16 @@ class HeadAndTail:
         return f"{before}{gap}[{count} bytes are left out here]\n{tail.decode('utf-8', 'replace')}"
 
 
-def _whole_characters(data: bytearray) -> bytearray:
+def is_continuation(byte: int) -> bool:
+    """Return whether a byte can only be inside a character of UTF-8."""
+    return byte in _CONTINUATIONS
+
+
+def whole_characters(data: D) -> D:
     """Return `data` without an incomplete character at its end."""
     for back in range(1, min(len(data), 4) + 1):
         byte = data[-back]
-        if byte not in _CONTINUATIONS:
+        if not is_continuation(byte):
             needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
             return data[:-back] if needed > back else data
     return data

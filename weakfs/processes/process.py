@@ -41,16 +41,20 @@ class Job:
     grace: float
     sandboxed: bool
     limits: CommandLimits | None = None
+    # Whether it waits for `Running.begin`.
+    is_held: bool = False
 
 
 class Running:
     """A command that was started under `supervisor.py`. It writes to three pipes: output, errors and status.
 
+    It reads from the descriptor `stdin`, or gets no input.
+
     bubblewrap has a supervisor as well: its own `--die-with-parent` misses a runtime that is killed within the first
     milliseconds (0.8.0: 4 of 25 such sandboxes ran on).
     """
 
-    def __init__(self, job: Job, pipes: tuple[int, int, int]) -> None:
+    def __init__(self, job: Job, pipes: tuple[int, int, int], *, stdin: int | None = None) -> None:
         # In a frozen program, this is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
             raise fault(
@@ -72,6 +76,8 @@ class Running:
             "killing": self._killing,
             "reports_status": job.sandboxed,
             "resources": {} if job.limits is None else job.limits.resources(),
+            "held": job.is_held,
+            "stdin": stdin,
             "max_processes": None if job.limits is None else job.limits.max_processes,
         }
         self.process = subprocess.Popen(
@@ -81,23 +87,39 @@ class Running:
             stderr=err,
             # What an interpreter may need to find its own library.
             env={name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))},
-            pass_fds=(status,),
+            pass_fds=(status,) if stdin is None else (status, stdin),
             start_new_session=True,
         )
         try:
             assert self.process.stdin is not None
-            # If it is gone already, it has said why on the error stream.
-            with suppress(BrokenPipeError):
-                self.process.stdin.write(json.dumps(words).encode() + b"\n")
-                self.process.stdin.flush()
+            self._send(json.dumps(words))
         except BaseException:
             self.end(Status())
             raise
 
+    def begin(self) -> None:
+        """Run a command that was held."""
+        self._send("begin")
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command's process group, if it is still running."""
+        self._send(str(number))
+
+    def kill(self) -> None:
+        """Have the supervisor kill everything, without a grace period; return at once."""
+        self._send("kill")
+
+    def _send(self, line: str) -> None:
+        assert self.process.stdin is not None
+        # If it is gone already, it has said why on the error stream.
+        with suppress(BrokenPipeError, ValueError):
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+
     def ask(self, status: Status) -> bool:
         """Send SIGTERM to the command and everything that it started; return whether it could be sent."""
         if not self._job.sandboxed:
-            self._stop()
+            self.stop()
             return True
         if status.first is None:
             return False
@@ -113,7 +135,7 @@ class Running:
 
         The supervisor has reported the processes that it could not end.
         """
-        self._stop()
+        self.stop()
         try:
             self.process.wait(self._grace + self._killing + 1)
         except subprocess.TimeoutExpired:
@@ -129,7 +151,8 @@ class Running:
                         os.killpg(status.started, signal.SIGKILL)
         return self.process.returncode
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Have the supervisor end everything; return at once."""
         assert self.process.stdin is not None
         with suppress(OSError, ValueError):
             self.process.stdin.write(b"\n")

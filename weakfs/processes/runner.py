@@ -93,7 +93,7 @@ def run_command(
     place = _inside(top, directory, workdir)
     arguments = [shell, "-c", command]
     bubblewrap = Bubblewrap() if bubblewrap is None else bubblewrap
-    problem = _why_not(sandbox, bubblewrap, top)
+    problem = why_not_sandboxed(sandbox, bubblewrap, top)
     program = None if problem else bubblewrap.program
     variables = {
         **select(os.environ, environment_allow),
@@ -180,7 +180,8 @@ def _inside(top: str, directory: str, workdir: str | None) -> str:
     return os.path.normpath(os.path.join(top, below))
 
 
-def _why_not(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
+def why_not_sandboxed(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
+    """Return why a command runs without a sandbox, `None` if it has one; raise if it requires one."""
     if mode == "off":
         return "the sandbox is turned off"
     if directory == "/":

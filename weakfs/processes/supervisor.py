@@ -1,8 +1,9 @@
 """Run one command, and let nothing of it outlive the call.
 
 A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line of its standard
-input is the job. A second line or SIGTERM ends the command. So does the end of that input, in that case without a grace
-period: the runtime has died, and the next one may be about to undo what the command did. Events are reported on
+input is the job. A job that is held waits for the line "begin". Later lines are numbers of signals for the command's
+process group; an empty line or SIGTERM ends the command, and "kill" does so without a grace period. So does the end of
+that input: the runtime has died, and the next one may be about to undo what the command did. Events are reported on
 STATUS_FD as JSON, one per line; bubblewrap reports more there.
 
 On Linux it adopts every process that the command leaves behind, including those that started a session of their own,
@@ -13,6 +14,7 @@ manager or a container engine. Elsewhere only the command's process group is kil
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import resource
@@ -40,10 +42,13 @@ def main() -> None:
     """Run the job given on standard input."""
     status = int(sys.argv[1])
     os.set_inheritable(status, False)
-    line = sys.stdin.buffer.readline()
-    if not line.endswith(b"\n"):
+    control = _Control()
+    line = control.wait_for_line()
+    if line is None:
         return
     job: dict[str, object] = json.loads(line)
+    if job["held"] and control.wait_for_line() != b"begin":
+        return
     woken, waking = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(waking, False)
@@ -52,17 +57,43 @@ def main() -> None:
         signal.signal(number, _woken)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = _start(job, status)
+    if isinstance(job["stdin"], int):
+        # Only the command reads it: a writer learns that it has ended.
+        os.close(job["stdin"])
     # The command's output ends when the command closes it, not when this process does.
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     most = job["max_processes"]
-    code, abandoned = _wait_for(child, woken, _Census(child, most, status) if isinstance(most, int) else None)
+    census = _Census(child, most, status) if isinstance(most, int) else None
+    code, abandoned = _wait_for(child, woken, control, census, is_sandbox=bool(job["reports_status"]))
     if code is not None:
         _tell(status, {"ended": code})
     left = _end_all(child, woken, 0.0 if abandoned else _seconds(job["grace"]), _seconds(job["killing"]))
     if left:
         _tell(status, {"left": left})
+
+
+class _Control:
+    """The lines on standard input. Read without a buffer of Python's own, which `select` would not know of."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.has_ended = False
+        self._rest = b""
+
+    def read(self) -> None:
+        """Read what there is, waiting for something."""
+        data = os.read(0, 1 << 16)
+        self.has_ended = not data
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self.lines += lines
+
+    def wait_for_line(self) -> bytes | None:
+        """Return the next line, or `None` if the input ended instead."""
+        while not self.lines and not self.has_ended:
+            self.read()
+        return self.lines.pop(0) if self.lines else None
 
 
 def _woken(number: int, frame: FrameType | None) -> None:
@@ -87,8 +118,13 @@ def _start(job: dict[str, object], status: int) -> int:
     arguments = [word.encode("latin-1") for word in _texts(job["arguments"])]
     environment = [pair.encode("latin-1").partition(b"=") for pair in _texts(job["environment"])]
     directory = str(job["directory"]).encode("latin-1")
+    executed, executing = os.pipe()
     child = os.fork()
     if child:
+        # A signal that came before the program is executed would be lost.
+        os.close(executing)
+        os.read(executed, 1)
+        os.close(executed)
         return child
     try:
         os.setsid()
@@ -102,7 +138,9 @@ def _start(job: dict[str, object], status: int) -> int:
             signal.signal(number, signal.SIG_DFL)
         for name, value in limits.items():
             _set_limit(getattr(resource, name), value)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        given = job["stdin"] if isinstance(job["stdin"], int) else os.open(os.devnull, os.O_RDONLY)
+        os.dup2(given, 0)
+        os.close(given)
         os.chdir(directory)
         os.set_inheritable(status, bool(job["reports_status"]))
         os.execve(arguments[0], arguments, {name: value for name, _, value in environment})
@@ -166,13 +204,17 @@ def _seconds(value: object) -> float:
     return value if isinstance(value, float) else 0.0
 
 
-def _wait_for(child: int, woken: int, census: _Census | None) -> tuple[int | None, bool]:
+def _wait_for(
+    child: int, woken: int, control: _Control, census: _Census | None, *, is_sandbox: bool
+) -> tuple[int | None, bool]:
     """Wait for the command to end and return its exit code in a shell's terms; `None` if it must be ended.
 
-    The second value is true if it must be ended because nobody is waiting for it any more.
+    The second value is true if it gets no time for that, for instance because nobody is waiting for it any more.
     """
+    signals: list[int] = []
     while True:
-        ready, _, _ = select.select([0, woken], [], [], None if census is None else _COUNTING)
+        patience = 0 if control.lines else _COUNTING if census is not None or signals else None
+        ready, _, _ = select.select([0, woken], [], [], patience)
         if census is not None:
             census.take()
         numbers = os.read(woken, 4096) if woken in ready else b""
@@ -183,7 +225,27 @@ def _wait_for(child: int, woken: int, census: _Census | None) -> tuple[int | Non
         if _STOPPING.intersection(numbers):
             return None, False
         if 0 in ready:
-            return None, not os.read(0, 1)
+            control.read()
+        while control.lines:
+            line = control.lines.pop(0)
+            if not line or line == b"kill":
+                return None, bool(line)
+            signals.append(int(line))
+        groups = _groups(child, is_sandbox=is_sandbox) if signals else []
+        if groups:
+            for group, number in itertools.product(groups, signals):
+                _signal_group(group, number)
+            signals.clear()
+        if control.has_ended:
+            return None, True
+
+
+def _groups(child: int, *, is_sandbox: bool) -> list[int]:
+    """Return the process group of the command; none as long as the sandbox has not started it.
+
+    In a sandbox, it is that of the first process there, which itself ignores signals.
+    """
+    return [first for first in _children(child) if _children(first)] if is_sandbox else [child]
 
 
 def _reaped() -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from weakfs.reducers.lower_layer import (
 from weakfs.reducers.merging.file_merge import merge_files
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
+from weakfs.reducers.tree.partial import with_paths
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import (
@@ -95,6 +96,25 @@ def _of_tree(reducer: Callable[[FileTree, Any], FileTree]) -> WholeSlice:
     return WholeSlice(react, concerns=OWN)
 
 
+def _files_at(now: Log[FileTree], then: Log[FileTree], paths: Sequence[str] | None) -> Log[FileTree]:
+    """Return the files of now with those at `paths` as they were then, or all of them."""
+    if paths is None:
+        return then
+    before = now.last() or EMPTY_TREE
+    after = with_paths(before, then.last() or EMPTY_TREE, paths)
+    return now if after is before else now.replace_last(after)
+
+
+def _with_files(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
+    """Go back with all files; where only some do, the lower layer is known as it is."""
+    return then if paths is None else now
+
+
+def _never(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
+    """Stay: external files go back themselves, as events."""
+    return now
+
+
 SLICES = (
     Declaration(
         FileTree,
@@ -102,6 +122,7 @@ SLICES = (
         merge=StateMerge(merge_files),
         reducers={event: _of_tree(reducer) for event, reducer in REDUCERS.items()},
         fold=folded,
+        go_back=_files_at,
     ),
     Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),
     Declaration(
@@ -112,6 +133,7 @@ SLICES = (
             event: WholeSlice(partial(on_external, reducer), concerns=OUTSIDE) for event, reducer in REDUCERS.items()
         },
         is_safe=True,
+        go_back=_never,
     ),
     Declaration(
         LowerFound,
@@ -119,6 +141,7 @@ SLICES = (
         merge=merge_found,
         reducers={EntryFound: _of_own(on_found), LayerEmptied: _of_own(on_emptied)},
         is_safe=True,
+        go_back=_with_files,
     ),
     Declaration(
         LowerEntry,
@@ -129,6 +152,7 @@ SLICES = (
             LayerEmptied: WholeSlice(entries_forgotten, concerns=OWN),
         },
         is_safe=True,
+        go_back=_with_files,
     ),
     Declaration(ExternalFsSnapshot, kind="log", reducers={ExternalFsSnapshot: append_all}),
 )

@@ -26,6 +26,7 @@ from weakfs.session.errors import (
 from weakfs.session.events import (
     Merged,
     Record,
+    Reverted,
     RolledBack,
     SliceAppended,
     SliceCleared,
@@ -69,6 +70,8 @@ from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
 from weakfs.session.transactions.cancellation import Cancellation
+from weakfs.session.transactions.commit import TransactionBlock
+from weakfs.session.undo.undo import Reversion
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
@@ -103,6 +106,8 @@ __all__ = [
     "Registry",
     "Resolution",
     "Resolver",
+    "Reversion",
+    "Reverted",
     "RollbackIncomplete",
     "RolledBack",
     "Rope",
@@ -125,6 +130,7 @@ __all__ = [
     "StateMerge",
     "Stored",
     "Table",
+    "TransactionBlock",
     "TransactionCancelled",
     "UnknownSnapshot",
     "UnknownTag",

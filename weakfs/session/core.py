@@ -137,26 +137,28 @@ class SessionCore(SessionState):
         if self._log is None or line is not self._trunk or self._log.commit_row(self, row, state, logs):
             seq = line.add(row, state, logs)
         else:
-            seq = self._merge_row(line, row, state, logs)
+            line = self._merge_row(row, state, logs)
+            seq = line.seq
         if self._delivery is not None and self._delivery.wanted and line is self._trunk:
             self._delivery.post((Record(seq, at, event, cause),))
         return seq, at, event, cause
 
-    def _merge_row(self, line: Timeline, row: Row, state: Table, logs: Table) -> int:
-        """Merge a row that was made when others had changed the session in its storage, and return its number.
+    def _merge_row(self, row: Row, state: Table, logs: Table) -> Timeline:
+        """Merge a row that was made when others had changed the session in its storage, and return the trunk.
 
         What led to the event was decided on an older state: it is merged like a transaction.
         """
         base, branch = cast("CommitLog", self._log).before_others()
         branch.add(row, state, logs)
         while True:
+            line = self._trunk
             merged = line.copy()
             absorb(self._rules, merged, base, branch, fork=self.session_id, at=row[0], cause=row[1])
             if self._stored(line, merged):
                 before = line.seq
                 line.adopt(merged)
                 self._post_since(line, before, line.seq - 1)
-                return line.seq
+                return line
 
     def _stored(self, line: Timeline, after: Timeline, journals: Mapping[str, Journal] | None = None) -> bool:
         """Store the change from `line` to `after`, if that is to become the trunk.
@@ -169,15 +171,17 @@ class SessionCore(SessionState):
 
     def _was_stored(self, place: CommitPlace) -> bool:
         """Return whether a commit of any session is in its stream; see `weakfs.session.durable.outcome`."""
+        from weakfs.session.durable.operations import run
         from weakfs.session.durable.outcome import lasting_url, was_stored, was_stored_anywhere
 
         with self.lock:
             log = self._log
+            if log is not None:
+                log.land()
             if log is None or lasting_url(log.store.url) != place.url:
                 return was_stored_anywhere(place)
-            if log.stream != place.stream:
-                return was_stored(log.store, place)
-            return log.was_stored(self, place)
+            is_own = log.stream == place.stream
+            return run(log.was_stored(self, place) if is_own else was_stored(log.store.url, place), log.store)
 
     def _notify(self) -> None:
         """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.

@@ -83,5 +83,19 @@ class Merged:
     resolutions: tuple[tuple[str, str, str, str, bytes | None], ...] | None = None
 
 
+@event("session/reverted", numbers=("first", "last"))
+@frozen
+class Reverted:
+    """What records `first` to `last` changed was taken back: the last record of the operation that did it.
+
+    `how` is the method of the session: "undo", "redo", "revert" or "restore". For "restore", `first` and `last` are the
+    record whose files came back.
+    """
+
+    how: str
+    first: int
+    last: int
+
+
 SLICE_EVENTS = (SliceSeeded, SliceAppended, SliceCleared)
-EVENTS = (*SLICE_EVENTS, RolledBack, Merged)
+EVENTS = (*SLICE_EVENTS, RolledBack, Merged, Reverted)

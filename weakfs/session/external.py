@@ -13,6 +13,7 @@ from weakfs.session.errors import RollbackIncomplete
 
 if TYPE_CHECKING:
     from weakfs.session.blobs.blob import ContentSource
+    from weakfs.session.merging.resolver import Resolver
     from weakfs.session.views import SessionView
 
 logger = logging.getLogger("weakfs.session")
@@ -125,6 +126,19 @@ class Exchanging(Protocol):
 
 
 @runtime_checkable
+class RunsPrograms(Protocol):
+    """A filesystem whose files programs may change at any time."""
+
+    def quiesce(self) -> None:
+        """End the programs, and record what they changed; called before a rollback."""
+        ...
+
+    def release(self) -> None:
+        """End the programs that the session started; called when it is closed."""
+        ...
+
+
+@runtime_checkable
 class Rewindable(Protocol):
     """A filesystem whose changes are recorded in the session's slices, so that it can go back to any record."""
 
@@ -132,6 +146,40 @@ class Rewindable(Protocol):
     def filesystem_id(self) -> str: ...
     def known_at(self, then: SessionView, now: SessionView) -> Any:
         """Return what `restore` needs to go back to `then`: every path that the session knows has changed since."""
+        ...
+
+
+@runtime_checkable
+class Reversible(Protocol):
+    """A filesystem whose files can be merged with those of another moment, as the session knows them."""
+
+    @property
+    def filesystem_id(self) -> str: ...
+    @property
+    def sightings(self) -> frozenset[str]:
+        """The tags of the events that tell what was there, whoever had changed it."""
+        ...
+
+    def look(self) -> Any:
+        """Scan the files. Return the event that tells the session what is there."""
+        ...
+
+    def known(self, view: SessionView, now: SessionView) -> Any:
+        """Return the files that the session knew at a moment, with those that it only found later."""
+        ...
+
+    def differing(self, one: Any, other: Any) -> tuple[str, ...]:
+        """Return the paths at which two states of the files differ, in order."""
+        ...
+
+    def merged(
+        self, base: Any, ours: Any, theirs: Any, *, paths: Sequence[str] | None = None, resolver: Resolver
+    ) -> Any:
+        """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
+        ...
+
+    def replace(self, wanted: Any, source: str) -> None:
+        """Make the files the wanted ones, as events of the session."""
         ...
 
 

@@ -93,6 +93,7 @@ class RecordLog(Snapshots):
             after = line.copy()
             count = after.compact(self._rules, keep, keep_calls)
             while not self._stored(line, after):
+                line = self._trunk
                 after = line.copy()
                 count = after.compact(self._rules, keep, keep_calls)
             self._trunk = after

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
-from weakfs.session.external import Attachable, External, repair_all
+from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
 from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.merging.forks import Forks
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
+from weakfs.session.undo.undo import Undo
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
+    from weakfs.session.durable.async_opening import AsyncWhere
     from weakfs.session.durable.opening import Durability, OnOthers, Where
 
+logger = logging.getLogger("weakfs.session")
 
-class Session(Forks):
+
+class Session(Undo):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
     `clock` returns integer nanoseconds (default `time.time_ns`), `new_id` a new session id. `registry` lists the
@@ -140,7 +145,7 @@ class Session(Forks):
     @classmethod
     async def aopen(
         cls,
-        where: Where,
+        where: AsyncWhere,
         session_id: str | None = None,
         *,
         durability: Durability = "process",
@@ -150,19 +155,22 @@ class Session(Forks):
         clock: Callable[[], int] | None = None,
         bus: Bus | None = None,
     ) -> Self:
-        """Open a session as `open` does, without blocking the event loop."""
-        import asyncio
+        """Open a session as `open` does, on an event loop, which awaits its commits with the engine's own client.
 
-        return await asyncio.to_thread(
-            cls.open,
+        `where` may also be an `AsyncStorage` or an `AsyncEventStore`. `Toolset.acall`, `async with
+        session.transaction()` and the methods whose names begin with "a" do not block the loop. All others work too,
+        with a client of their own that blocks; what belongs to an `AsyncStorage` has none, so they raise
+        `StorageError` where they would have to wait on the loop.
+        """
+        from weakfs.session.durable.async_opening import aopen_session
+
+        return await aopen_session(
+            lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
             durability=durability,
             on_conflict=on_conflict,
             exclusive=exclusive,
-            registry=registry,
-            clock=clock,
-            bus=bus,
         )
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
@@ -173,6 +181,24 @@ class Session(Forks):
         from weakfs.session.durable.opening import copy_session
 
         copy_session(self, where, durability)
+
+    async def acopy_to(self, where: Where, *, durability: Durability = "process") -> None:
+        """Store a copy of the session as `copy_to` does, in a thread."""
+        import asyncio
+
+        await asyncio.to_thread(self.copy_to, where, durability=durability)
+
+    @staticmethod
+    def delete(where: Where, session_id: str | None = None, *, expected: int | None = None) -> str:
+        """Delete a session from storage, with its records, snapshots and contents, and return its id.
+
+        Without `session_id`, deletes the only session there. Raises `LeaseLost` if another process has opened it
+        exclusively. `expected` is the number of its newest frame: raises `SessionConflict`, with nothing deleted, if
+        another process changed the session since. One that has it open gets `StorageError` when it changes it next.
+        """
+        from weakfs.session.durable.deletion import delete_session
+
+        return delete_session(where, session_id, expected=expected)
 
     @property
     def is_new(self) -> bool:
@@ -193,6 +219,21 @@ class Session(Forks):
         self._notify()
         return count
 
+    async def arefresh(self) -> int:
+        """Read what other processes stored since, as `refresh` does, without blocking the event loop."""
+        import asyncio
+
+        with self.lock:
+            if self._closed is not None:
+                self._refuse()
+            log, before = self._log, self._trunk.seq
+        if log is None:
+            return 0
+        if log.queue is None:
+            return await asyncio.to_thread(self.refresh)
+        await log.queue.perform(partial(log.refreshed, self))
+        return self._trunk.seq - before
+
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
         """Follow the session: yield each new record, including those that other processes store.
 
@@ -203,12 +244,26 @@ class Session(Forks):
 
         return watch(self, timeout)
 
+    def awatch(self, *, timeout: float | None = None) -> AsyncIterator[Record]:
+        """Follow the session as `watch` does, with `async for`."""
+        from weakfs.session.durable.watching import awatch
+
+        return awatch(self, timeout)
+
     def flush(self) -> None:
         """Wait until everything that was stored is as durable as the storage can make it."""
         with self.lock:
             log = self._log
         if log is not None:
             log.flush()
+
+    async def aflush(self) -> None:
+        """Wait until the commits that are under way have ended and everything stored is as durable as it can be."""
+        import asyncio
+
+        log = self._log
+        if log is not None:
+            await (asyncio.to_thread(log.flush) if log.queue is None else log.queue.flush())
 
     def checkpoint(self) -> None:
         """Store the state, so that opening the session does not have to read what came before.
@@ -223,17 +278,44 @@ class Session(Forks):
         if log is not None:
             log.checkpoint(self)
 
+    async def acheckpoint(self) -> None:
+        """Store the state as `checkpoint` does, in a thread."""
+        import asyncio
+
+        await asyncio.to_thread(self.checkpoint)
+
     def close(self, reason: str = "it was closed") -> None:
-        """Refuse every further change, and release the storage of a session that was opened on one.
+        """Refuse every further change, end the processes that the session started, and release its storage.
 
         Reading still works for what is in memory. What is read from the storage when it is needed, such as old records
         and large contents, is not there any more, neither for this session nor for its forks and copies.
         """
+        for external in () if self._closed is not None else self._attached:
+            if isinstance(external, RunsPrograms):
+                try:
+                    external.release()
+                except Exception:
+                    logger.exception("cannot end what runs in %s", external.filesystem_id)
         super().close(reason)
         with self.lock:
             log = self._log
         if log is not None:
             log.close()
+
+    async def aclose(self, reason: str = "it was closed") -> None:
+        """Refuse every further change, wait for the commits that are under way, and release the storage."""
+        import asyncio
+
+        super().close(reason)
+        log = self._log
+        if log is not None:
+            await (asyncio.to_thread(log.close) if log.queue is None else log.queue.close())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     def __enter__(self) -> Self:
         return self

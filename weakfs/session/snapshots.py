@@ -12,7 +12,7 @@ from typing import Any
 from weakfs.session.core import SessionCore
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Record, RolledBack
-from weakfs.session.external import Restoring, Rewindable, snapshot_all
+from weakfs.session.external import Restoring, Rewindable, RunsPrograms, snapshot_all
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -121,7 +121,8 @@ class Snapshots(SessionCore):
 
         The rollback is itself a record: rolling back to the record before it undoes it. Attached filesystems go back
         too: exactly to a snapshot; to a record, which has no snapshot, by undoing what was changed through the session
-        since then. If one of them fails, all return to their previous state and its error is raised.
+        since then. Processes that work in their files are ended first. If a filesystem fails, all return to their
+        previous state and its error is raised.
         """
         with self.lock, self._one_commit():
             line = self._writable()
@@ -129,23 +130,35 @@ class Snapshots(SessionCore):
                 mark = line.mark_at(self._rules, target)
                 state, seq, snapshot_id = mark.state, target, None
                 externals = self._externals_at(line, mark, target) if self._attached else ()
+                if externals and self._quiesce(line, dict(externals)):
+                    externals = self._externals_at(line, mark, target)
             else:
                 entry = self._entry(line, target)
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
+                if externals:
+                    self._quiesce(line, dict(externals))
             record = self._roll_back(line, RolledBack(seq, snapshot_id, state), cause, dict(externals))
         self._notify()
         return record
 
-    def _roll_back(self, line: Timeline, event: RolledBack, cause: str | None, externals: dict[str, Any]) -> Record:
-        """Restore attached filesystems and record the rollback: both or neither."""
-        if not externals:
-            return Record(*self._apply(line, event, cause))
+    def _quiesce(self, line: Timeline, externals: dict[str, Any]) -> bool:
+        """End what works in the filesystems that are about to be restored; return whether that left records."""
         missing = externals.keys() - {external.filesystem_id for external in self._attached}
         if missing:
             raise SessionError(
                 f"cannot roll back: the snapshot holds the filesystems {sorted(missing)}, which are not attached to "
                 f"session {self.session_id!r}; attach them first"
             )
+        before = line.seq
+        for external in self._attached:
+            if external.filesystem_id in externals and isinstance(external, RunsPrograms):
+                external.quiesce()
+        return line.seq > before
+
+    def _roll_back(self, line: Timeline, event: RolledBack, cause: str | None, externals: dict[str, Any]) -> Record:
+        """Restore attached filesystems and record the rollback: both or neither."""
+        if not externals:
+            return Record(*self._apply(line, event, cause))
         restoring = Restoring()
         number = None
         try:

@@ -1,14 +1,16 @@
-"""`DerivedStorage`: what every key-value engine has in common, derived from a handful of operations."""
+"""What engines have in common: `DerivedStorage` and `DerivedEventStore` derive it from a handful of operations."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from weakfs.storage.keys import LAST
+from weakfs.storage.event_store import Frame
+from weakfs.storage.keys import LAST, check_stream
 from weakfs.storage.storage import Versioned
 
-PAGE = 500
+# How many keys or values, and how many frames, one request returns.
+PAGE, FRAMES = 500, 256
 
 
 class DerivedStorage(ABC):
@@ -96,3 +98,59 @@ class DerivedStorage(ABC):
             for key in found:
                 count += await self.delete(key)
         return count
+
+
+class DerivedEventStore(ABC):
+    """The part of an `AsyncEventStore` that needs only `head` and `read`."""
+
+    # In seconds, between two looks at a stream whose next frame is waited for.
+    first_pause, longest_pause = 0.02, 1.0
+
+    @abstractmethod
+    async def head(self, stream: str) -> int: ...
+
+    @abstractmethod
+    def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]: ...
+
+    async def wait(self, stream: str, after: int, timeout: float) -> int:
+        pause = self.first_pause
+        while True:
+            number = await self.head(stream)
+            if number > after or timeout <= 0:
+                return number
+            await self._sleep(min(pause, timeout))
+            timeout -= pause
+            pause = min(pause * 1.5, self.longest_pause)
+
+    async def flush(self) -> None:  # noqa: B027  # of most engines
+        """Return immediately: what was acknowledged is as durable as the engine makes it."""
+
+    async def _sleep(self, seconds: float) -> None:
+        # Imported only when needed: importing it takes longer than importing this whole package.
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
+        """Return whether the frames were already appended, by an attempt whose outcome was unknown."""
+        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
+        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
+
+
+class PagedEventStore(DerivedEventStore):
+    """A `DerivedEventStore` that reads its frames in pages."""
+
+    @abstractmethod
+    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
+        """Return at most `limit` frames that follow frame `after`; fewer only at the end."""
+
+    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
+        check_stream(stream)
+        while limit is None or limit > 0:
+            page = FRAMES if limit is None else min(FRAMES, limit)
+            found = await self._page(stream, after, page)
+            for frame in found:
+                yield frame
+            if len(found) < page:
+                return
+            after, limit = found[-1].number, None if limit is None else limit - page

@@ -91,7 +91,10 @@ class EventStore(Protocol):
         ...
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        """Store a checkpoint; once complete, it replaces those with the same or a lower number."""
+        """Store a checkpoint; once complete, it replaces those with the same or a lower number.
+
+        Raises `StreamConflict` if the stream ends before it: the stream was deleted in the meantime.
+        """
         ...
 
     def get_checkpoint(self, stream: str) -> Checkpoint | None:

@@ -44,7 +44,7 @@ def _memory() -> Engine:
 
 
 def _sqlite() -> Engine:
-    from weakfs.storage.engines.sqlite import ENGINE
+    from weakfs.storage.engines.sqlite.opening import ENGINE
 
     return ENGINE
 
@@ -149,6 +149,14 @@ def url_of(location: str | os.PathLike[str]) -> str:
         return f"folder:{text}"
     name = found[1].lower()
     return f"folder:{unquote(found[2])}" if name == "file" else f"{name}:{found[2]}"
+
+
+def local_path(location: str | os.PathLike[str]) -> str | None:
+    """Return the path of the folder or file at a location; `None` if it is in memory or on a server."""
+    if not url_of(location).startswith(("folder:", "sqlite:")):
+        return None
+    engine, url = _find(location)
+    return None if engine.path is None or url == "sqlite::memory:" else engine.path(url)
 
 
 def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:

@@ -5,15 +5,14 @@ package, and the rest takes half as long to import as everything below it. The h
 parameters and receipts are in `weakfs.tools.handlers`, sections of prompts in `weakfs.tools.sections`.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from weakfs.tools.blobs import BlobArgument, BlobReference, Blobs
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
-    from weakfs.tools.defaults import DEFAULT_TOOLS
+    from weakfs.tools.defaults import DEFAULT_TOOLS, PROCESS_TOOLS
     from weakfs.tools.errors import (
         DeadlineExceeded,
         InlineTooLarge,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTENTS",
     "DEFAULT_TOOLS",
+    "PROCESS_TOOLS",
     "BlobArgument",
     "BlobReference",
     "Blobs",
@@ -76,45 +76,34 @@ __all__ = [
     "require_filesystem",
 ]
 
-_NAMES = {
-    "weakfs.tools.blobs": ("BlobArgument", "BlobReference", "Blobs"),
-    "weakfs.tools.context": ("ToolContext", "build_tool_context", "require_filesystem"),
-    "weakfs.tools.defaults": ("DEFAULT_TOOLS",),
-    "weakfs.tools.errors": (
-        "DeadlineExceeded",
-        "InlineTooLarge",
-        "InvalidPattern",
-        "InvalidRegex",
-        "LimitExceeded",
-        "NotText",
-        "OperationForbidden",
-        "PolicyDenied",
-        "StaleRead",
-        "ToolValidationError",
-        "UnknownBlob",
-        "UnknownTool",
-        "UnreadFile",
-    ),
-    "weakfs.tools.permissions": ("CONTENTS", "Capability", "PathPolicy", "PolicyRule"),
-    "weakfs.tools.policy": ("CallToJudge", "Policy"),
-    "weakfs.tools.results": ("Receipt", "ToolResult"),
-    "weakfs.tools.schemas.arguments": ("param",),
-    "weakfs.tools.schemas.content": ("Image",),
-    "weakfs.tools.slices": ("ToolCall", "ToolCalls"),
-    "weakfs.tools.tool": ("Handler", "Tool"),
-    "weakfs.tools.toolset": ("Toolset",),
-}
-_HOME_OF = {name: home for home, names in _NAMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'weakfs.tools' has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "blobs": ("BlobArgument", "BlobReference", "Blobs"),
+        "context": ("ToolContext", "build_tool_context", "require_filesystem"),
+        "defaults": ("DEFAULT_TOOLS", "PROCESS_TOOLS"),
+        "errors": (
+            "DeadlineExceeded",
+            "InlineTooLarge",
+            "InvalidPattern",
+            "InvalidRegex",
+            "LimitExceeded",
+            "NotText",
+            "OperationForbidden",
+            "PolicyDenied",
+            "StaleRead",
+            "ToolValidationError",
+            "UnknownBlob",
+            "UnknownTool",
+            "UnreadFile",
+        ),
+        "permissions": ("CONTENTS", "Capability", "PathPolicy", "PolicyRule"),
+        "policy": ("CallToJudge", "Policy"),
+        "results": ("Receipt", "ToolResult"),
+        "schemas.arguments": ("param",),
+        "schemas.content": ("Image",),
+        "slices": ("ToolCall", "ToolCalls"),
+        "tool": ("Handler", "Tool"),
+        "toolset": ("Toolset",),
+    },
+)

@@ -186,3 +186,7 @@ DEFAULT_TOOLS: tuple[Tool, ...] = (
     # To have none: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
     h.shell_tool(),
 )
+
+# For commands that keep running after the call, on a filesystem that supports them: `tools=[*DEFAULT_TOOLS,
+# *PROCESS_TOOLS]`, or `process_tools(options)` for your own options.
+PROCESS_TOOLS: tuple[Tool, ...] = h.process_tools()

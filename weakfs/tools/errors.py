@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 
 from weakfs.errors import WeakfsError
+from weakfs.processes import SandboxUnavailable
+from weakfs.processes.background import InputClosed, NotRunning, ProcessesRunning, TooManyProcesses, UnknownProcess
 from weakfs.session import MergeConflict, SessionClosed
 
 
@@ -93,6 +95,12 @@ BY_CLASS: dict[type, tuple[str, str]] = {
     StaleRead: ("conflict", "changed_by_another"),
     SessionClosed: ("error", "session_closed"),
     UnreadFile: ("conflict", "not_read"),
+    SandboxUnavailable: ("error", "sandbox_unavailable"),
+    UnknownProcess: ("not_found", "process_not_found"),
+    NotRunning: ("error", "process_not_running"),
+    InputClosed: ("error", "input_closed"),
+    TooManyProcesses: ("error", "too_many_processes"),
+    ProcessesRunning: ("conflict", "processes_running"),
 }
 
 # More exact than the class, where an error has a number.

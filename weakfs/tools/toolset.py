@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextvars import copy_context
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -16,7 +13,9 @@ from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.call_json import read_json, recorded
+from weakfs.tools.calls.finished_calls import FinishedCalls
 from weakfs.tools.calls.stale_writes import Readings
+from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import build_tool_context, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
@@ -28,9 +27,6 @@ from weakfs.tools.schemas.definitions import check_provider, chosen_provider, de
 from weakfs.tools.schemas.profiles import with_defaults
 from weakfs.tools.slices import install
 from weakfs.tools.tool import Tool
-
-if TYPE_CHECKING:
-    from asyncio import Future
 
 
 class Toolset:
@@ -91,6 +87,7 @@ class Toolset:
         guards = refuse_stale_writes and isinstance(files, BaseFilesystem)
         self._readings = Readings(session, files) if guards else None
         self._require_read = require_read
+        self._finished = FinishedCalls(session)
         self._tools: dict[str, Tool] = {}
         if isinstance(tools, Tool) or callable(tools):
             raise TypeError(
@@ -142,7 +139,10 @@ class Toolset:
         """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
         `arguments` are a mapping or JSON text, as the model sent it. `call_id` is the cause of every record that the
-        call makes, `caller` whoever made it. The call fails if it takes longer than `timeout` seconds, or goes past
+        call makes. In a session in storage, a call with an id that you give is not made twice: if one with this id,
+        tool and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is
+        returned; the process that made it may have died before it learned the outcome. What only reads is repeated.
+        `caller` is whoever made the call. The call fails if it takes longer than `timeout` seconds, or goes past
         `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
         `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
         context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of the call is raised
@@ -181,23 +181,20 @@ class Toolset:
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
         call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
-        if isinstance(call.tool, Tool) and call.tool.is_async:
-            return await call.await_()
-        if self._takes_no_thread(call):
+        is_async = isinstance(call.tool, Tool) and call.tool.is_async
+        if self.session._awaits_commits:
+            work = call.aperform(in_thread=not is_async and not self._takes_no_thread(call))
+            # A transaction around this call is none of its own: a task of its own does not join it.
+            return await (asyncio.create_task(work) if self.session.in_transaction else work)
+        if is_async:
+            return await call.aperform()
+        if not self.session.in_transaction and self._takes_no_thread(call):
             try:
                 return self._perform(call)
             finally:
                 # Others have their turn, however many calls this task makes.
                 await asyncio.sleep(0)
-        loop = asyncio.get_running_loop()
-        own = copy_context()
-        work = loop.run_in_executor(None, lambda: own.run(self._perform, call))
-        work.add_done_callback(_heard)
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            await _in_own_thread(partial(_cancel, call))
-            raise
+        return await in_thread(partial(self._perform, call), partial(_cancel, call))
 
     def _takes_no_thread(self, call: Call) -> bool:
         """Return whether a call is quick: nothing in it waits for a disk, a person or another thread."""
@@ -205,9 +202,9 @@ class Toolset:
         return (
             (not isinstance(call.tool, Tool) or call.tool.is_quick)
             and type(self.filesystem) is InMemoryFilesystem
-            # Custom rules may do anything, and a transaction around this call is none of its own.
+            # Custom rules may do anything.
             and (policy is None or (type(policy) is Policy and not policy.has_custom_rules))
-            and not self.session.in_transaction
+            and self.session._needs_no_thread
         )
 
     def _earlier(self, deadline: int | None, timeout: float | None) -> int | None:
@@ -236,6 +233,7 @@ class Toolset:
         session = self.session
         started_at = session.now()
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
+        is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
         tool = self._tools.get(name)
         prompt, rendered_prompt, adapter, budget_tracker = runtime
@@ -269,6 +267,7 @@ class Toolset:
             self.filesystem,
             started_at,
             recorded(sent),
+            None if is_own_id or not session.is_durable else self._finished,
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:
@@ -320,42 +319,6 @@ def _values(arguments: object) -> tuple[object, object]:
     return given, given
 
 
-def _heard(work: Future[ToolResult[object]]) -> None:
-    """Retrieve an error that nothing awaits any more, so that asyncio does not report it as never retrieved."""
-    if not work.cancelled():
-        work.exception()
-
-
 def _cancel(call: Call) -> None:
     if call.cancellation.cancel("the call was cancelled"):
         call.write_down(failed(Receipt, "error", "cancelled", "the call was cancelled and its changes were undone"))
-
-
-async def _in_own_thread(work: Callable[[], object]) -> None:
-    """Run a function to completion in its own thread, even if this is cancelled again."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: BaseException | None) -> None:
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            loop.call_soon_threadsafe(settle, error)
-        else:
-            loop.call_soon_threadsafe(settle, None)
-
-    threading.Thread(target=run, name="weakfs-cancel", daemon=True).start()
-    while not done.done():
-        try:
-            await asyncio.shield(done)
-        except asyncio.CancelledError:
-            continue
-    done.result()

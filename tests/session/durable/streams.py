@@ -93,6 +93,8 @@ class MemoryStreams:
         return dict(self._stream(stream).contents)
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        if checkpoint.number > self.head(stream):
+            raise StreamConflict(stream, checkpoint.number, self.head(stream))
         self._stream(stream).checkpoint = checkpoint
 
     def get_checkpoint(self, stream: str) -> Checkpoint | None:

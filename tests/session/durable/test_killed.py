@@ -12,7 +12,7 @@ import pytest
 
 from tests.sampling import sample
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.session.durable import checkpointing
+from weakfs.session.durable.checkpoints import checkpoints
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -59,7 +59,7 @@ def test_what_was_acknowledged_survives_a_kill(
     engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = f"{engine}:{tmp_path / 'store'}"
-    monkeypatch.setattr(checkpointing, "LEAST", 20_000)
+    monkeypatch.setattr(checkpoints, "LEAST", 20_000)
     dice = Random(seed)
     for _ in range(2):
         last = killed_after(where, dice.randint(1, 150))

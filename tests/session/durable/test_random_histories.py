@@ -14,7 +14,7 @@ from tests.sampling import sample
 from tests.session.durable.streams import MemoryStreams, failing_once
 from weakfs import InMemoryFilesystem, Session, SessionError, Toolset
 from weakfs.reducers import FileTree
-from weakfs.session.durable import checkpointing
+from weakfs.session.durable.checkpoints import checkpoints
 from weakfs.storage import StorageError
 from weakfs.tools import ToolCalls
 
@@ -129,9 +129,9 @@ def ticking() -> Callable[[], int]:
 @pytest.mark.parametrize("seed", sample(range(200)))
 def test_a_session_that_is_opened_again_equals_one_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = Random(seed)
-    monkeypatch.setattr(checkpointing, "LEAST", dice.choice([0, 3000, 1 << 20]))
+    monkeypatch.setattr(checkpoints, "LEAST", dice.choice([0, 3000, 1 << 20]))
     for name in ("GAP", "MARK_FACTOR"):
-        monkeypatch.setattr(checkpointing, name, 0)
+        monkeypatch.setattr(checkpoints, name, 0)
     store = MemoryStreams()
     clock = ticking()
     in_memory = World(Session(session_id="s", clock=ticking()))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.session.durable import checkpointing
+from weakfs.session.durable.checkpoints import checkpoints
 from weakfs.tools import ToolCalls
 
 SIZE = 20_000
@@ -17,7 +17,7 @@ SIZE = 20_000
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStreams:
     """Streams with checkpoints after a few edits."""
-    monkeypatch.setattr(checkpointing, "LEAST", 5_000)
+    monkeypatch.setattr(checkpoints, "LEAST", 5_000)
     return MemoryStreams()
 
 

@@ -16,7 +16,7 @@ from tests.storage.folder.journals import STREAM
 from weakfs.storage import Checkpoint, LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder import files as files_module
-from weakfs.storage.folder import stream as stream_module
+from weakfs.storage.folder.stream import stream as stream_module
 
 # Appends its own frames until it has appended so many; each takes its turn by the number of the head.
 WRITER = """

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from attrs import field, frozen
 
+from weakfs.backends.checkout import changed_paths
 from weakfs.backends.host.root import HostRoot, Work
 from weakfs.filesystem import FilesystemSnapshot
+from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree
-from weakfs.reducers.events import TreeSeen
+from weakfs.reducers.events import EntryFound, TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
+from weakfs.reducers.merging.file_merge import merge_known
+from weakfs.reducers.tree.node import with_mode
+from weakfs.reducers.tree.partial import with_paths
 from weakfs.session import Session, SessionView
+from weakfs.session.merging.resolver import Resolver
+from weakfs.session.slices.tags import tag_of
 from weakfs.snapshots.store.store import Store
+
+logger = logging.getLogger("weakfs.backends")
 
 
 @frozen
@@ -43,6 +53,11 @@ class HostFiles(Protocol):
         """Whether every change is refused."""
         ...
 
+    @property
+    def background(self) -> BackgroundProcesses:
+        """The processes that work in the directory."""
+        ...
+
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Take a snapshot of the current files."""
         ...
@@ -55,11 +70,20 @@ class HostFiles(Protocol):
         """Take a snapshot of the current files and go to `target`, with a single scan."""
         ...
 
+    def tree(self) -> FileTree:
+        """Return all files."""
+        ...
+
+    def _replace(self, wanted: FileTree, source: str) -> None:
+        """Make the files the wanted ones, as events of the session."""
+        ...
+
 
 class HostExternal:
     """A host directory attached to a session."""
 
     restores_all_or_nothing = True
+    sightings = frozenset(map(tag_of, (EntryFound, TreeSeen)))
 
     def __init__(self, filesystem: HostFiles, root: HostRoot) -> None:
         self._filesystem = filesystem
@@ -103,6 +127,16 @@ class HostExternal:
         root.store = self.root.store
         self._filesystem, self.root = filesystem, root
 
+    def quiesce(self) -> None:
+        """End the processes that work in the directory, and record what they changed."""
+        ended = self._filesystem.background.end_all("the session was rolled back")
+        if ended:
+            logger.warning("%s: %d processes were ended before a rollback", self.root.path, len(ended))
+
+    def release(self) -> None:
+        """End the processes that the session started in the directory."""
+        self._filesystem.background.end_own("its session was closed")
+
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
         """Take a snapshot of the current files."""
         return self._filesystem.snapshot(tag)
@@ -121,6 +155,39 @@ class HostExternal:
         before, after = ((view[ExternalTrees].latest() or ExternalTrees()).known(name) for view in (then, now))
         # An entry that is unknown at one of the two moments existed then as well.
         return Rewind(after.completed(before), before.completed(after))
+
+    def look(self) -> TreeSeen:
+        """Scan the directory. Return the event that tells the session what is there."""
+        filesystem = self._filesystem
+        return TreeSeen(filesystem.tree(), "a scan", filesystem.session.now(), self.filesystem_id)
+
+    def known(self, view: SessionView, now: SessionView) -> FileTree:
+        """Return the files that the session knew at a moment, with those that it only found later. O(differences)."""
+        trees = (one[ExternalTrees].latest() or ExternalTrees() for one in (view, now))
+        then, later = (one.known(self.filesystem_id) for one in trees)
+        tree = then.completed(later)
+        # The bits of the root are only known from a scan.
+        return tree if then.is_whole else with_mode(tree, later.tree.mode)
+
+    def differing(self, one: FileTree, other: FileTree) -> tuple[str, ...]:
+        """Return the paths at which two trees differ, in order. O(differences)."""
+        return changed_paths(one, other, "/")
+
+    def merged(
+        self,
+        base: FileTree,
+        ours: FileTree,
+        theirs: FileTree,
+        *,
+        paths: Sequence[str] | None = None,
+        resolver: Resolver,
+    ) -> FileTree:
+        """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
+        return merge_known(resolver, base, ours, theirs if paths is None else with_paths(base, theirs, paths))
+
+    def replace(self, wanted: FileTree, source: str) -> None:
+        """Make the files the wanted ones, as events of the session."""
+        self._filesystem._replace(wanted, source)
 
     def begin(self) -> Work:
         """Begin the journal of a transaction."""

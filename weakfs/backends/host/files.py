@@ -17,6 +17,7 @@ from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
 from weakfs.platforms import garbage_collection_paused
+from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -58,6 +59,11 @@ class HostFiles(BaseFilesystem):
     _session: Session
     # Prefixes of host paths below the root, one for each spelling of the root.
     _prefixes: tuple[str, ...]
+
+    @property
+    def background(self) -> BackgroundProcesses:
+        """The processes that work in the directory beside the calls."""
+        raise NotImplementedError
 
     @property
     def filesystem_id(self) -> str:
@@ -168,8 +174,9 @@ class HostFiles(BaseFilesystem):
             for one, at in zip(events, (places, *([name] for name in others)), strict=True):
                 found += found_before(self._root, self._session, one, at, self.filesystem_id)
             apply(self._root.directory, work.journal, event, *places, shared=shared)
+            cause = self.background.cause if found else None
             for seen in found:
-                self._session.dispatch(seen)
+                self._session.dispatch(seen, cause=cause)
             for one in events:
                 self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id))
             return tuple(work.journal.notes[mark:])

@@ -17,11 +17,13 @@ from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.retention import contents_needed
 from weakfs.backends.host.root import HostRoot, is_inside
 from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
+from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace
 from weakfs.filesystem import FilesystemSnapshot, Limits, Note, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
 from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
+from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (
@@ -37,9 +39,6 @@ from weakfs.snapshots.store.compaction import CompactReport
 from weakfs.snapshots.store.store import Store
 
 logger = logging.getLogger("weakfs.backends")
-
-# A program may leave large files: events hold contents up to this size, larger ones stay in the store.
-MOST_IN_EVENTS = 1 << 20
 
 
 class HostFilesystem(HostFiles):
@@ -142,6 +141,15 @@ class HostFilesystem(HostFiles):
         return self._session
 
     @property
+    def background(self) -> BackgroundProcesses:
+        """The processes that work in the directory beside the calls."""
+        return BackgroundProcesses(self._workplace, self._root.processes)
+
+    @property
+    def _workplace(self) -> HostWorkplace:
+        return HostWorkplace(self, self._root)
+
+    @property
     def external(self) -> External:
         """The object that is attached to the session."""
         return self._external
@@ -195,7 +203,10 @@ class HostFilesystem(HostFiles):
             self._session._check_writable()
             if not self._read_only:
                 self._root.refuse_unfinished(self._running())
-            snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self.now())
+            with self.background.attribution() as cause:
+                snapshot, taken = self._kinds.take(tag, self._next_id, self.filesystem_id, self.now())
+                if cause is not None:
+                    self._workplace.record(self._root.last_tree, cause)
             self._session.dispatch(taken)
             self._session.dispatch(self._seen(self._root.last_tree, snapshot.snapshot_id))
         self._session._notify()
@@ -218,11 +229,13 @@ class HostFilesystem(HostFiles):
                 before = self.tree()
             else:
                 self._session._check_writable()
+                ended = self.background.end_all("the files were restored")
+                notes = tuple(Note("/", f"process {one} was ended first") for one in ended)
                 with self._work("restore", self.root, ()) as work:
                     mark = len(work.journal.notes)
                     before = self._root.restore_to(work.journal, wanted)
                     self._restored(before, wanted, snapshot.snapshot_id)
-                    notes = tuple(work.journal.notes[mark:])
+                    notes += tuple(work.journal.notes[mark:])
         self._session._notify()
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run, notes=notes)
 
@@ -286,9 +299,16 @@ class HostFilesystem(HostFiles):
         """Replace all files with those of a tar archive; see `weakfs.snapshots.from_tar` for what it refuses."""
         self._refuse_if_read_only("import into", "/")
         tree = from_tar(data, limits=self.limits, at=self.now())
-        with self.lock(), self._work("import into", self.root, ()) as work:
-            self._restored(self._root.restore_to(work.journal, tree), tree, "archive")
+        with self.lock():
+            self.background.end_all("the files were replaced")
+            with self._work("import into", self.root, ()) as work:
+                self._restored(self._root.restore_to(work.journal, tree), tree, "archive")
         self._session._notify()
+
+    def _replace(self, wanted: FileTree, source: str) -> None:
+        self._refuse_if_read_only("restore", self.root)
+        with self.lock(), self._work("restore", self.root, ()) as work:
+            self._restored(self._root.restore_to(work.journal, wanted), wanted, source)
 
     def _next_id(self) -> str:
         return self._session.next_id("files")
@@ -311,8 +331,12 @@ class HostFilesystem(HostFiles):
         laid = CheckoutDirectory(host or "/")
         with ExitStack() as stack:
             with self.lock():
+                self.background.refuse_running(f"run a program in {canonical!r}")
                 work = stack.enter_context(self._work("run a program in", canonical, ()))
-            before = self._root.scan_for_undo(work.journal)
+            with self.background.attribution() as cause:
+                before = self._root.scan_for_undo(work.journal)
+                if cause is not None:
+                    self._workplace.record(before, cause)
             yield laid
             found = self._root.read_back(ScanLimits(self.limits, read_back, before))
             after, laid.set_id_removed = without_set_id(before, found)

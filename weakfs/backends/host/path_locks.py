@@ -57,6 +57,10 @@ class Claims:
             claim.add(segments)
         _refuse_touched(claim, paths)
 
+    def of_others(self, owner: object) -> set[Segments]:
+        """Return the paths that the unfinished work of other owners changed."""
+        return {path for other, claim in self._by_owner.items() if other is not owner for path in claim.paths}
+
     def release(self, owner: object) -> None:
         """Release the claims of work that ended."""
         self._by_owner.pop(owner, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from errno import EIO, ENOENT
 from hashlib import sha256
 from weakref import WeakSet
@@ -12,6 +13,7 @@ from weakfs.backends.host.directory_lock import RootLock
 from weakfs.backends.host.path_locks import Claims
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
+from weakfs.processes.background.table import ProcessTable
 from weakfs.reducers.tree.node import FileTree, Segments, path_of
 from weakfs.session.durable.outcome import was_stored_anywhere
 from weakfs.session.external import CommitPlace
@@ -27,6 +29,9 @@ from weakfs.snapshots.scan.scan_limits import ScanLimits, UnwantedContents
 from weakfs.snapshots.scan.sinks import HashOnlySink, Sink
 from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.store.store import Store
+
+# What to do at the end of a unit of work.
+Step = Callable[[], object]
 
 logger = logging.getLogger("weakfs.backends")
 
@@ -61,6 +66,8 @@ class HostRoot:
         self.lock = RootLock(self.directory)
         self.claims = Claims()
         self.links = HardLinks(self.directory)
+        # Programs that work in the directory beside the calls of this process.
+        self.processes = ProcessTable()
         # Work in progress.
         self.works: WeakSet[Work] = WeakSet()
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
@@ -238,6 +245,11 @@ class HostRoot:
         self._check_others(())
         self.claims.check(work, ())
 
+    def unfinished(self, work: Work | None) -> set[Segments]:
+        """Return the topmost paths that the unfinished work of others changed. The caller holds `lock`."""
+        changed = {segments for one in self._recover().in_progress for segments in one}
+        return changed | self.claims.of_others(work)
+
     def _check_others(self, *paths: Segments) -> None:
         others = self._recover()
         if others.undone:
@@ -269,6 +281,8 @@ class Work:
         self.journal = Journal(root.directory, root.journals, root.restore_manifest)
         # What an undo could not restore exactly.
         self.inexact: tuple[Note, ...] = ()
+        # What to do at the end: when everything was committed, or when this part of the work was undone.
+        self._at_end: list[tuple[Step, Step]] = []
         root.works.add(self)
 
     def begin(self) -> Part:
@@ -279,9 +293,24 @@ class Work:
         """Log which commit the work belongs to."""
         self.journal.prepare(place)
 
+    def at_end(self, commit: Step, undo: Step) -> None:
+        """Call one of the two when the work ends."""
+        self._at_end.append((commit, undo))
+
+    @property
+    def steps(self) -> int:
+        """How many steps are to be done at the end."""
+        return len(self._at_end)
+
+    def undo_steps(self, mark: int = 0) -> None:
+        """Do what is to be done if this work, or a part that began at `mark`, is undone."""
+        while len(self._at_end) > mark:
+            self._at_end.pop()[1]()
+
     def undo(self) -> None:
         """Undo everything; may be called again if it raises."""
         with uninterrupted(), self.root.lock:
+            self.undo_steps()
             self.inexact = self.journal.undo()
             self.root.claims.release(self)
 
@@ -290,6 +319,8 @@ class Work:
         with uninterrupted(), self.root.lock:
             self.root.claims.release(self)
             self.journal.close()
+        for commit, _ in self._at_end:
+            commit()
 
 
 class Part:
@@ -299,6 +330,7 @@ class Part:
         self.work = work
         self.inexact: tuple[Note, ...] = ()
         self._nested = Nested(work.journal)
+        self._mark = work.steps
 
     def begin(self) -> Part:
         """Begin a part nested in this one."""
@@ -307,6 +339,7 @@ class Part:
     def undo(self) -> None:
         """Undo what this part changed."""
         with uninterrupted(), self.work.root.lock:
+            self.work.undo_steps(self._mark)
             self.inexact = self._nested.undo()
 
     def close(self) -> None:

@@ -70,4 +70,21 @@ def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bo
     return DONE
 
 
-LOCATION_COMMANDS = (sessions_command, import_command, export_command, fsck_command)
+@click.command("delete")
+@location_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def delete_command(location: str, yes: bool, as_json: bool) -> int:
+    """Delete the session at LOCATION for good, with its history.
+
+    LOCATION#ID names one of several sessions. Says first what will be deleted, and asks. A session that changes in the
+    meantime, or that another process has opened exclusively, is not deleted; a process that has it open otherwise gets
+    an error when it changes it next.
+    """
+    from weakfs.cli.commands.locations import delete_session
+
+    delete_session(Output(finish_unread=True), location, is_sure=yes, as_json=as_json)
+    return DONE
+
+
+LOCATION_COMMANDS = (sessions_command, import_command, export_command, fsck_command, delete_command)

@@ -1,14 +1,18 @@
-"""`weakfs sessions`, `import`, `export`, `fsck` and `compact`: sessions in storage."""
+"""`weakfs sessions`, `import`, `export`, `fsck`, `compact` and `delete`: sessions in storage."""
 
 from __future__ import annotations
 
 import os
+import sys
+
+import click
 
 from weakfs import Session
-from weakfs.cli.errors import as_failure
+from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Location, load, opened
+from weakfs.session import SessionError
 from weakfs.session.durable.opening import stream_of
 from weakfs.storage import open_event_store
 from weakfs.storage.engines.urls import redacted
@@ -113,3 +117,30 @@ def compact_session(
         out.record(type="compacted", session_id=session.session_id, dropped=dropped)
         return
     out.line(("compacted", "bold"), f" {shown(session.session_id)}: {counted(dropped, 'record')} dropped")
+
+
+def delete_session(out: Output, where: str, *, is_sure: bool, as_json: bool) -> None:
+    """Say what a session in storage holds, ask unless `is_sure`, and delete it."""
+    location, shown_where = Location.of(where), redacted(where)
+    with as_failure(f"delete {shown_where!r}"):
+        location.check()
+        store = open_event_store(location.where)
+    try:
+        with as_failure(f"delete {shown_where!r}"):
+            name = stream_of(store, location.session_id)
+            head = 0 if name is None else store.head(name)
+            if name is None or not (head or name in store.streams(name)):
+                raise SessionError("there is no session; see: weakfs sessions")
+        what = f"session {shown(name)} of {shown(store.url)}: {counted(head, 'frame')}, with all its files and history"
+        if not is_sure:
+            if as_json or not sys.stdin.isatty():
+                raise Failure(f"cannot ask whether to delete {what}; pass --yes to delete it", status=USAGE)
+            click.confirm(f"This deletes {what}.\nDelete it for good?", abort=True, err=True)
+        with as_failure(f"delete {shown_where!r}"):
+            Session.delete(store, name, expected=head)
+    finally:
+        store.close()
+    if as_json:
+        out.record(type="deleted", session_id=name, frames=head)
+    else:
+        out.line(("deleted", "bold"), f" {what}")

@@ -1,6 +1,7 @@
 """Patches: V4A, unified diffs and SEARCH/REPLACE blocks, computed in memory, then written in full or not at all."""
 
-from weakfs.editing.patches.apply import PatchFormat, PatchOps, PatchReport, apply_patch
+from typing import TYPE_CHECKING
+
 from weakfs.editing.patches.errors import (
     DeleteTargetNotFound,
     HunkRejected,
@@ -11,7 +12,12 @@ from weakfs.editing.patches.errors import (
     UpdateTargetNotFound,
     UpdateTargetNotText,
 )
-from weakfs.editing.patches.staging import HunkFit
+from weakfs.editing.patches.formats.dialect import PatchFormat
+from weakfs.editing.patches.report import HunkFit, PatchOps, PatchReport
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.editing.patches.apply import apply_patch
 
 __all__ = [
     "DeleteTargetNotFound",
@@ -28,3 +34,5 @@ __all__ = [
     "UpdateTargetNotText",
     "apply_patch",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, {"apply": ("apply_patch",)})

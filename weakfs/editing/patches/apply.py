@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Literal, get_args
-
-from attrs import frozen
+from typing import get_args
 
 from weakfs.editing.patches.change_order import Step, steps_of
 from weakfs.editing.patches.commit import check_planned, commit, transaction
 from weakfs.editing.patches.errors import refusal
-from weakfs.editing.patches.formats.dialect import Dialect, FinalNewline, OnAmbiguous, OnExisting
+from weakfs.editing.patches.formats.dialect import Dialect, FinalNewline, OnAmbiguous, OnExisting, PatchFormat
 from weakfs.editing.patches.formats.search_replace import parse_search_replace
 from weakfs.editing.patches.formats.unified import parse_unified
 from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import Operation, UpdateFile
-from weakfs.editing.patches.staging import HunkFit, Stage
+from weakfs.editing.patches.report import PatchOps, PatchReport
+from weakfs.editing.patches.staging import Stage
 from weakfs.filesystem.protocol import Filesystem
-
-PatchFormat = Literal["v4a", "unified", "search_replace"]
-
-
-@frozen
-class PatchOps:
-    """The number of operations in a patch. A file that is changed and moved counts in both."""
-
-    add: int = 0
-    update: int = 0
-    delete: int = 0
-    move: int = 0
-
-
-@frozen
-class PatchReport:
-    """What a patch changed, or would change with `dry_run`.
-
-    `changed_paths` are in the order of the patch, with both the old and the new path of a move; `replaced` are those
-    where another file was replaced. An unchanged file is in neither. `hunks` says how each hunk matched.
-    """
-
-    files_changed: int
-    changed_paths: tuple[str, ...]
-    ops: PatchOps
-    replaced: tuple[str, ...]
-    hunks: tuple[HunkFit, ...]
-    summary: str
-    dry_run: bool
 
 
 def apply_patch(

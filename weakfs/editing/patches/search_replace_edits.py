@@ -9,7 +9,7 @@ from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.errors import PatchProblem
 from weakfs.editing.patches.matching.line_index import Run, spliced
 from weakfs.editing.patches.operations import Block
-from weakfs.editing.replace import Piece, replace
+from weakfs.editing.replacement import Piece, replace
 from weakfs.editing.unified_hunks import changes
 from weakfs.session.interruption import check_interrupted
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import cast
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import MAX_PROBLEMS, NO_LINES, NO_MARK, PatchProblem, quoted
@@ -16,6 +16,7 @@ from weakfs.editing.patches.guards import check_transfer, may_quote
 from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.mismatch import Mismatches
 from weakfs.editing.patches.operations import AddFile, DeleteFile, Hunk, Operation, UpdateFile
+from weakfs.editing.patches.report import HunkFit
 from weakfs.editing.patches.rewrite import HunkMisfit, rewrite
 from weakfs.editing.patches.search_replace_edits import BlockMisfit, replace_blocks
 from weakfs.editing.patches.staged_files import Entry, Places, Unusable, why_absent
@@ -26,20 +27,6 @@ EXECUTABLE = 0o111
 NEW_FILE = 0o644
 
 UNQUOTED = "its place is missing or ambiguous, and the contents of the file may not be shown; give the exact lines"
-
-
-@frozen
-class HunkFit:
-    """How one hunk matched: "exact", or which differences in white space and the like were ignored.
-
-    `line` is its first line in the patch; `notes` are sentences on what else was ignored or done.
-    """
-
-    path: str
-    hunk: int
-    line: int
-    fit: str
-    notes: tuple[str, ...] = ()
 
 
 class Refused(Exception):

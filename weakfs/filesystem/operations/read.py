@@ -13,7 +13,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.primitives import entry_of
 from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
-from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, is_file, is_link, size_of
+from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, Special, is_file, is_link, size_of
 from weakfs.reducers.tree.listing import in_path_order
 from weakfs.reducers.tree.node import FileTree, Node, Segments
 from weakfs.session.interruption import check_interrupted
@@ -129,7 +129,9 @@ class Reading(PathLookup):
 
     def stat(self, path: PathArg) -> FileStat:
         """Return the status of an entry; a link is not followed."""
-        canonical, segments, node = self._existing(path, "stat", follow=False)
+        canonical, segments, node = self._locate(path, follow=False)
+        if node is None:
+            raise self._missing(canonical, segments, "stat")
         return _stat(canonical, node, self.creation_time(segments, node))
 
     def readlink(self, path: PathArg) -> str:
@@ -184,7 +186,7 @@ def _walk(now: PathLookup, segments: Segments, prefix: str) -> Iterator[tuple[st
 def _stat(path: str, node: Node, created: int) -> FileStat:
     if type(node) is FileTree:
         return FileStat(path, False, True, 0, created, node.modified_at, node.mode)
-    if is_link(node):
-        target = cast(str, node[CONTENT])
-        return FileStat(path, False, False, 0, created, node[MODIFIED_AT], node[MODE], target)
-    return FileStat(path, is_file(node), False, size_of(node), created, node[MODIFIED_AT], node[MODE])
+    content = node[CONTENT]
+    if isinstance(content, str):
+        return FileStat(path, False, False, 0, created, node[MODIFIED_AT], node[MODE], content)
+    return FileStat(path, type(content) is not Special, False, len(content), created, node[MODIFIED_AT], node[MODE])

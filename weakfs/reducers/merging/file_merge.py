@@ -24,8 +24,10 @@ from weakfs.reducers.tree.diff import diff
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session import Log, MissingBlob
 from weakfs.session.merging.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
+from weakfs.session.merging.resolver import Resolver
 from weakfs.session.merging.sides import BranchHistory, Sides
 from weakfs.session.slices.slice import Conflict
+from weakfs.session.slices.table import EMPTY_TABLE as NO_TABLE
 from weakfs.session.slices.tags import tag_of
 
 TAG = tag_of(FileTree)
@@ -101,12 +103,15 @@ def _start(history: BranchHistory, base: FileTree) -> tuple[int, FileTree, set[i
         count = history.last - first + len(history.theirs)
         if count > MOST_RECORDS:
             raise Untraceable
-        for _, row in chain(history.ours_since(first), history.theirs_numbered()):
+        for number, row in chain(history.ours_since(first), history.theirs_numbered()):
             if row[2] == MERGED:
                 wanted.add(row[3][1])
                 earliest = min(earliest, row[3][1])
             elif row[2] == ROLLED_BACK:
                 wanted.add(row[3][0])
+                if number > history.last:
+                    # The fork went back, perhaps to before it left.
+                    earliest = min(earliest, row[3][0])
             elif row[2] == MOVED and row[3][-1] is None:
                 moves = True
         if not moves:
@@ -179,6 +184,15 @@ class _Questions:
     def _same_path(self, path: str) -> tuple[str | None, str | None, str | None]:
         base, ours, theirs = (path if _is_there(find(tree, segments_of(path))) else None for tree in self.trees)
         return base, ours, theirs
+
+
+def merge_known(resolver: Resolver, base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
+    """Merge the known files of an external filesystem by path, as `merge_files` does those of a session."""
+    trees = base, ours, theirs
+    merged, _ = merge_by_path(*trees, _Questions(Sides(NO_TABLE, NO_TABLE, NO_TABLE, resolver), trees, None).ask)
+    if resolver.wants_changes:
+        resolver.changes += changes(ours, merged)
+    return merged
 
 
 def _is_there(node: Node | None) -> bool:

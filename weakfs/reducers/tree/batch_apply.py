@@ -1,24 +1,25 @@
 """The fold of file events: many events reduced into a tree at once, in drafts that are made into nodes at the end.
 
-The result is the same as with the functions of `weakfs.reducers.apply`, one event at a time. Those rebuild every
-directory on the way to a path, since each of their trees may be kept; here the intermediate trees are not visible to
-anything else, and directories are changed in place.
+Contents may be ropes that are not read yet. The result is the same as with the functions of `weakfs.reducers.apply`,
+one event at a time. Those rebuild every directory on the way to a path, since each of their trees may be kept; here the
+intermediate trees are not visible to anything else, and directories are changed in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard, cast
 
 from weakfs.reducers import events as e
-from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
+from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, segments_of, spliced
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.children import Children
-from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, size_of
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
-from weakfs.reducers.tree.packed import LENGTH, Packed, entry_of, part_of, unpacked, unread
-from weakfs.session.blobs.rope import Rope
+from weakfs.reducers.tree.lazy_directory import counts_of, recounted, settled, sums, unpacked, unread
+from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, find
+from weakfs.reducers.tree.packed import LENGTH, Packed, entry_of, part_of
+from weakfs.session.blobs.rope import Rope, joined, read_together
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.slice import Folded
@@ -39,13 +40,17 @@ class DirectoryDraft:
         "mode",
         "modified_at",
         "packed",
+        "takes_writes",
         "wide",
     )
 
     # All entries by name. In a directory that is packed or has more names than one dict holds, only those that differ
     # from `packed` or `wide`, with `None` for removed ones: replaying 4,000 records in 5,000 directories of 20 takes
     # three times as long if each is unpacked.
-    entries: dict[str, Entry | None]
+    entries: dict[str, Any]
+    # Whether `entries` may hold `Write`s, and nothing else: in a packed directory without subdirectories where nothing
+    # but writes happened.
+    takes_writes: bool
     wide: Children | None
     packed: Packed | None
 
@@ -60,6 +65,7 @@ class DirectoryDraft:
         self.growth = 0
         if isinstance(base, FileTree):
             children = base._children
+            self.takes_writes = False
             self.mode, self.modified_at, self.created_at = base.mode, base.modified_at, base.created_at
             self.has_directories = bool(base.directory_count)
             if type(children) is dict:
@@ -70,9 +76,12 @@ class DirectoryDraft:
         self.mode, self.modified_at, self.created_at, _, directories, _, _, _ = base
         self.has_directories = bool(directories)
         self.packed, self.entries = part_of(base), {}
+        self.takes_writes = not directories
 
     def get(self, name: str) -> Entry | None:
         """Return the current entry with a name."""
+        if self.takes_writes:
+            self._settle()
         found = self.entries.get(name)
         return self._old(name) if found is None and name not in self.entries else found
 
@@ -84,6 +93,8 @@ class DirectoryDraft:
 
     def put(self, name: str, entry: Entry) -> None:
         """Put an entry in place of an existing one, or add it."""
+        if self.takes_writes:
+            self._settle()
         self.entries[name] = entry
         self.is_changed = self.is_recounted = True
         if is_directory(entry):
@@ -98,39 +109,42 @@ class DirectoryDraft:
 
     def remove(self, name: str) -> None:
         """Remove an existing entry."""
+        if self.takes_writes:
+            self._settle()
         self.is_changed = self.is_recounted = True
         if self.wide is None and self.packed is None:
             del self.entries[name]
         else:
             self.entries[name] = None
 
+    def _settle(self) -> None:
+        """Make files of the writes, before anything else happens in the directory."""
+        self.takes_writes = False
+        if self.entries:
+            self.is_recounted = True
+            self.entries, self.modified_at = settled(part_of(cast(Packed, self.base)), self.entries, self.modified_at)
+
     def make(self, known: dict[int, FileTree]) -> FileTree:
         """Make the node, once its subdirectories are made; return the original one if nothing changed."""
         base = self.base
         if not self.is_changed:
             return base if isinstance(base, FileTree) else unpacked(FileTree, base, known)
-        if not (self.is_recounted or self.has_directories):
-            files, directories, size = _counts(base)
-            counts = files, directories, size + self.growth
-        elif self.wide is None and self.packed is None:
-            counts = _sums(self.entries.values())
-        else:
-            counts = self._recounted()
         if type(base) is tuple:
-            return unread(FileTree, (base, self.entries, known), self.mode, self.modified_at, self.created_at, *counts)
+            modified_at = None if self.takes_writes else self.modified_at
+            return unread(FileTree, (base, self.entries, known), self.mode, modified_at, self.created_at)
+        if not (self.is_recounted or self.has_directories):
+            files, directories, size = counts_of(base)
+            counts = files, directories, size + self.growth
+        elif self.wide is None:
+            counts = sums(self.entries.values())
+        else:
+            counts = recounted(base, self.entries, map(self._old, self.entries))
         return FileTree(self._children(), self.mode, self.modified_at, self.created_at, *counts)
-
-    def _recounted(self) -> tuple[int, int, int]:
-        """Return the totals of a directory, computed from its changes."""
-        files, directories, size = _counts(self.base)
-        more, less = _sums(self.entries.values()), _sums(map(self._old, self.entries))
-        return files + more[0] - less[0], directories + more[1] - less[1], size + more[2] - less[2]
 
     def _children(self) -> Children:
         if self.wide is not None:
             return maps.updated(self.wide, self.entries) if self.entries else self.wide
-        entries = cast("dict[str, Any]", self.entries)
-        return entries if len(entries) <= maps.WIDTH else maps.build(entries.items())
+        return self.entries if len(self.entries) <= maps.WIDTH else maps.build(self.entries.items())
 
 
 # What a draft may hold: leaves, and directories in one of three forms.
@@ -180,36 +194,14 @@ def _made_below(draft: DirectoryDraft, known: dict[int, FileTree]) -> list[Direc
     return waiting
 
 
-def _counts(directory: FileTree | Packed) -> tuple[int, int, int]:
-    """Return the numbers of files, directories and bytes below a directory."""
-    if isinstance(directory, FileTree):
-        return directory.file_count, directory.directory_count, directory.total_size
-    return directory[3], directory[4], directory[5]
-
-
-def _sums(entries: Iterable[Any]) -> tuple[int, int, int]:
-    """Add up the files, directories and bytes of entries, none of which is a draft; `None` counts as nothing."""
-    files = directories = size = 0
-    for entry in entries:
-        if entry is None:
-            continue
-        if type(entry) is FileTree or len(entry) == LENGTH:
-            more = _counts(entry)
-            files += more[0]
-            directories += more[1] + 1
-            size += more[2]
-        else:
-            files += 1
-            size += size_of(entry)
-    return files, directories, size
-
-
 LEAF = 5
 
 
 def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[FileTree]:
     """Reduce a run of events into the slice of a session's own files, which may be packed."""
     before = values.last() if isinstance(values, Log) else values.packed
+    if isinstance(before, FileTree):
+        _read_what_is_spliced(before, run)
     draft = TreeDraft(EMPTY_TREE if before is None else before)
     handlers = draft.handlers
     for _, type_, fields in run:
@@ -222,6 +214,13 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
     if isinstance(values, Log):
         return values if tree is before else values.replace_last(tree)
     return Log((tree,))
+
+
+def _read_what_is_spliced(tree: FileTree, run: Sequence[Folded]) -> None:
+    """Read the contents that splices will change, all together."""
+    paths = {fields[0] for _, type_, fields in run if type_ is e.FileSpliced}
+    contents = [entry[CONTENT] for path in paths if type(entry := find(tree, segments_of(path))) is tuple]
+    read_together(content for content in contents if type(content) is Rope)
 
 
 class TreeDraft:
@@ -246,7 +245,8 @@ class TreeDraft:
 
     def reduce(self, type_: type, fields: tuple[Any, ...]) -> None:
         """Apply a less frequent event with its reducer, on the current tree."""
-        self._begin(REDUCERS[type_](self.tree(), type_(*fields)))
+        whole = [joined(value) if type(value) is Rope else value for value in fields]
+        self._begin(REDUCERS[type_](self.tree(), type_(*whole)))
 
     def tree(self) -> FileTree:
         """Return the resulting tree; no event may follow."""
@@ -300,12 +300,21 @@ class TreeDraft:
             self._directories = {"": self._root}
 
     def on_file_written(
-        self, path: str, content: bytes, at: int, mode: int | None = None, filesystem: str | None = None
+        self, path: str, content: bytes | Rope, at: int, mode: int | None = None, filesystem: str | None = None
     ) -> None:
         head, _, name = path.rpartition("/")
         directory = self._directories.get(head) or self._opened(head, None)
         if directory is not None:
             entries = directory.entries
+            if directory.takes_writes:
+                # What was there before is looked up when it is read: see `Write`.
+                known = entries.get(name)
+                if known is None:
+                    entries[name] = (content, mode, at, at)
+                    directory.is_changed = True
+                else:
+                    entries[name] = (content, known[1] if mode is None else mode, at, known[3])
+                return
             old = entries.get(name) or directory.get(name)
             if type(old) is tuple and len(old) == LEAF and type(old[CONTENT]) not in NO_FILE:
                 # By far the most frequent case: an existing file gets new content.
@@ -315,20 +324,21 @@ class TreeDraft:
                 return
         self._put(path, leaves.file(content, mode=leaves.FILE_MODE if mode is None else mode, at=at), at)
 
-    def on_file_appended(self, path: str, tail: bytes, at: int, filesystem: str | None = None) -> None:
+    def on_file_appended(self, path: str, tail: bytes | Rope, at: int, filesystem: str | None = None) -> None:
         directory, name, old = self._find(path)
         if directory is None or not _is_file(old):
             self.on_file_written(path, tail, at)
             return
         leaf = cast(Leaf, old)
-        directory.put(name, leaves.with_content(leaf, Rope(cast("bytes | Rope", leaf[CONTENT]), tail), at))
+        directory.put(name, leaves.with_content(leaf, Rope(cast("bytes | Rope", leaf[CONTENT]), joined(tail)), at))
 
     def on_file_spliced(
-        self, path: str, pieces: tuple[tuple[int, int, bytes], ...], at: int, filesystem: str | None = None
+        self, path: str, pieces: tuple[tuple[int, int, bytes | Rope], ...], at: int, filesystem: str | None = None
     ) -> None:
         directory, name, old = self._find(path)
         if directory is not None and _is_file(old):
-            directory.put(name, spliced(cast(Leaf, old), pieces, at))
+            whole = [(start, stop, joined(piece)) for start, stop, piece in pieces]
+            directory.put(name, spliced(cast(Leaf, old), whole, at))
 
     def on_directory_made(self, path: str, at: int, filesystem: str | None = None) -> None:
         if path != "/" and not is_directory(self._find(path)[2]):

@@ -15,8 +15,8 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE
 
-# A packed directory, what has changed in it (`None` for a removed name), and the directories of the same tree that were
-# unpacked, by the identity of their packed form.
+# A packed directory, what has changed in it (an entry, a `Write`, or `None` for a removed name), and the directories of
+# the same tree that were unpacked, by the identity of their packed form.
 Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, Any]]
 
 
@@ -31,7 +31,7 @@ class Remembering:
         _listing: Any
         # Unset before the first permanent keyframe: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
-        # Set in a directory whose entries are made when they are first read: see the same module.
+        # Set in a directory whose entries are made when they are first read: see weakfs.reducers.tree.lazy_directory.
         _unread: Unread
 
 

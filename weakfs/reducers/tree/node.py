@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 from attrs import define
 
 from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import lazy_directory
 from weakfs.reducers.tree import packed as packed_form
 from weakfs.reducers.tree.digest import tree_digest, tree_fingerprint
 from weakfs.reducers.tree.directory import Directory, Remembering
@@ -39,11 +40,14 @@ class FileTree(Directory):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Called for unset attributes: the entries of a directory from the past are made when they are first read.
-            if name != "_children":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            self._children = children = packed_form.entries_of(self)
-            return children
+            # Called for unset attributes: those of a directory from the past are computed when they are first read.
+            if name == "_children":
+                self._children = children = lazy_directory.entries_of(self)
+                return children
+            if name in lazy_directory.LAZY:
+                lazy_directory.complete(self)
+                return getattr(self, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
@@ -65,7 +69,7 @@ class FileTree(Directory):
     @classmethod
     def unpack(cls, packed: tuple[Any, ...], known: dict[int, Any] | None = None) -> FileTree:
         """Return the tree; with `known`, it shares with others that were unpacked. O(1): entries are unpacked later."""
-        tree: FileTree = packed_form.unpacked(cls, packed, {} if known is None else known)
+        tree: FileTree = lazy_directory.unpacked(cls, packed, {} if known is None else known)
         return tree
 
     @classmethod

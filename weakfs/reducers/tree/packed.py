@@ -2,8 +2,8 @@
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 such trees took 400 ms of every full
 collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
-common are shared, and the files are the leaves of the tree themselves. A directory is unpacked when its entries are
-first read: a read of the past needs few of them.
+common are shared, and the files are the leaves of the tree themselves. They are unpacked by
+`weakfs.reducers.tree.lazy_directory`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from operator import is_
 from typing import Any, TypeVar, cast
 
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.directory import Directory, Remembering, Unread
+from weakfs.reducers.tree.directory import Directory, Remembering
 from weakfs.reducers.tree.leaf import size_of
 from weakfs.session.history.packed_state import Counted
 
@@ -137,38 +137,6 @@ def _are_same(one: Packed, other: Packed) -> bool:
     return len(one) == len(other) and all(map(is_, one, other))
 
 
-def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
-    """Return a packed directory as a tree of a class, whose entries are unpacked when they are first read. O(1).
-
-    `known` holds the directories that were unpacked, by the identity of their packed form: one that occurs in several
-    places becomes one tree.
-    """
-    tree = known.get(id(packed))
-    if tree is None:
-        tree = unread(cls, (packed, {}, known), *packed[:NAMES])
-        remember(tree, packed)
-        tree = known.setdefault(id(packed), tree)
-    return tree
-
-
-def unread(
-    cls: type[D], origin: Unread, mode: int, modified_at: int, created_at: int, files: int, directories: int, size: int
-) -> D:
-    """Return a directory whose entries are made when they are first read: see `FileTree.__getattr__`."""
-    tree = cls({}, mode, modified_at, created_at, files, directories, size)
-    remembering: Remembering = tree
-    remembering._unread = origin
-    del tree._children
-    return tree
-
-
-def entries_of(tree: Directory) -> maps.Children:
-    """Return the entries of a directory that `unread` made. O(entries)."""
-    packed, changes, known = tree._unread
-    entries = _unpacked_part(type(tree), part_of(packed), known if packed[DIRECTORIES] else None)
-    return maps.updated(entries, changes) if changes else entries
-
-
 def entry_of(part: Packed, name: str) -> Any:
     """Return the entry with a name in the part of a packed directory, or `None`."""
     bits = hash(name)
@@ -180,16 +148,6 @@ def entry_of(part: Packed, name: str) -> Any:
         bits >>= maps.BITS
     names, nodes = part
     return nodes[names.index(name)] if name in names else None
-
-
-def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Directory] | None) -> Any:
-    """Return a map of entries; `known` may be `None` if there are no subdirectories."""
-    if len(part) != 2:
-        return tuple([None if below is None else _unpacked_part(cls, below, known) for below in part])
-    names, nodes = part
-    if known is not None:
-        nodes = [unpacked(cls, node, known) if len(node) == LENGTH else node for node in nodes]
-    return dict(zip(names, nodes, strict=True))
 
 
 def weight(packed: Packed, before: Packed) -> int:

@@ -82,6 +82,21 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
     return merged
 
 
+def with_paths(tree: FileTree, other: FileTree, paths: Iterable[str]) -> FileTree:
+    """Return a tree with the entries at `paths`, and everything in them, as they are in another."""
+    for path in paths:
+        segments = tuple(path.strip("/").split("/")) if path.strip("/") else ()
+        if not segments:
+            return other
+        node = find(other, segments)
+        if node is None:
+            if find(tree, segments) is not None:
+                tree = remove(tree, segments, tree.modified_at)
+        elif find(tree, segments) is not node:
+            tree = put(tree, segments, node, tree.modified_at)
+    return tree
+
+
 def without_whiteouts(tree: FileTree) -> FileTree:
     """Return a layer's tree without whiteouts. O(entries)."""
     hidden = [path for path, node in walk(tree) if type(node) is tuple and node[CONTENT] is WHITEOUT]

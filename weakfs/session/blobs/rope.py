@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from itertools import chain
+from typing import Protocol, runtime_checkable
 
 from weakfs.session.blobs.blob import Stored
 
@@ -37,8 +39,8 @@ class Rope:
     @classmethod
     def unread(cls, content: Stored) -> Rope:
         """Return bytes in memory that are only read from a store when they are first needed."""
-        rope = cls(b"", b"")
-        rope._parts, rope._length = Unread(content), content.size
+        rope = cls.__new__(cls)
+        rope._parts, rope._length, rope.start = Unread(content), content.size, None
         return rope
 
     @property
@@ -107,6 +109,28 @@ class Rope:
                 pieces.append(tail)
         pieces.reverse()
         return rope, pieces
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A source that can read many blobs together."""
+
+    def read_many(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Return blobs by hexadecimal digest. Raise what `read` raises."""
+        ...
+
+
+def read_together(ropes: Iterable[Rope]) -> None:
+    """Read those of some ropes that were not read yet, all that are in one place together."""
+    unread: dict[Batched, list[tuple[Rope, str]]] = {}
+    for rope in ropes:
+        parts = rope._parts
+        if type(parts) is Unread and isinstance(parts.content.source, Batched):
+            unread.setdefault(parts.content.source, []).append((rope, parts.content.digest.hex()))
+    for source, own in unread.items():
+        found = source.read_many([digest for _, digest in own])
+        for rope, digest in own:
+            rope._parts = found[digest]
 
 
 # What a file holds: bytes in memory, bytes that grew, or a stored blob.

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from types import UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 from attrs import frozen
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.blobs.rope import Content
+from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.scalars import LARGEST, SMALLEST
 from weakfs.session.codec.shared_values import Blobs, Json, whole_content
 from weakfs.session.files.expansion import Expansion
@@ -76,14 +76,20 @@ class Column:
                 for value in values:
                     rule(value)
 
-    def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
-        """Return the values that JSON stands for. Raise an exception of any type if one of them is malformed."""
+    def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
+        """Return the values that JSON stands for. Raise an exception of any type if one of them is malformed.
+
+        Without `expansion`, blobs stay as they are: a `Rope` may be one that is not read yet.
+        """
         if self.is_blob:
             return _contents(values, blobs, self.types, expansion)
         if self.is_mixed:
             found = [value for value in values if type(value) is dict]
             contents = iter(_contents(found, blobs, self.types, expansion) if found else ())
             values = [next(contents) if type(value) is dict else value for value in values]
+            if expansion is None:
+                self.check([value for value in values if type(value) is not Rope])
+                return values
         self.check(values)
         return values
 
@@ -110,7 +116,7 @@ class ListColumn:
         for part, items in self._places(values):
             part.check(items)
 
-    def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
+    def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
         if not {list}.issuperset({*map(type, values), *map(type, chain.from_iterable(values))}):
             raise ValueError(self.name)
         items = zip(*(part.read(items, blobs, expansion) for part, items in self._places(values)), strict=True)
@@ -182,9 +188,9 @@ class Columns:
         return True
 
     def read(
-        self, rows: Sequence[Json], blobs: Sequence[Content], expansion: Expansion
+        self, rows: Sequence[Json], blobs: Sequence[Content], expansion: Expansion | None
     ) -> list[tuple[Any, ...]] | None:
-        """Return the values of many events, or `None` if one of them is malformed."""
+        """Return the values of many events, or `None` if one of them is malformed; see `Column.read`."""
         try:
             fields = sum(map(len, rows))
             read: list[Sequence[Any]] = []
@@ -205,19 +211,23 @@ class Columns:
 
 
 def _contents(
-    values: Sequence[Any], blobs: Sequence[Content], types: frozenset[type], expansion: Expansion
-) -> list[bytes | Stored]:
+    values: Sequence[Any], blobs: Sequence[Content], types: frozenset[type], expansion: Expansion | None
+) -> list[Content]:
     if not values:
         return []
     numbers = [value["blob"] for value in values]
     if sum(map(len, values)) != len(values) or set(map(type, numbers)) - {int} or min(numbers) < 0:
         raise ValueError("blob")
-    read: list[Any] = [blobs[number] for number in numbers]
+    read: list[Content] = [blobs[number] for number in numbers]
+    if expansion is None:
+        types |= {Rope}
     if not types.issuperset(map(type, read)):
+        if expansion is None:
+            raise ValueError("blob")
         read = [whole_content(content, number, expansion) for content, number in zip(read, numbers, strict=True)]
         if not types.issuperset(map(type, read)):
             raise ValueError("blob")
-    return cast("list[bytes | Stored]", read)
+    return read
 
 
 def _column(field: attrs.Attribute[Any], hint: Any) -> Column | ListColumn | None:

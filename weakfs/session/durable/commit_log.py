@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -12,12 +13,13 @@ import orjson
 from attrs import define, field
 
 from weakfs.session.blobs.blob import digest_of
-from weakfs.session.durable.checkpointing import Checkpointing
+from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
-from weakfs.session.durable.frame_reader import FrameReader
-from weakfs.session.durable.frame_writer import NO_EXTERNALS, Change, FrameWriter
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
+from weakfs.session.durable.frames.reader import FrameReader
+from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.operations import Append, PutContents, Read, Steps, run, supplied
 from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.events import RolledBack
@@ -33,13 +35,15 @@ from weakfs.storage.event_store import Frame as StoredFrame
 
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
+    from weakfs.session.durable.commit_queue import CommitQueue
+    from weakfs.session.durable.flight import Flight
 
 # How often to try appending a frame if the outcome is unknown each time.
 ATTEMPTS = 3
 # How many records a frame of imported history contains.
 PART = 256
-# The number of a frame and the frame.
-Note = tuple[int, Frame]
+# The number of a frame, the frame and its size.
+Note = tuple[int, Frame, int]
 
 NO_JOURNALS: Mapping[str, Journal] = {}
 NO_CONTENTS: Mapping[str, bytes] = {}
@@ -72,6 +76,14 @@ class CommitLog:
     writer: str = field(factory=lambda: writer_id())
     # The commit for which work outside the session was prepared, until the session has adopted it.
     prepared: CommitPlace | None = None
+    # Awaits the commits of calls on an event loop, if the session was opened there.
+    queue: CommitQueue | None = None
+    # The steps that an event loop has begun; whoever changes the session in the meantime completes them first.
+    flight: Flight[None] | None = None
+    # Whether the store is memory or a local file, so that an event loop need not await it.
+    is_brief: bool = True
+    # Whether some contents of the current state are not in memory, but read when they are needed.
+    has_unread: bool = False
     _count: int = 0
     _process: int = field(factory=os.getpid)
     _frames: FrameWriter = field(factory=FrameWriter)
@@ -87,59 +99,102 @@ class CommitLog:
 
     def commit(self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS) -> bool:
         """Store the change to `after`; see `SessionCore._stored`."""
+        if self.land():
+            return False
+        return run(self.commit_all(session, (after,), journals), self.store)
+
+    def commit_all(
+        self, session: SessionCore, afters: Sequence[Timeline], journals: Mapping[str, Journal] = NO_JOURNALS
+    ) -> Steps[bool]:
+        """Store a change to the first of these timelines, from there to the second, and so on, all or none of them.
+
+        Returns false if, instead, the session was brought up to date with what others stored.
+        """
         before = session._trunk
-        if after.base is not before.base or (after.seq > before.seq + PART and not before.seq):
-            return self._start_anew(session, after, journals)
-        rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()
-        return self._commit(session, before, after, rows, journals)
+        first = afters[0]
+        is_long = first.seq > before.seq + PART and not before.seq and self.queue is None
+        if first.base is not before.base or is_long:
+            return self._start_anew(session, first, journals)
+        changes: list[tuple[Timeline, Timeline, Sequence[Row]]] = []
+        for after in afters:
+            rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()
+            changes.append((before, after, rows))
+            before = after
+        return (yield from self._commit(session, changes, journals))
 
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
         """Store one row that is about to be added to the trunk, with the slices that it leads to."""
         before = session._trunk
+        if self.flight is not None:
+            base = before.point(), before.copy()
+            self.land()
+            self.base = base
+            return False
         if session._rules is self._rules and not self._undeclared and before.externals is self.externals:
-            return self._commit(session, before, before, (row,))
+            return run(self._commit(session, ((before, before, (row,)),)), self.store)
         after = before.copy()
         after.state, after.logs = state, logs
-        return self._commit(session, before, after, (row,))
+        return run(self._commit(session, ((before, after, (row,)),)), self.store)
+
+    def land(self) -> bool:
+        """Complete the steps that an event loop has begun. Return whether there were any."""
+        flight = self.flight
+        if flight is not None:
+            flight.land(self.store)
+            self.flight = None
+        return flight is not None
 
     def _commit(
         self,
         session: SessionCore,
-        before: Timeline,
-        after: Timeline,
-        rows: Sequence[Row],
+        changes: Sequence[tuple[Timeline, Timeline, Sequence[Row]]],
         journals: Mapping[str, Journal] = NO_JOURNALS,
-    ) -> bool:
+    ) -> Steps[bool]:
+        """Append a frame for each change: the timelines before and after it, and its rows."""
         checkpoints, rules = self.checkpoints, session._rules
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
-        name = self._next_name(session)
         is_known = rules is self._rules and not self._undeclared
-        written = None
-        if is_known and after.externals is self.externals and after.snapshots is before.snapshots:
-            written = self._frames.plain(rows, name, before.seq, session._counter)
-        installed: tuple[SliceSpec, ...] = ()
-        undeclared = self._undeclared
-        if written is None:
-            if rules is not self._rules:
-                installed, undeclared = self._news_of(rules)
-            change = Change(before, after, rows, self.externals, installed, undeclared)
-            written = self._frames.frame(rules, change, name, session._counter)
-        data, blobs = written
-        contents = NO_CONTENTS if blobs is None else blobs.by_digest
-        if blobs is not None and blobs.stored:
-            missing = self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
-            contents = {**contents, **missing}
-        if not self._append(session, name, [data], contents, journals):
+        installed, undeclared = news = ((), self._undeclared) if rules is self._rules else self._news_of(rules)
+        externals = self.externals
+        names: list[str] = []
+        frames: list[bytes] = []
+        sizes: list[int] = []
+        contents = NO_CONTENTS
+        for before, after, rows in changes:
+            name = self._next_name(session)
+            written = None
+            if is_known and after.externals is externals and after.snapshots is before.snapshots:
+                written = self._frames.plain(rows, name, before.seq, session._counter)
+            if written is None:
+                change = Change(before, after, rows, externals, installed, undeclared)
+                written = self._frames.frame(rules, change, name, session._counter)
+            data, blobs = written
+            names.append(name)
+            frames.append(data)
+            size = len(data)
+            if blobs is not None:
+                size += sum(map(len, blobs.by_digest.values()))
+                contents = {**contents, **blobs.by_digest} if contents else blobs.by_digest
+                if blobs.stored:
+                    found = {digest: own.values() for digest, own in blobs.stored.items()}
+                    missing = partial(self.contents.missing_of, found, including_known=True)
+                    contents = {**contents, **(yield from supplied(missing))}
+            sizes.append(size)
+            externals, installed = after.externals, ()
+        if not (yield from self._append(session, names, frames, contents, journals)):
             return False
         if rules is not self._rules:
             # Only now: a frame that was not stored has not told readers about these slices.
             self._rules, self._undeclared = rules, undeclared
-            self.known_slices |= {spec.tag for spec in installed}
-        self.externals = after.externals
-        if rows:
-            checkpoints.history.add(self.head, before.seq, rows)
-        checkpoints.pending += len(data)
+            self.known_slices |= {spec.tag for spec in news[0]}
+        self.externals = externals
+        for number, ((before, _, rows), size) in enumerate(
+            zip(changes, sizes, strict=True), self.head - len(frames) + 1
+        ):
+            if rows:
+                checkpoints.history.add(number, before.seq, rows, size)
+        checkpoints.pending += sum(map(len, frames))
         return True
 
     def _next_name(self, session: SessionCore) -> str:
@@ -155,44 +210,44 @@ class CommitLog:
     def _append(
         self,
         session: SessionCore,
-        name: str,
+        names: Sequence[str],
         frames: list[bytes],
         contents: Mapping[str, bytes],
         journals: Mapping[str, Journal],
-    ) -> bool:
-        """Append frames; the first has this name. Return false if, instead, frames that others stored were read."""
+    ) -> Steps[bool]:
+        """Append frames with these names. Return false if, instead, frames that others stored were read."""
         if journals:
             if not self.head:
                 # The storage may not exist yet: a later search for the commit can then distinguish that from an
                 # unreachable one.
-                self.store.put_contents(self.stream, {digest_of(b"").hex(): b""})
-            place = CommitPlace(lasting_url(self.store.url), self.stream, self.head + 1, name, session._trunk.seq)
+                yield PutContents(self.stream, {digest_of(b"").hex(): b""})
+            place = CommitPlace(lasting_url(self.store.url), self.stream, self.head + 1, names[0], session._trunk.seq)
             prepare_all(journals, place)
             self.prepared = place
         try:
-            self.head = self._append_once(self.head, frames, contents)
+            self.head = yield from self._append_once(self.head, frames, contents)
         except StreamConflict as conflict:
             if conflict.actual < conflict.expected:
                 self.prepared = None
                 raise self._gone(conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
-            others = list(self.store.read(self.stream, after=self.head))
+            others = list((yield Read(self.stream, self.head)))
             first = _name(others[0]) if others else None
-            if first == name:
+            if first == names[0]:
                 # It was stored by an attempt whose outcome was unknown.
                 self.head += len(frames)
                 return True
             self.prepared = None
             if first in self._uncertain:
-                self._undo(session, others)
+                yield from self._undo(session, others)
             elif self.merges:
-                self._take(session, others)
+                yield from self._take(session, others)
             else:
                 raise SessionConflict(session.session_id, conflict.expected, conflict.actual) from None
             self.base = base
             return False
         except BaseException:
-            self._uncertain.add(name)
+            self._uncertain.update(names)
             raise
         return True
 
@@ -203,12 +258,13 @@ class CommitLog:
             f"place; open it again"
         )
 
-    def was_stored(self, session: SessionCore, place: CommitPlace) -> bool:
+    def was_stored(self, session: SessionCore, place: CommitPlace) -> Steps[bool]:
         """Return whether a commit is in this stream, and read what the session has not read yet.
 
         Raises `StorageError` if that cannot be determined.
         """
-        found = was_stored(self.store, place, fencing=None if self.lease is None else self.lease.lease.fencing)
+        fencing = None if self.lease is None else self.lease.lease.fencing
+        found = yield from was_stored(self.store.url, place, fencing=fencing)
         if found:
             # It must be read and not rolled back: what was done outside the session stays too.
             self._uncertain.discard(place.name)
@@ -216,15 +272,16 @@ class CommitLog:
             # It was interrupted after storing the commit and before adopting it.
             self.head = place.number - 1
         if self.head < place.number:
-            self.refresh(session)
+            yield from self.refreshed(session)
         return found
 
-    def _append_once(self, head: int, frames: list[bytes], contents: Mapping[str, bytes]) -> int:
-        fencing = None if self.lease is None else self.lease.fencing()
+    def _append_once(self, head: int, frames: list[bytes], contents: Mapping[str, bytes]) -> Steps[int]:
+        fencing = None if self.lease is None else (yield from self.lease.fencing())
         attempt = 1
         while True:
             try:
-                return self.store.append(self.stream, head, frames, contents=contents or None, fencing=fencing)
+                last: int = yield Append(self.stream, head, frames, contents or None, fencing)
+                return last
             except OutcomeUnknown:
                 # Frames that are there already are recognized.
                 if attempt == ATTEMPTS:
@@ -236,17 +293,17 @@ class CommitLog:
                     self.prepared = None
                 raise
 
-    def _undo(self, session: SessionCore, others: list[StoredFrame]) -> None:
-        """Read a change of this session that failed but was stored nevertheless, and roll it back.
+    def _undo(self, session: SessionCore, others: list[StoredFrame]) -> Steps[None]:
+        """Read changes of this session that failed but were stored nevertheless, and roll them back.
 
-        What it did outside the session was undone when it failed. If the rollback cannot be stored, the session stays
-        as it was, without the change; likewise if somebody else appends in the meantime, since the caller tries again.
-        A change on which others have built stays.
+        What they did outside the session was undone when they failed. If the rollback cannot be stored, the session
+        stays as it was, without the changes; likewise if somebody else appends in the meantime, since the caller tries
+        again. A change on which others have built stays.
         """
         before = session._trunk
-        reader, notes = self._read(session, others)
-        line, number = reader.line, others[-1].number
-        if len(others) > 1 or line.seq == before.seq:
+        reader, notes, number = yield from supplied(partial(self._read, session, others))
+        line = reader.line
+        if line.seq == before.seq or not all(_name(frame) in self._uncertain for frame in others):
             self._adopt(session, reader, notes, number)
             return
         after = line.copy()
@@ -257,15 +314,16 @@ class CommitLog:
             name = self._next_name(session)
             change = Change(line, after, rows, line.externals, (), undeclared_slices(reader.rules))
             data, blobs = self._frames.frame(reader.rules, change, name, max(session._counter, reader.counter))
-            self._uncertain.add(name)
-            head = self._append_once(number, [data], blobs.by_digest)
-        except StreamConflict:
-            return
         finally:
             session._rules = rules
+        self._uncertain.add(name)
+        try:
+            head = yield from self._append_once(number, [data], blobs.by_digest)
+        except StreamConflict:
+            return
         reader.line = after
         self._adopt(session, reader, notes, head)
-        self.checkpoints.history.add(head, line.seq, rows)
+        self.checkpoints.history.add(head, line.seq, rows, len(data))
 
     def _news_of(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
         """Return the slices that readers do not know about yet, and those whose reducers they cannot know."""
@@ -296,7 +354,7 @@ class CommitLog:
                 contents.update(
                     self.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()})
                 )
-                history.add(self.head + len(frames), seq, part)
+                history.add(self.head + len(frames), seq, part, len(data) + sum(map(len, blobs.by_digest.values())))
                 seq += len(part)
         whole = before if before.seq else None
         moment = self.checkpoints.moment(session, self.head + len(frames) + 1, after, whole)
@@ -310,7 +368,8 @@ class CommitLog:
         frames.append(orjson.dumps(reset))
         is_stored = False
         try:
-            is_stored = self._append(session, name if len(frames) == 1 else f"{name}.0", frames, contents, journals)
+            first = name if len(frames) == 1 else f"{name}.0"
+            is_stored = run(self._append(session, [first], frames, contents, journals), self.store)
         finally:
             if not is_stored and len(frames) > 1:
                 history.forget()
@@ -329,35 +388,36 @@ class CommitLog:
 
     def refresh(self, session: SessionCore) -> int:
         """Apply what others stored, and return the number of new records."""
+        self.land()
         before = session._trunk.seq
-        while self._uncertain:
-            found = list(self.store.read(self.stream, after=self.head))
-            if not found or _name(found[0]) not in self._uncertain:
-                break
-            self._undo(session, found)
-        self._take(session, self.store.read(self.stream, after=self.head))
+        run(self.refreshed(session), self.store)
         return session._trunk.seq - before
 
-    def _take(self, session: SessionCore, frames: Iterable[StoredFrame]) -> None:
-        last = 0
+    def refreshed(self, session: SessionCore) -> Steps[None]:
+        """Apply what others stored."""
+        while self._uncertain:
+            found = list((yield Read(self.stream, self.head)))
+            if not found or _name(found[0]) not in self._uncertain:
+                break
+            yield from self._undo(session, found)
+        frames: Iterable[StoredFrame] = yield Read(self.stream, self.head)
+        # Reading them may be repeated, if contents have to be awaited.
+        yield from self._take(session, frames if self.queue is None else list(frames))
 
-        def numbered() -> Iterator[StoredFrame]:
-            nonlocal last
-            for frame in frames:
-                last = frame.number
-                yield frame
-
-        reader, notes = self._read(session, numbered())
+    def _take(self, session: SessionCore, frames: Iterable[StoredFrame]) -> Steps[None]:
+        reader, notes, last = yield from supplied(partial(self._read, session, frames))
         if last:
             self._adopt(session, reader, notes, last)
 
-    def _read(self, session: SessionCore, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note]]:
-        """Apply frames to a copy of the trunk; also return what the index of the history must record about them."""
+    def _read(self, session: SessionCore, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note], int]:
+        """Apply frames to a copy of the trunk.
+
+        Also returns what the index of the history must record about them, and the number of the last one.
+        """
         notes: list[Note] = []
         reader = self.reader(session._rules, session._trunk.copy(), session._counter)
-        reader.note = lambda number, frame: notes.append((number, frame))
-        reader.apply(frames)
-        return reader, notes
+        reader.note = lambda *note: notes.append(note)
+        return reader, notes, reader.apply(frames)
 
     def _adopt(self, session: SessionCore, reader: FrameReader, notes: list[Note], last: int) -> None:
         line, after = session._trunk, reader.line
@@ -369,9 +429,9 @@ class CommitLog:
         line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
         self.head = last
         self.externals = line.externals
-        start = max((place for place, (_, frame) in enumerate(notes) if "reset" in frame), default=-1) + 1
-        for number, frame in notes[start:]:
-            self.checkpoints.history.note(number, frame)
+        start = max((place for place, (_, frame, _) in enumerate(notes) if "reset" in frame), default=-1) + 1
+        for note in notes[start:]:
+            self.checkpoints.history.note(*note)
         session._post_since(line, before)
 
     def reader(self, rules: Rules, line: Timeline, counter: int, *, is_new: bool = False) -> FrameReader:
@@ -388,6 +448,7 @@ class CommitLog:
     def load_reset(self, number: int, frame: Frame) -> tuple[Timeline, Rules]:
         """Return the timeline and the rules to which a frame resets the session."""
         text = self.contents.read(bytes.fromhex(frame["reset"]))
+        self.has_unread = True
         line, self.header, rules = self.checkpoints.load(text, f"frame {number}")
         return line, rules
 
@@ -396,7 +457,7 @@ class CommitLog:
         self.checkpoints.wait()
         with session.lock:
             if self.head:
-                self.checkpoints.begin(session, self.head)
+                self.checkpoints.begin(session, self.head, is_forced=True)
         self.checkpoints.wait()
 
     def flush(self) -> None:
@@ -407,6 +468,10 @@ class CommitLog:
     def close(self) -> None:
         """Make everything durable, and release the lease and the storage."""
         if self.is_closed:
+            return
+        if self.queue is not None and self.queue.loop.is_running():
+            # Its client can only be closed there.
+            self.queue.loop.call_soon_threadsafe(self.queue.close_soon)
             return
         self.is_closed = True
         self.flush()

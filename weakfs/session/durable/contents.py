@@ -41,8 +41,11 @@ class StreamContents:
             checked(bytes.fromhex(digest), found[digest], where)
         return found
 
-    def missing_of(self, found: Mapping[bytes, Iterable[Stored]]) -> dict[str, bytes]:
-        """Read the blobs, stored elsewhere, that the stream does not have. Lost ones are omitted."""
+    def missing_of(self, found: Mapping[bytes, Iterable[Stored]], *, including_known: bool = False) -> dict[str, bytes]:
+        """Read the blobs, stored elsewhere, that the stream does not have. Lost ones are omitted.
+
+        With `including_known`, read those as well that it has, for an append: others may delete them in the meantime.
+        """
         elsewhere: dict[str, Stored] = {}
         for digest, candidates in found.items():
             first = list(candidates)
@@ -50,7 +53,7 @@ class StreamContents:
                 elsewhere[digest.hex()] = first[0]
         if not elsewhere:
             return {}
-        there = self.store.has_contents(self.stream, list(elsewhere))
+        there = set[str]() if including_known else self.store.has_contents(self.stream, list(elsewhere))
         read: dict[str, bytes] = {}
         for name, content in elsewhere.items():
             if name not in there:

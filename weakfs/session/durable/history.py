@@ -16,8 +16,9 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from weakfs.session.blobs.rope import Rope, read_together
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.frame_decoder import Frame, FrameDecoder, parsed
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.table import Table
@@ -54,22 +55,29 @@ class StreamHistory:
     until: int = 0
     index: list[IndexEntry] = field(factory=list[IndexEntry])
     counts: Counter[str] = field(factory=Counter[str])
+    # About how many bytes the frames and their contents take.
+    size: int = 0
     _recent: dict[int, list[Row]] = field(factory=dict[int, list[Row]])
     _lock: Any = field(factory=RLock)
 
     def forget(self) -> None:
         """Start with an empty index."""
-        self.index, self.counts, self._recent = [], Counter(), {}
+        self.index, self.counts, self.size, self._recent = [], Counter(), 0, {}
 
-    def note(self, number: int, frame: Frame) -> None:
-        """Count a frame that was read."""
+    def note(self, number: int, frame: Frame, size: int) -> None:
+        """Count a frame of some bytes that was read."""
+        self.size += size
+        for row in frame.get("blobs", ()):
+            if type(row) is dict and type(row.get("size")) is int:
+                self.size += row["size"]
         self._open(number, frame["after"])
         for record in frame.get("records", ()):
             self.counts[record["type"]] += 1
 
-    def add(self, number: int, after: int, rows: Iterable[Row]) -> None:
-        """Count a frame of rows that follow record `after`."""
+    def add(self, number: int, after: int, rows: Iterable[Row], size: int) -> None:
+        """Count a frame of rows that follow record `after`; with its contents, it has some bytes."""
         index, counts = self.index, self.counts
+        self.size += size
         if not index or after - index[-1].seq >= GAP:
             self._open(number, after)
         for row in rows:
@@ -153,6 +161,7 @@ class StreamHistory:
             "seqs": [entry.seq for entry in entries],
             "counts": {tag: [entry.counts.get(tag, 0) for entry in entries] for tag in sorted(self.counts)},
             "totals": dict(sorted(self.counts.items())),
+            "bytes": self.size,
         }
 
     def take_over(self, row: Json) -> None:
@@ -163,7 +172,7 @@ class StreamHistory:
             IndexEntry(frame, seq, dict(zip(tags, counts, strict=True)))
             for frame, seq, counts in zip(row["frames"], row["seqs"], columns, strict=True)
         ]
-        self.counts = Counter(row["totals"])
+        self.counts, self.size = Counter(row["totals"]), row.get("bytes", 0)
 
 
 @frozen(eq=False)
@@ -180,6 +189,40 @@ class StoredRecords:
     def load(self) -> list[Row]:
         """Read the rows."""
         return self.history.rows(self.first, self.count)
+
+
+class UnreadRecords:
+    """A stretch of records whose contents are read, all together, when a record is needed."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows, self._is_read = rows, False
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def load(self) -> list[Row]:
+        """Return the rows."""
+        rows = self._rows
+        if not self._is_read:
+            read_together(rope for row in rows for rope in _ropes(row[3]))
+            # In this order: other threads read at the same time.
+            self._rows = rows = [(at, cause, tag, _whole(fields)) for at, cause, tag, fields in rows]
+            self._is_read = True
+        return rows
+
+
+def _ropes(value: Any) -> Iterator[Rope]:
+    if type(value) is Rope:
+        yield value
+    elif type(value) is tuple:
+        for item in value:
+            yield from _ropes(item)
+
+
+def _whole(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_whole, value))
+    return value.join() if type(value) is Rope else value
 
 
 @frozen(eq=False)

@@ -7,6 +7,7 @@ from time import monotonic
 
 from attrs import define, field
 
+from weakfs.session.durable.operations import Steps, TakeLease
 from weakfs.storage.event_store import EventStore, Lease
 
 
@@ -22,11 +23,11 @@ class HeldLease:
     def __attrs_post_init__(self) -> None:
         self._renewed = self.clock()
 
-    def fencing(self) -> int:
+    def fencing(self) -> Steps[int]:
         """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else took it."""
         now = self.clock()
         if now - self._renewed > self.lease.seconds / 2:
-            self.lease = self.store.lease(self.lease.stream, self.lease.owner, self.lease.seconds)
+            self.lease = yield TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds)
             self._renewed = now
         return self.lease.fencing
 

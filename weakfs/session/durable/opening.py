@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
 from weakfs.platforms import garbage_collection_paused
-from weakfs.session.durable.checkpointing import Checkpointing
+from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.commit_log import CommitLog, id_suffix
+from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.operations import GetCheckpoint, Head, ListStreams, Read, Steps, TakeLease, run, supplied
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.storage.errors import StorageDamaged
-from weakfs.storage.event_store import EventStore
+from weakfs.storage.event_store import Checkpoint, EventStore, Frame
 from weakfs.storage.locations import open_event_store, url_of
 from weakfs.storage.storage import Storage
 
@@ -33,11 +37,18 @@ Where = str | os.PathLike[str] | Storage | EventStore
 LEASE = 30.0
 
 
+def is_awaited(where: object) -> bool:
+    """Return whether the methods of a storage or an event store are `async`."""
+    return iscoroutinefunction(getattr(where, "head", None) or getattr(where, "get", None))
+
+
 def event_store(where: Where, durability: Durability) -> EventStore:
     """Return the event streams in a folder, at a URL, or in a `Storage`.
 
     A `Storage` and a server are as durable as they are configured to be, whatever `durability` says.
     """
+    if is_awaited(where):
+        raise TypeError(f"cannot open {where!r:.60}: its methods are 'async'; use Session.aopen")
     if isinstance(where, EventStore):
         return where
     if durability not in ("process", "power", "manual"):
@@ -51,19 +62,6 @@ def event_store(where: Where, durability: Durability) -> EventStore:
     return open_event_store(f"{url}?durability={durability}" if takes_durability else url)
 
 
-def stream_of(store: EventStore, session_id: str | None) -> str | None:
-    """Return the stream of a session, by default the only one; `None` if there is none."""
-    if session_id == "":
-        raise ValueError("session_id is ''; pass text, or None for the only session")
-    if session_id is not None:
-        return session_id
-    found = store.streams(limit=6)
-    if len(found) > 1:
-        shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
-        raise SessionError(f"cannot choose a session of {store.url}: it holds {shown}; pass session_id")
-    return found[0] if found else None
-
-
 def open_session(
     create: Callable[[str | None], S],
     where: Where,
@@ -74,52 +72,108 @@ def open_session(
     exclusive: bool,
 ) -> S:
     """Open a session, or create one; see `Session.open`. `create` makes an empty session with an id."""
-    if on_conflict not in ("raise", "merge"):
-        raise ValueError(f"on_conflict is {on_conflict!r}; pass 'raise' or 'merge'")
+    check_choice(on_conflict)
     store = event_store(where, durability)
     try:
-        session = create(stream_of(store, session_id))
-        log = _filled(session, store, exclusive=exclusive)
+        session = run(opened(create, store, session_id, exclusive=exclusive), store)
     except BaseException:
         if store is not where:
             store.close()
         raise
-    log.owns_store = store is not where
-    if on_conflict == "merge":
-        log.merges = True
-        session._id_suffix = id_suffix(log.writer)
+    log = complete(session, owns_store=store is not where, merges=on_conflict == "merge")
+    log.is_brief = is_brief(url_of(where) if isinstance(where, str | os.PathLike) else store.url, durability)
     return session
 
 
-def _filled(session: Session, store: EventStore, *, exclusive: bool) -> CommitLog:
-    """Load a new session from its stream, and have its changes stored there."""
+def is_brief(url: str, durability: Durability) -> bool:
+    """Return whether every operation on a store is so short that an event loop need not await it.
+
+    One that waits for a disk or for another process is not; SQLite waits for the transactions of others.
+    """
+    if url.startswith("folder:"):
+        return "power" not in (durability, url.rpartition("?durability=")[2])
+    return url.startswith("memory:")
+
+
+def check_choice(on_conflict: OnOthers) -> None:
+    """Raise `ValueError` for a word that does not say what to do if others changed the session."""
+    if on_conflict not in ("raise", "merge"):
+        raise ValueError(f"on_conflict is {on_conflict!r}; pass 'raise' or 'merge'")
+
+
+def complete(session: Session, *, owns_store: bool, merges: bool) -> CommitLog:
+    """Set what a session that was just opened does with its storage, and return its commit log."""
+    log = session._log
+    assert log is not None
+    log.owns_store = owns_store
+    if merges:
+        log.merges = True
+        session._id_suffix = id_suffix(log.writer)
+    return log
+
+
+def opened(
+    create: Callable[[str | None], S], store: EventStore, session_id: str | None, *, exclusive: bool
+) -> Steps[S]:
+    """Read a session from its stream, and have its changes stored there.
+
+    `store` is the one in which contents are looked up later.
+    """
+    name = yield from _stream_of(store.url, session_id)
+    session = create(name)
     name = session.session_id
-    lease = HeldLease(store, store.lease(name, uuid4().hex, LEASE)) if exclusive else None
-    checkpoints = Checkpointing.of(store, name, session._rules)
-    line, rules, head = Timeline(touched=Log()), session._rules, 0
-    header: dict[str, Any] = {"origin_id": name, "counter": 0}
-    with garbage_collection_paused():
-        checkpoint = store.get_checkpoint(name)
-        if checkpoint is not None:
-            line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
-            head = checkpoint.number
-        log = CommitLog(store, name, checkpoints, head, frozenset(), lease=lease, header=header)
-        reader = log.reader(rules, line, header["counter"], is_new=True)
-        read = reader.apply(store.read(name, after=head))
-    if checkpoint is not None and not read and store.head(name) < head:
+    lease = HeldLease(store, (yield TakeLease(name, uuid4().hex, LEASE))) if exclusive else None
+    checkpoint: Checkpoint | None = yield GetCheckpoint(name)
+    frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
+    log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames))
+    if checkpoint is not None and not read and (ends := (yield Head(name))) < checkpoint.number:
         raise StorageDamaged(
-            f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {head}, and ends at frame "
-            f"{store.head(name)}: its end was cut off; restore the storage from a backup"
+            f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, and "
+            f"ends at frame {ends}: its end was cut off; restore the storage from a backup"
         )
     line = reader.line
     if read and line.seq:
         line.loaded = True
         line.forget_keyframes(line.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
-    log.head, log.externals = read or head, line.externals
+    log.head, log.externals, log.lease = read or log.head, line.externals, lease
     log.known_slices = frozenset(reader.rules.specs)
     session._log = log
-    return log
+    return session
+
+
+def stream_of(store: EventStore, session_id: str | None) -> str | None:
+    """Return the stream of a session, by default the only one; `None` if there is none."""
+    return run(_stream_of(store.url, session_id), store)
+
+
+def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
+    if session_id == "":
+        raise ValueError("session_id is ''; pass text, or None for the only session")
+    if session_id is not None:
+        return session_id
+    found: list[str] = yield ListStreams(6)
+    if len(found) > 1:
+        shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
+        raise SessionError(f"cannot choose a session of {url}: it holds {shown}; pass session_id")
+    return found[0] if found else None
+
+
+def _read(
+    session: Session, store: EventStore, checkpoint: Checkpoint | None, frames: Iterable[Frame]
+) -> tuple[CommitLog, FrameReader, int]:
+    """Read a checkpoint and the frames that follow it. Also returns the number of the last of these, 0 without any."""
+    name, rules = session.session_id, session._rules
+    checkpoints = Checkpointing.of(store, name, rules)
+    line, head = Timeline(touched=Log()), 0
+    header: dict[str, Any] = {"origin_id": name, "counter": 0}
+    with garbage_collection_paused():
+        if checkpoint is not None:
+            line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
+            head = checkpoint.number
+        log = CommitLog(store, name, checkpoints, head, frozenset(), header=header, has_unread=head > 0)
+        reader = log.reader(rules, line, header["counter"], is_new=True)
+        return log, reader, reader.apply(frames)
 
 
 def copy_session(source: Session, where: Where, durability: Durability) -> None:

@@ -7,47 +7,44 @@ server that has not processed everything it received; an empty frame in its plac
 from __future__ import annotations
 
 import os
-import re
 
 import orjson
 
-from weakfs.session.durable.frame_decoder import parsed
+from weakfs.session.durable.frames.decoder import parsed
+from weakfs.session.durable.operations import Append, Head, Read, Steps, run
 from weakfs.session.external import CommitPlace
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
-from weakfs.storage.event_store import EventStore
-from weakfs.storage.locations import open_event_store
-
-# Engines in the process itself: an append is over when its process has ended, or when it has raised an exception.
-LOCAL = re.compile(r"(folder|sqlite):(?://(?=/))?(.*)", re.DOTALL)
+from weakfs.storage.locations import local_path, open_event_store
 
 
 def lasting_url(url: str) -> str:
     """Return the URL of a store in a form that means the same in every working directory."""
-    local = LOCAL.fullmatch(url)
-    if local is None:
-        return url
-    return "memory:" if local[2] == ":memory:" else f"{local[1]}:{os.path.abspath(local[2])}"
+    path = local_path(url)
+    if path is None:
+        return "memory:" if url == "sqlite::memory:" else url
+    return url if os.path.isabs(path) else f"{url.partition(':')[0]}:{os.path.abspath(path)}"
 
 
-def was_stored(store: EventStore, place: CommitPlace, *, fencing: int | None = None) -> bool:
+def was_stored(url: str, place: CommitPlace, *, fencing: int | None = None) -> Steps[bool]:
     """Return whether a commit is in its stream. If this returns false, it never will be.
 
-    Raises `StorageError` if that cannot be determined.
+    Raises `StorageError` if that cannot be determined. `url` is that of the store, for the message.
     """
     while True:
-        found = next(iter(store.read(place.stream, after=place.number - 1, limit=1)), None)
+        found = next(iter((yield Read(place.stream, place.number - 1, 1))), None)
         if found is not None and found.number == place.number:
             return bool(parsed(found.number, found.data)["id"] == place.name)
-        if found is not None or store.head(place.stream) >= place.number:
+        if found is not None or (yield Head(place.stream)) >= place.number:
             raise StorageError(
-                f"cannot tell whether frame {place.number} of stream {place.stream!r} in {store.url!r} was stored: it "
+                f"cannot tell whether frame {place.number} of stream {place.stream!r} in {url!r} was stored: it "
                 f"was dropped with old records; compare the files with the session"
             )
-        if place.url == "memory:" or LOCAL.fullmatch(place.url):
+        if place.url == "memory:" or local_path(place.url) is not None:
+            # Of an engine in the process itself: the append is over, since its process has ended or it has failed.
             return False
         empty = orjson.dumps({"id": f"{place.name}-void", "after": place.after, "counter": 0})
         try:
-            store.append(place.stream, place.number - 1, [empty], fencing=fencing)
+            yield Append(place.stream, place.number - 1, [empty], None, fencing)
         except StreamConflict as conflict:
             if conflict.actual < place.number:
                 # The stream was deleted.
@@ -63,21 +60,18 @@ def was_stored_anywhere(place: CommitPlace) -> bool:
     Raises `StorageError` if the store cannot be reached or used.
     """
     remedy = "make it reachable, or open the directory with its session"
-    local = LOCAL.fullmatch(place.url)
-    if local is not None and not os.path.exists(local[2]):
-        # Opening it would create it.
-        raise StorageError(
-            f"cannot reach the storage {place.url!r} of session {place.stream!r}: it is not there; put it back, or an "
-            f"empty one in its place if the session is gone for good"
-        )
     try:
+        path = local_path(place.url)
+        if path is not None and not os.path.exists(path):
+            # Opening it would create it.
+            raise FileNotFoundError("it is not there; put it back, or an empty one if the session is gone for good")
         store = open_event_store(place.url)
     except (OSError, ValueError, ImportError) as error:
         raise StorageError(
             f"cannot reach the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}"
         ) from error
     try:
-        return was_stored(store, place)
+        return run(was_stored(store.url, place), store)
     except StorageError as error:
         raise StorageError(
             f"cannot ask the storage {place.url!r} of session {place.stream!r}: {error}; {remedy}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from weakfs.session.errors import SessionClosed, SessionError
 from weakfs.session.events import Record
+from weakfs.storage.adapters import ThreadedEventStore
 from weakfs.storage.errors import StorageError
 
 if TYPE_CHECKING:
@@ -19,13 +20,22 @@ STEP = 1.0
 
 def watch(session: Session, timeout: float | None) -> Iterator[Record]:
     """Yield the records of a session as they are made; see `Session.watch`."""
-    log = session._log
-    if log is None:
+    _check_stored(session)
+    return _records(session, timeout, session.seq)
+
+
+def awatch(session: Session, timeout: float | None) -> AsyncIterator[Record]:
+    """Yield the records of a session as they are made; see `Session.awatch`."""
+    _check_stored(session)
+    return _arecords(session, timeout, session.seq)
+
+
+def _check_stored(session: Session) -> None:
+    if session._log is None:
         raise SessionError(
             f"cannot watch session {session.session_id!r}: it is in memory, and only this process changes it; "
             f"subscribe to it instead"
         )
-    return _records(session, timeout, session.seq)
 
 
 def _records(session: Session, timeout: float | None, seq: int) -> Iterator[Record]:
@@ -49,3 +59,23 @@ def _followed(session: Session, timeout: float | None, seq: int) -> Iterator[Rec
         if left <= 0:
             return
         log.store.wait(log.stream, log.head, left)
+
+
+async def _arecords(session: Session, timeout: float | None, seq: int) -> AsyncIterator[Record]:
+    log = session._log
+    last = monotonic()
+    try:
+        while log is not None and not log.is_closed:
+            await session.arefresh()
+            for record in session.records.since(seq):
+                seq = record.seq
+                last = monotonic()
+                yield record
+            left = STEP if timeout is None else min(STEP, last + timeout - monotonic())
+            if left <= 0:
+                return
+            store = ThreadedEventStore(log.store, threads=1) if log.queue is None else log.queue.store
+            await store.wait(log.stream, log.head, left)
+    except (SessionClosed, StorageError):
+        if session._closed is None:
+            raise

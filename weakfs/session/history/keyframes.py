@@ -34,9 +34,9 @@ GAP = 4096
 # What permanent keyframes may cost, as a fraction of the memory that the records take. With 100,000 files in 5,000
 # directories they are 8,192 records apart.
 SHARE = 1.0
-# What lasting keyframes may cost, as a fraction of the same. In a file they take a smaller part of it: 8 % at most,
+# What lasting keyframes may cost, as a fraction of the same. In a file they take a smaller part of it: 12 % at most,
 # as its records name their fields and their times, and a directory is written as its difference from another.
-LASTING_SHARE = 0.33
+LASTING_SHARE = 0.5
 # The memory that a record takes besides the text and bytes in it.
 RECORD_SIZE = 250
 # Text up to this length is not looked for in states.
@@ -71,9 +71,9 @@ class PackedMark:
         return Mark(self.seq, Table(state), self.logs, self.block_end)
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Keyframes:
-    """The keyframes of one timeline, oldest first. An immutable value."""
+    """The keyframes of one timeline, oldest first. An immutable value: a frozen class takes three times as long."""
 
     marks: Log[Mark] = attrs.field(factory=lambda: Log[Mark]())
     # The permanent keyframes.
@@ -139,8 +139,8 @@ class Keyframes:
         if weight > SHARE * size:
             return evolve(self, distance=self.distance + GAP)
         since = (self.since[0] + size, self.since[1] + counted.others)
-        kept = evolve(self, kept=self.kept.append(packed), distance=GAP, since=since)
-        return kept if self.is_past else kept._lasting_with(packed, base)
+        kept = evolve(self, kept=self.kept.append(packed), since=since)
+        return kept if self.is_past else evolve(kept, distance=GAP)._lasting_with(packed, base)
 
     def _lasting_with(self, mark: PackedMark, base: Mark) -> Keyframes:
         """Make a keyframe lasting if it is due and small enough, unless it is among the records of a merged fork."""

@@ -108,14 +108,18 @@ class Log(Sequence[T], Generic[T]):
     @classmethod
     def _of_stretches(cls, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
         """Make a log of existing stretches; empty ones are left out. The log takes over the lists."""
-        stretch: Stretch[T] | None = None
-        length = 0
+        return cls()._with_stretches(stretches)
+
+    def _with_stretches(self, stretches: Iterable[list[T] | Packed[T]]) -> Log[T]:
+        """Return this sequence with the items of existing stretches at its end, which it takes over."""
+        stretch = self._stretch if self._length else None
+        length = self._length
         for items in stretches:
             if len(items):
                 stretch = Stretch(stretch, length, [])
                 stretch.items = items
                 length += len(items)
-        return cls() if stretch is None else cls._make(stretch, length)
+        return self if stretch is None else self._make(stretch, length)
 
     def append(self, item: T) -> Log[T]:
         """Return this sequence with `item` at its end."""

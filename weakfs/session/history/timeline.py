@@ -17,7 +17,7 @@ from pyrsistent import PMap, pmap
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
-from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark, last_before
+from weakfs.session.history.keyframes import GAP, STRETCH, Keyframes, Mark, PackedMark, last_before
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
 from weakfs.session.history.record_numbers import Numbering, Shift
@@ -236,7 +236,7 @@ class Timeline:
         last = min(seq, self.loaded_seq)
         start = last_before(self.lasting, last)
         known = start.seq if start is not None else self.dropped
-        past = self.past.get(known) or Keyframes(start=start, is_past=True)
+        past = self.past.get(known) or Keyframes(start=start, is_past=True, distance=self._distance_after(known))
 
         def stops() -> Iterator[int]:
             while (due := past.due(self.base)) <= last:
@@ -250,6 +250,16 @@ class Timeline:
                     past = past.kept_with(mark, self.rows, self.base)
             self.past = self.past.set(known, past)
         return past.before(seq) or start or self.base
+
+    def _distance_after(self, seq: int) -> int:
+        """Return the distance of the keyframes that are made after the lasting one at record `seq`.
+
+        Where lasting ones are far apart, states are large, and making one costs as much as reading 10,000 records.
+        """
+        if not self.lasting:
+            return GAP
+        end = next((mark.seq for mark in self.lasting if mark.seq > seq), self.loaded_seq)
+        return max((end - seq) // (2 * GAP), 1) * GAP
 
     def settle_history(self, mark: Mark, lasting: Iterable[Any]) -> None:
         """Replace the keyframes up to `mark` with others that are stored outside memory."""

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Literal, Self, overload
 from weakref import ref
 
-from attrs import evolve
-
 from weakfs.session.events import Record
 from weakfs.session.merging.conflicts import MergeReport, OnConflict
 from weakfs.session.merging.merge import absorb, merge_snapshots, merged_state
@@ -15,7 +13,6 @@ from weakfs.session.merging.resolver import Resolver, same_path
 from weakfs.session.state import checked_text
 from weakfs.session.transactions.commit import Transactions
 from weakfs.session.transactions.transaction import ACTIVE, innermost
-from weakfs.session.views import Records
 
 
 class Forks(Transactions):
@@ -96,14 +93,15 @@ class Forks(Transactions):
             # Prepared on a copy and assigned in one step, together with the fork's new base.
             merged = line.copy()
             base = fork._base
-            seq, renumbering = absorb(
+            at, named = self.now(), line.cause if cause is None else checked_text("cause", cause)
+            seq, event, renumbering = absorb(
                 self._rules,
                 merged,
                 base,
                 fork._trunk,
                 fork=fork.session_id,
-                at=self.now(),
-                cause=line.cause if cause is None else checked_text("cause", cause),
+                at=at,
+                cause=named,
                 own=self.session_id,
                 resolver=resolver,
             )
@@ -116,8 +114,8 @@ class Forks(Transactions):
                     renumbering=renumbering,
                     number=lambda _: self._next_number(),
                 )
-            record = Records(self._rules, merged.rows, merged.dropped)[seq - merged.dropped - 1]
-            now = evolve(fork._trunk.point(), numbering=base.numbering, shifts=renumbering.shifts)
+            now = fork._trunk.point()
+            now.numbering, now.shifts = base.numbering, renumbering.shifts
             own = innermost(self, ACTIVE.get())
             if not self._stored(line, merged):
                 again: Record = self.merge(fork, cause=cause, on_conflict=on_conflict)
@@ -129,4 +127,4 @@ class Forks(Transactions):
                 own.merged.append((fork, base))
                 own.line, fork._base = merged, now
         self._notify()
-        return record
+        return Record(seq, at, event, named)

@@ -158,13 +158,13 @@ def absorb(
     cause: str | None,
     own: str | None = None,
     resolver: Resolver | None = None,
-) -> tuple[int, Renumbering]:
+) -> tuple[int, Merged, Renumbering]:
     """Merge `branch`, which left `line` at `base`.
 
-    Return the number of the `Merged` record, and the mapping from the branch's record numbers to those of `line`. The
-    branch's own records follow that record with new numbers, and its events are reduced into the LOG slices again,
-    after what those already hold. Raise `MergeConflict` with `line` unchanged. `own` is the id of the session, `None`
-    for the end of one of its transactions.
+    Return the number and the event of the `Merged` record, and the mapping from the branch's record numbers to those of
+    `line`. The branch's own records follow that record with new numbers, and its events are reduced into the LOG slices
+    again, after what those already hold. Raise `MergeConflict` with `line` unchanged. `own` is the id of the session,
+    `None` for the end of one of its transactions.
 
     What attached filesystems held before a rollback in the branch (`Timeline.externals`) is dropped: at each record of
     the branch the slices are now the merged ones, which these filesystems were never together with. Rolling them back
@@ -177,16 +177,15 @@ def absorb(
     event = Merged(fork, renumbering(base.seq), len(rows), state, renumbered=True, resolutions=resolver.answers())
     _, logs = changed(rules, state, line.logs, event)
     after = logs
-    logging = {rules.registry.by_type[type_].tag for type_ in rules.logging if type_ in rules.registry.by_type}
     for row in rows:
-        if row[2] in logging:
+        if rules.plan(row[2]).is_logged:
             _, after = changed(rules, state, after, event_of(rules, row), logs_only=True)
     shape = rules.registry.by_type[Merged]
     block_end = line.seq + 1 + len(rows)
     seq = line.add((at, cause, tag_of(Merged), shape.pack(event)), state, logs, mark=True, block_end=block_end)
     line.add_merged(rows, after)
     line.add_keyframe(Mark(line.seq, state, after, block_end))
-    return seq, renumbering
+    return seq, event, renumbering
 
 
 def merged_state(
@@ -264,6 +263,8 @@ def _renumbered(rules: Rules, value: Any, renumbering: Renumbering) -> Any:
 
 def _mapped(shape: Shape, values: tuple[Any, ...], renumbering: Renumbering) -> tuple[Any, ...]:
     """Return the fields of an event with its record numbers mapped; the same tuple if none changes."""
+    if not shape.numbers:
+        return values
     changes = {place: _mapped_field(values[place], renumbering) for place in shape.numbers}
     if all(values[place] == number for place, number in changes.items()):
         return values

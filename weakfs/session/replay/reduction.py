@@ -149,7 +149,7 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
         _, _, tag, fields = row
         plan = rules.plan(tag)
         part = plan.if_none if plan.place is not None and fields[plan.place] is None else plan.if_set
-        if seq <= block_end and not plan.is_logged and plan.shape.cls not in OWN_EVENTS:
+        if seq <= block_end and not plan.is_logged:
             pass
         elif part.only is not None and seq > block_end:
             waiting[part.only].append((seq, plan.shape.cls, fields))

@@ -8,7 +8,6 @@ from functools import cache
 from attrs import Factory, evolve, field, frozen
 
 from weakfs.session.errors import UnknownType
-from weakfs.session.events import SLICE_EVENTS
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
     Fold,
@@ -43,8 +42,6 @@ class Rules:
     )
     # The tags of STATE slices whose values hold record numbers: see `weakfs.session.slices.tags.event`.
     numbered: tuple[str, ...] = field(init=False, default=Factory(lambda self: _numbered(self), takes_self=True))
-    # The events that change a LOG slice.
-    logging: frozenset[type] = field(init=False, default=Factory(lambda self: _logging(self.steps), takes_self=True))
 
     @property
     def logged_events(self) -> tuple[str, ...]:
@@ -205,10 +202,6 @@ def _numbered(rules: Rules) -> tuple[str, ...]:
     by_type = rules.registry.by_type
     found = (tag for tag, spec in rules.specs.items() if spec.kind == "state" and spec.cls in by_type)
     return tuple(tag for tag in found if by_type[rules.specs[tag].cls].numbers)
-
-
-def _logging(steps: Mapping[type, tuple[Step, ...]]) -> frozenset[type]:
-    return frozenset({*SLICE_EVENTS, *(event for event, own in steps.items() if any(step.is_log for step in own))})
 
 
 def _checked(steps: Mapping[type, tuple[Step, ...]]) -> Mapping[type, tuple[Step, ...]]:

@@ -33,6 +33,10 @@ Folded = tuple[int, type, tuple[Any, ...]]
 Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 
 
+# (now, then, paths) -> values: those of now with the files at `paths`, or all if it is `None`, as they were then.
+GoBack = Callable[[Log[Any], Log[Any], "Sequence[str] | None"], Log[Any]]
+
+
 class Conflict(Exception):
     """Raised by a slice's merge function: the names of everything that both sides changed differently."""
 
@@ -175,6 +179,8 @@ class Declaration:
     # Slices of older session files that this one replaces: by type, the function that converts their values.
     succeeds: Mapping[type, Callable[[Iterable[Any]], object]] = field(factory=dict)
     fold: Fold | None = None
+    # For a slice that holds files: which of its values go back when files do; see `GoBack`.
+    go_back: GoBack | None = None
 
 
 def reducer(*, on: type) -> Callable[[F], F]:

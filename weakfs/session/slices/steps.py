@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from weakfs.session.events import SLICE_EVENTS
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.slice import EventFilter, Fold, Reaction
@@ -57,6 +58,7 @@ class Plan:
     place: int | None
     if_set: Part
     if_none: Part
+    # Whether it may change a LOG slice.
     is_logged: bool
 
     @classmethod
@@ -70,7 +72,8 @@ class Plan:
         place = shape.names.index(names.pop()) if names else None
         if_set = _part([step for step in steps if step.concerns is None or step.concerns.is_set])
         if_none = _part([step for step in steps if step.concerns is None or not step.concerns.is_set])
-        return cls(shape, place, if_set, if_none, is_logged=any(step.is_log for step in steps))
+        is_logged = shape.cls in SLICE_EVENTS or any(step.is_log for step in steps)
+        return cls(shape, place, if_set, if_none, is_logged)
 
 
 def _part(steps: list[Step]) -> Part:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import final
 
 from weakfs.session.errors import TransactionCancelled
@@ -70,3 +70,33 @@ class Cancellation:
         with self._lock:
             self.check()
             self._abandon = abandon
+
+
+async def in_own_thread(work: Callable[[], object]) -> None:
+    """Run a function to completion in its own thread, even if this is cancelled again."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            loop.call_soon_threadsafe(settle, error)
+        else:
+            loop.call_soon_threadsafe(settle, None)
+
+    Thread(target=run, name="weakfs-cancel", daemon=True).start()
+    while not done.done():
+        try:
+            await asyncio.shield(done)
+        except asyncio.CancelledError:
+            continue
+    done.result()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from weakfs.session.durable.operations import Steps, run, supplied
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import RolledBack
 from weakfs.session.external import Journal, begin_all, close_all, inexact_notes, undo_all
@@ -19,12 +20,13 @@ from weakfs.session.interruption import interruptible, uninterrupted
 from weakfs.session.merging.merge import absorb, drop_snapshots, merge_snapshots
 from weakfs.session.record_log import RecordLog
 from weakfs.session.state import checked_text
-from weakfs.session.transactions.cancellation import Cancellation
-from weakfs.session.transactions.transaction import ACTIVE, Transaction, current_owner, innermost
+from weakfs.session.transactions.cancellation import Cancellation, in_own_thread
+from weakfs.session.transactions.transaction import ACTIVE, Conclusion, Transaction, current_owner, innermost
 from weakfs.storage.errors import StorageError
 
 logger = logging.getLogger("weakfs.session")
 
+T = TypeVar("T")
 B = TypeVar("B", bound="Transactions")
 
 
@@ -35,7 +37,7 @@ class Transactions(RecordLog):
 
     def transaction(
         self, *, cause: str | None = None, cancellation: Cancellation | None = None, shared: bool = False
-    ) -> AbstractContextManager[Self]:
+    ) -> TransactionBlock[Self]:
         """Run the block as a transaction: an exception rolls back everything it did, here and in attached filesystems.
 
         Other threads and tasks do not see the changes before the transaction ends, and are not affected by a rollback.
@@ -44,6 +46,9 @@ class Transactions(RecordLog):
         `to_thread`, do not join, unless the transaction is `shared` with everything that runs in a copy of this
         context; those that outlive a failed transaction are refused. With `cancellation` another thread can roll it
         back while the code inside still runs.
+
+        With `async with`, the end awaits the commit of a session that was opened with `aopen`. If that is cancelled,
+        everything is rolled back, unless the commit is in the storage.
         """
         return TransactionBlock(self, cause, cancellation, shared)
 
@@ -66,10 +71,10 @@ class Transactions(RecordLog):
                 outer.inner = own
         return own
 
-    def _conclude(self, conclusion: Callable[[int], tuple[object, str]]) -> None:
-        """Let the running transaction end with one more record, which is committed with it or not at all.
+    def _conclude(self, conclusion: Conclusion) -> None:
+        """Let the running transaction end with more records, which are committed with it or not at all.
 
-        When it ends, `conclusion` is called with the number of its last record, and returns an event and its cause.
+        When it ends, `conclusion` is called with the merged timeline, and returns events and their causes.
         """
         own = innermost(self, ACTIVE.get())
         if own is None:
@@ -86,18 +91,96 @@ class Transactions(RecordLog):
                 except BaseException as failure:
                     self._fail(own, failure)
                     raise
-                if own.journals:
-                    close_all(own.journals)
-                own.settled = True
+                self._settle(own)
             else:
                 self._fail(own, error)
         finally:
+            self._finish(own)
+
+    async def _aend(self, own: Transaction, error: BaseException | None) -> None:
+        """End a transaction as `_end` does, and await its commit.
+
+        If that is cancelled, the transaction is undone, unless it is in the storage already.
+        """
+        queue = None if self._log is None else self._log.queue
+        if error is not None and own.journals:
             own.leave()
-            if not own.settled:
-                # An interrupt arrived between these lines.
-                self._abandon(own, None)
-            own.forget()
-            self._notify()
+            # Files are restored, which may take long.
+            await in_own_thread(partial(self._end, own, error))
+            return
+        if error is not None or queue is None or not queue.is_here or self._outside(own) is not None:
+            self._end(own, error)
+            return
+        try:
+            own.leave()
+            try:
+                with self.lock:
+                    self._check_end(own)
+                    own.is_ending = True
+                await queue.commit(own)
+            except BaseException as failure:
+                if not own.is_stored:
+                    self._fail(own, failure)
+                raise
+            finally:
+                if own.is_stored:
+                    self._settle(own)
+        finally:
+            self._finish(own)
+
+    @property
+    def _awaits_commits(self) -> bool:
+        """Whether the running code is on the event loop that awaits the commits of the session."""
+        return self._log is not None and self._log.queue is not None and self._log.queue.is_here
+
+    @property
+    def _needs_no_thread(self) -> bool:
+        """Whether using the session never waits for storage, apart from commits that are awaited."""
+        log = self._log
+        return log is None or log.is_brief or (log.queue is not None and log.queue.is_here and not log.has_unread)
+
+    def _dispatch_all(self, conclusion: Conclusion) -> None:
+        """Apply events, which `conclusion` returns as for `_conclude`."""
+        with self.lock:
+            line = self._writable()
+            for event, cause in conclusion(line):
+                self._apply(self._writable(), event, cause)
+        self._notify()
+
+    async def _adispatch_all(self, conclusion: Conclusion) -> None:
+        """Apply events as `_dispatch_all` does, and await their commit."""
+        log = self._log
+        if log is None or log.queue is None or self.in_transaction or not log.queue.is_here:
+            self._dispatch_all(conclusion)
+        else:
+            await log.queue.commit(self._last_part(conclusion))
+
+    def _dispatch_soon(self, conclusion: Conclusion) -> None:
+        """Apply events as `_dispatch_all` does; nobody waits for their commit if an event loop awaits it."""
+        log = self._log
+        if log is None or log.queue is None:
+            self._dispatch_all(conclusion)
+        else:
+            log.queue.keep(self._last_part(conclusion))
+
+    def _last_part(self, conclusion: Conclusion) -> Transaction:
+        """Return a transaction that has ended, and only adds these events."""
+        with self.lock:
+            line = self._writable()
+            return Transaction(self, None, line.branch(is_fork=False), line.point(), None, (0, None), {}, conclusion)
+
+    def _settle(self, own: Transaction) -> None:
+        if own.journals:
+            close_all(own.journals)
+        own.settled = True
+
+    def _finish(self, own: Transaction) -> None:
+        own.leave()
+        if not own.settled:
+            # An interrupt arrived when the transaction was ending.
+            self._abandon(own, None)
+        own.forget()
+        self._notify()
 
     def _fail(self, own: Transaction, error: BaseException) -> None:
         own.leave()
@@ -108,7 +191,7 @@ class Transactions(RecordLog):
     def _cancel(self, own: Transaction, reason: str) -> bool:
         """Undo a transaction while its code may still run. Return false if it has already ended by itself."""
         with self.lock:
-            if own.settled or own.joined is not None:
+            if own.settled or own.joined is not None or own.is_ending:
                 return False
             own.cancel(reason)
             self._abandon(own, None)
@@ -117,27 +200,46 @@ class Transactions(RecordLog):
 
     def _commit(self, own: Transaction) -> None:
         with self.lock:
-            if own.cancelled is not None:
-                raise TransactionCancelled(f"cannot end a transaction of the session: {own.cancelled}")
-            if own.outer is not None and not own.outer.open:
-                raise SessionError("the enclosing transaction has already ended; end the inner transaction first")
-            if self._closed is not None:
-                self._refuse()
+            self._check_end(own)
             if own.outer is not None:
                 own.outer.merged += own.merged
-            try:
-                self._join(own, own.journals)
-            except BaseException as error:
-                if not self._is_committed(own, error):
-                    raise
-                if not isinstance(error, StorageError):
-                    # An interrupt that arrived when everything was done.
-                    raise
-            finally:
-                if self._log is not None:
-                    self._log.prepared = None
+            self._perform(self._committed(own))
 
-    def _is_committed(self, own: Transaction, error: BaseException) -> bool:
+    def _check_end(self, own: Transaction) -> None:
+        if own.cancelled is not None:
+            raise TransactionCancelled(f"cannot end a transaction of the session: {own.cancelled}")
+        if own.outer is not None and not own.outer.open:
+            raise SessionError("the enclosing transaction has already ended; end the inner transaction first")
+        if self._closed is not None:
+            self._refuse()
+
+    def _perform(self, steps: Steps[T]) -> T:
+        """Perform the steps of a change, with the session locked until they end."""
+        log = self._log
+        if log is not None:
+            log.land()
+            return run(steps, log.store)
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        raise SessionError("a session in memory has no storage")
+
+    def _committed(self, own: Transaction) -> Steps[None]:
+        try:
+            yield from self._join(own, own.journals)
+        except BaseException as error:
+            if not (yield from self._is_committed(own, error)):
+                raise
+            if not isinstance(error, StorageError):
+                # An interrupt that arrived when everything was done.
+                raise
+        finally:
+            if self._log is not None:
+                self._log.prepared = None
+
+    def _is_committed(self, own: Transaction, error: BaseException) -> Steps[bool]:
         """Return whether a transaction is in the storage that ended with an error; what it did outside is then kept.
 
         If that cannot be found out, its work outside is neither kept nor undone before `repair`.
@@ -149,14 +251,13 @@ class Transactions(RecordLog):
             return True
         place, journals = log.prepared, own.journals
         try:
-            with uninterrupted():
-                own.is_stored = log.was_stored(self, place)
+            own.is_stored = yield from log.was_stored(self, place)
         except StorageError as failure:
             own.settled = True
             states = dict.fromkeys(journals, f"in doubt, as its commit may be stored in {place.url!r}: {failure}")
 
             def settle() -> None:
-                if log.was_stored(self, place):
+                if self._perform(log.was_stored(self, place)):
                     close_all(journals)
                 else:
                     for journal in reversed(list(journals.values())):
@@ -187,17 +288,31 @@ class Transactions(RecordLog):
             own.conclusion = None
             if own.line.seq > own.base.seq:
                 self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
-                try:
-                    self._join(own, {})
-                except (StorageError, SessionConflict) as failure:
-                    # Everything is as it was before; only the records of what failed are lost.
-                    logger.warning("the records of a transaction that failed could not be stored: %s", failure)
+                self._join_failed(own, error)
             # What an outer rollback restored needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}
             self._repairs = {**left, **repairs}
             own.settled = True
         if repairs:
             raise RollbackIncomplete(states) from error
+
+    def _join_failed(self, own: Transaction, error: BaseException | None) -> None:
+        """Add the records of a transaction that was rolled back. On an event loop, nobody waits until they are stored.
+
+        The session stays as it is if they cannot be.
+        """
+        queue = None if self._log is None else self._log.queue
+        if queue is not None and self._outside(own) is None:
+            is_failure = isinstance(error, Exception) and not isinstance(error, (StorageError, SessionConflict))
+            # If the commit was cancelled or could not be stored, neither could its records.
+            if is_failure or not own.is_ending:
+                queue.keep(Transaction(self, None, own.line, own.base, None, (0, None), {}))
+            return
+        try:
+            self._perform(self._join(own, {}))
+        except (StorageError, SessionConflict) as failure:
+            # Everything is as it was before; only the records of what failed are lost.
+            logger.warning("the records of a transaction that failed could not be stored: %s", failure)
 
     def _outside(self, own: Transaction) -> Transaction | None:
         """Return the next enclosing transaction that is still open."""
@@ -210,12 +325,60 @@ class Transactions(RecordLog):
         outer = self._outside(own)
         return self._trunk if outer is None else outer.line
 
-    def _join(self, own: Transaction, journals: Mapping[str, Journal]) -> None:
-        """Merge a transaction into the enclosing timeline: prepared on a copy, then assigned in one step.
+    def _join(self, own: Transaction, journals: Mapping[str, Journal]) -> Steps[None]:
+        """Merge a transaction into the enclosing timeline.
 
         `journals` are those of its work outside the session, which is stored with it or not at all.
         """
-        line, base, branch = self._line_outside(own), own.base, own.line
+        failed = yield from self._join_all((own,), journals)
+        if failed:
+            raise failed[own]
+
+    def _join_all(
+        self, group: Sequence[Transaction], journals: Mapping[str, Journal]
+    ) -> Steps[dict[Transaction, Exception]]:
+        """Merge transactions into the timeline that encloses all of them, one after another, in one commit.
+
+        They are prepared on copies, then assigned in one step. Returns the errors of those that cannot be merged.
+        """
+        log = self._log
+        while True:
+            line = last = self._line_outside(group[0])
+            rules = self._rules
+            joined: list[tuple[Transaction, Timeline, Shift]] = []
+            failed: dict[Transaction, Exception] = {}
+            for own in group:
+                step = partial(self._joined, own, last)
+                try:
+                    last, shift = step() if log is None else (yield from supplied(step))
+                except Exception as error:
+                    failed[own] = error
+                else:
+                    joined.append((own, last, shift))
+            is_trunk = log is not None and line is self._trunk
+            afters = [after for _, after, _ in joined]
+            if not joined or not is_trunk or log is None or (yield from log.commit_all(self, afters, journals)):
+                break
+        if rules is not self._rules and is_trunk:
+            # While the commit was awaited.
+            last.rules_change(rules, self._rules)
+        for own, _, shift in joined:
+            # For the forks that were made or merged inside.
+            own.line.numbering.shift = shift
+            own.joined = last
+        outer = self._outside(group[0])
+        if not joined:
+            return failed
+        if outer is None:
+            self._trunk = last
+            self._post_since(last, line.seq)
+        else:
+            outer.line = last
+        return failed
+
+    def _joined(self, own: Transaction, line: Timeline) -> tuple[Timeline, Shift]:
+        """Return a copy of a timeline with a transaction merged into it, and how its records were renumbered."""
+        base, branch = own.base, own.line
         joined = line.copy()
         # Nothing is renumbered if nothing was done, or if nobody else did anything.
         shift = Shift(base.seq + 1, 0, line.numbering)
@@ -225,7 +388,7 @@ class Transactions(RecordLog):
                 joined.adopt(branch)
             else:
                 at, cause = self.now(), branch.cause
-                _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
+                _, _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
                 shift = renumbering.shifts[-1]
         if branch.touches_snapshots_since(base):
             if renumbering is None:
@@ -235,24 +398,15 @@ class Transactions(RecordLog):
             )
             drop_snapshots(base, joined, branch)
         if own.conclusion is not None:
-            self._apply(joined, *own.conclusion(joined.seq))
-        if not self._stored(line, joined, journals):
-            # Others changed the session in its storage first: join what it is now.
-            self._join(own, journals)
-            return
-        # For the forks that were made or merged inside.
-        branch.numbering.shift = shift
-        own.joined = joined
-        outer = self._outside(own)
-        if outer is None:
-            self._trunk = joined
-            self._post_since(joined, line.seq)
-        else:
-            outer.line = joined
+            for event, cause in own.conclusion(joined):
+                self._apply(joined, event, cause)
+        return joined, shift
 
 
 class TransactionBlock(Generic[B]):
-    """The block of a transaction. A class: a generator takes 1.5 µs more for each."""
+    """The block of a transaction, for `with` and `async with`; `Session.transaction` returns one."""
+
+    # A class: a generator takes 1.5 µs more for each.
 
     __slots__ = ("_cancellation", "_cause", "_interruptible", "_own", "_session", "_shared")
 
@@ -286,6 +440,21 @@ class TransactionBlock(Generic[B]):
         # It may have ended with an error before.
         if self._own is not None and self._own.session is not None:
             self._end(self._own, error)
+
+    async def __aenter__(self) -> B:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        own = self._own
+        if own is not None and own.session is not None:
+            try:
+                if self._interruptible is not None:
+                    self._interruptible.__exit__()
+            finally:
+                await self._session._aend(own, error)
+            self._own = None
 
     def _end(self, own: Transaction, error: BaseException | None) -> None:
         try:

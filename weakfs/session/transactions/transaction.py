@@ -7,7 +7,7 @@ that are started from it, so a transaction also remembers its thread and task: o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from threading import get_ident
 from typing import Any
@@ -18,6 +18,9 @@ from attrs import define, field
 from weakfs.session.errors import TransactionCancelled
 from weakfs.session.external import Journal
 from weakfs.session.history.timeline import Point, Timeline
+
+# Returns events and their causes, given the timeline to which they are added.
+Conclusion = Callable[[Timeline], Iterable[tuple[object, str | None]]]
 
 
 @define(eq=False)
@@ -33,15 +36,17 @@ class Transaction:
     outer: Transaction | None
     owner: tuple[int, object]
     journals: dict[str, Journal]
-    # Returns the event and the cause of a last record, once the number of the one before it is known.
-    conclusion: Callable[[int], tuple[object, str]] | None = None
+    # Returns the events and the causes of the last records, once everything else is merged.
+    conclusion: Conclusion | None = None
     # Forks that were merged inside, with their earlier bases: a fork may be merged again after a rollback.
     merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
     # Whether everything that its end requires is done, here and outside.
     settled: bool = False
-    # Whether it was found in the session's storage, although storing it raised an error.
+    # Whether it is in the session's storage, even if storing it raised an error.
     is_stored: bool = False
+    # Whether its code has ended, and an event loop awaits its commit.
+    is_ending: bool = False
     # The timeline that it was merged into, once it was.
     joined: Timeline | None = None
     # Whether tasks and threads that run in a copy of the opening context share it.

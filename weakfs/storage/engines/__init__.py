@@ -23,3 +23,5 @@ class Engine(NamedTuple):
     event_store: Callable[[str], EventStore] | None = None
     async_storage: Callable[[str], Awaitable[AsyncStorage]] | None = None
     async_event_store: Callable[[str], Awaitable[AsyncEventStore]] | None = None
+    # Of an engine on the local disk: the path of its folder or file.
+    path: Callable[[str], str] | None = None

@@ -25,12 +25,12 @@ from obstore.exceptions import (
     JoinError,
     PreconditionError,
 )
-from obstore.store import ObjectStore, from_url
+from obstore.store import AzureStore, ObjectStore, from_url
 
 from weakfs.storage.adapters import SyncStorage, run_in_place
 from weakfs.storage.derived import DerivedStorage
 from weakfs.storage.engines import Engine
-from weakfs.storage.engines.urls import redacted, without_secrets
+from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 from weakfs.storage.keys import LAST, check_key
 from weakfs.storage.storage import Versioned
@@ -159,7 +159,7 @@ class AsyncObjectStorage(DerivedStorage):
     async def get_versioned(self, key: str) -> Versioned | None:
         with self._errors(is_change=False):
             try:
-                found, value = await self._client.get(check_key(key))
+                found, value = await self._client.get(self._key(key))
             except FileNotFoundError:
                 return None
             return Versioned(value, _version(found.meta["e_tag"], found.meta["version"]))
@@ -167,12 +167,12 @@ class AsyncObjectStorage(DerivedStorage):
     async def exists(self, key: str) -> bool:
         with self._errors(is_change=False):
             try:
-                return await self._client.exists(check_key(key))
+                return await self._client.exists(self._key(key))
             except FileNotFoundError:
                 return False
 
     async def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        wanted = sorted({check_key(key) for key in keys})
+        wanted = sorted(set(map(self._key, keys)))
         found = zip(wanted, await self._client.each(self.get, wanted), strict=True)
         return {key: value for key, value in found if value is not None}
 
@@ -183,7 +183,7 @@ class AsyncObjectStorage(DerivedStorage):
         async def put(key: str) -> None:
             await self._put(key, values[key], "overwrite")
 
-        await self._client.each(put, [check_key(key) for key in values])
+        await self._client.each(put, [self._key(key) for key in values])
 
     async def create(self, key: str, value: bytes) -> str | None:
         return await self._put(key, value, "create")
@@ -217,11 +217,13 @@ class AsyncObjectStorage(DerivedStorage):
         with self._errors(is_change=False):
             async for paths in self._client.pages(directory, start, page):
                 for path in paths:
-                    if path.startswith(prefix) and path > after:
-                        found.append(path)
-                        if len(found) == limit:
-                            return found
-                    elif path > prefix:
+                    # Some services that speak as Azure does list from the beginning.
+                    if path <= after or path < prefix:
+                        continue
+                    if not path.startswith(prefix):
+                        return found
+                    found.append(path)
+                    if len(found) == limit:
                         return found
         return found
 
@@ -235,10 +237,15 @@ class AsyncObjectStorage(DerivedStorage):
     async def close(self) -> None:
         self._client.close()
 
+    def _key(self, key: str) -> str:
+        if "\\" in check_key(key) and isinstance(self._client.store, AzureStore):
+            raise ValueError(f"invalid key {key!r}: Azure turns a backslash into a slash; leave it out")
+        return key
+
     async def _put(self, key: str, value: bytes, mode: PutMode) -> str | None:
         with self._errors(is_change=True):
             try:
-                result = await self._client.put(check_key(key), value, mode)
+                result = await self._client.put(self._key(key), value, mode)
             except (AlreadyExistsError, PreconditionError, FileNotFoundError):
                 if mode == "overwrite":
                     raise
@@ -254,9 +261,13 @@ class AsyncObjectStorage(DerivedStorage):
             why = without_secrets(_summary(str(error)), self._secret_url)
             # Every error that has a class of its own is an answer of the server.
             if is_change and type(error) in (GenericError, JoinError, BaseError):
-                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
+                raise OutcomeUnknown(
+                    f"cannot tell whether {self.url!r} was changed: {why}; repeat the call"
+                ) from shown_cause(error, self._secret_url)
             kind = "the key" if isinstance(error, InvalidPathError) else "the bucket, its address and the credentials"
-            raise StorageError(f"cannot use {self.url!r}: {why}; check {kind}") from error
+            raise StorageError(f"cannot use {self.url!r}: {why}; check {kind}") from shown_cause(
+                error, self._secret_url
+            )
 
 
 def _version(tag: str | None, number: str | None) -> str:
@@ -278,11 +289,14 @@ def _summary(message: str) -> str:
 
 
 def _open_store(url: str) -> ObjectStore:
-    address, _, query = url.partition("?")
-    options: dict[str, str] = {}
-    for option in filter(None, query.split("&")):
-        name, _, value = option.partition("=")
-        options[name] = value
+    address, options = take_options(url)
+    if re.match("[^/]*//[^/]*@", address):
+        raise ValueError(
+            f"cannot open {redacted(url)!r}: there is an '@' before the path; pass credentials as options, such as "
+            f"access_key_id and secret_access_key"
+        )
+    # obstore would omit these, and so open another place.
+    address = re.sub("[\x00-\x20#]", lambda found: f"%{ord(found[0]):02X}", address)
     client = {name: options.pop(name) for name in OPTIONS_OF_CLIENT & options.keys()}
     if any(value.startswith("http://") for value in options.values()):
         client.setdefault("allow_http", "true")

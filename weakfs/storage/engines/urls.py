@@ -8,38 +8,73 @@ from urllib.parse import unquote
 
 # An option is secret if its name contains one of these.
 _SECRET = ("password", "secret", "token", "passfile", "credential", "account_key", "access_key", "sas")
-_USER = re.compile(r"^([^:/?#]+://)([^/?#@]*)@")
+_START = re.compile(r"[^:/?#@]+://")
+# Hosts with their ports, as they are before the path.
+_HOSTS = re.compile(r"(?:\[[^]]*\]|[^:\[\]])*(?::\d*)?(?:,(?:\[[^]]*\]|[^:\[\]])*(?::\d*)?)*")
 
 
 def redacted(url: str) -> str:
-    """Return a URL without passwords, wherever in it they are."""
-    address, options = _split(url)
-    address = _USER.sub(lambda found: f"{found[1]}{found[2].partition(':')[0]}@", address)
-    return _join(address, [option for option in options if not _is_secret(option)])
+    """Return a URL without passwords, wherever in it they are, even unescaped ones that make it invalid."""
+    start, end = _userinfo(url)
+    user = url[start:end].partition(":")[0]
+    address, options = _split(url[end:])
+    return url[:start] + user + _join(address, [option for option in options if not _is_secret(option)])
 
 
 def without_secrets(message: str, url: str) -> str:
     """Return a client's message without the passwords of `url`."""
-    address, options = _split(url)
-    found = _USER.match(address)
-    secrets = [found[2].partition(":")[2]] if found else []
-    secrets += [option.partition("=")[2] for option in options if _is_secret(option)]
-    for secret in filter(None, {*secrets, *map(unquote, secrets)}):
+    end = _userinfo(url)[1]
+    values = [option.partition("=")[2] for option in _split(url[end:])[1] if _is_secret(option)]
+    secrets = {_password(url), *values, *map(_password, map(unquote, values))}
+    for secret in sorted(filter(None, {*secrets, *map(unquote, secrets)}), key=len, reverse=True):
         message = message.replace(secret, "***")
     return message
 
 
-def take_options(url: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
-    """Return a URL without the options of these names, and these options."""
+def shown_cause(error: Exception, url: str) -> Exception | None:
+    """Return a client's error as the cause of ours, unless its message contains a password of `url`."""
+    message = f"{error!r} {error}"
+    return error if without_secrets(message, url) == message else None
+
+
+def take_options(url: str, names: Collection[str] | None = None) -> tuple[str, dict[str, str]]:
+    """Return a URL without the options of these names, and these options; by default all of them.
+
+    Raises `ValueError` if it is unclear where its password ends.
+    """
+    start, end = _userinfo(url)
+    if re.search("[/?#@]", url[start:end]):
+        raise ValueError(
+            f"invalid URL {redacted(url)!r}: before an '@', '/', '?', '#' and '@' are part of no user or password; "
+            f"write %2F, %3F, %23 and %40"
+        )
     address, options = _split(url)
     left, taken = list[str](), dict[str, str]()
     for option in options:
         name, _, value = option.partition("=")
-        if name in names:
+        if names is None or name in names:
             taken[name] = unquote(value)
         else:
             left.append(option)
     return _join(address, left), taken
+
+
+def _userinfo(url: str) -> tuple[int, int]:
+    """Return where the user and the password begin and end in a URL: before an `@`, perhaps after a stray delimiter."""
+    found = _START.match(url)
+    if found is None:
+        return 0, 0
+    start = found.end()
+    rest = url[start:]
+    head, slash, path = rest.partition("/")
+    hosts = re.split("[?#]", head)[0]
+    if "@" in head:
+        return start, start + head.rindex("@")
+    if not _HOSTS.fullmatch(hosts):
+        return start, start + max(rest.rfind("@"), 0)
+    # What looks like a port may be the beginning of a password.
+    after = f"{head}{slash}{re.split(r'[?#][^?#]*=', path)[0]}"
+    return start, start + (after.rindex("@") if ":" in hosts and "@" in after else 0)
 
 
 def _split(url: str) -> tuple[str, list[str]]:
@@ -52,4 +87,11 @@ def _join(address: str, options: list[str]) -> str:
 
 
 def _is_secret(option: str) -> bool:
-    return any(part in option.partition("=")[0].lower() for part in _SECRET)
+    name, _, value = unquote(option).partition("=")
+    # The value may be the URL of a proxy.
+    return any(part in name.lower() for part in _SECRET) or _password(value) != ""
+
+
+def _password(url: str) -> str:
+    start, end = _userinfo(url)
+    return url[start:end].partition(":")[2]

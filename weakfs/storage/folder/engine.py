@@ -30,4 +30,4 @@ def _open_event_store(url: str) -> FolderEventStore:
     return FolderEventStore(*_location(url))
 
 
-ENGINE = Engine(_open_storage, _open_event_store)
+ENGINE = Engine(_open_storage, _open_event_store, path=lambda url: _location(url)[0])

@@ -16,7 +16,7 @@ from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.storage.folder.files import Descriptor, make_folder, open_folder, read_all, remove
 from weakfs.storage.folder.names import children, components, walk
 from weakfs.storage.folder.store import Durability, require_file_locks
-from weakfs.storage.folder.stream import Root
+from weakfs.storage.folder.stream.root import Root
 from weakfs.storage.keys import check_key
 from weakfs.storage.storage import Versioned
 

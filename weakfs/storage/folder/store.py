@@ -16,11 +16,13 @@ from weakfs.platforms import HAS_FILE_LOCKS
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.folder.errors import JournalDamaged, failure
+from weakfs.storage.folder.journal.records import decode_digest, encode_digest
 from weakfs.storage.folder.names import walk
-from weakfs.storage.folder.records import decode_digest, encode_digest
-from weakfs.storage.folder.repair import check, give_up
-from weakfs.storage.folder.stream import SUFFIX, Options, Root, Stream
-from weakfs.storage.folder.trim import trim
+from weakfs.storage.folder.stream.leases import release_lease, take_lease
+from weakfs.storage.folder.stream.repair import check, give_up
+from weakfs.storage.folder.stream.root import Options, Root
+from weakfs.storage.folder.stream.stream import SUFFIX, Stream
+from weakfs.storage.folder.stream.trim import trim
 from weakfs.storage.keys import check_digest, check_stream
 
 Durability = Literal["process", "power", "manual"]
@@ -211,14 +213,14 @@ class FolderEventStore:
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         """Take or renew the lease of a stream. Raises `LeaseLost` if somebody else holds it and it has not expired."""
         try:
-            return self._stream(stream).lease(owner, seconds)
+            return take_lease(self._stream(stream), owner, seconds)
         except OSError as error:
             self._fail("lease", stream, error)
 
     def release(self, lease: Lease) -> None:
         """Give a lease back; one that has expired or was taken over is left alone."""
         try:
-            self._stream(lease.stream).release(lease)
+            release_lease(self._stream(lease.stream), lease)
         except OSError as error:
             self._fail("release", lease.stream, error)
 

@@ -12,26 +12,26 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field
 
 from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
+from weakfs.storage.derived import DerivedEventStore
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
 from weakfs.storage.errors import StorageDamaged, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
 from weakfs.storage.storage import AsyncStorage, Storage
-from weakfs.storage.streams.format import Head, decode_head, decode_segment, encode_head, encode_segment
+from weakfs.storage.streams.format import Head, decode_head, encode_head
+from weakfs.storage.streams.segments import Segments
 
+# How often to look for a frame that is not where it should be.
+ATTEMPTS = 3
 # Bytes of frames in the head, and in the segments waiting to be merged. Every append writes the tail again: on an
 # object store a request costs the same for any size below this.
 TAIL_BYTES = 32 * 1024
 MERGE_BYTES = 2 * 1024 * 1024
-# A poll costs a request: the interval ranges from fast enough for a person watching to almost free.
-FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
-# How many segments are read at once, and how often to look for a frame that is not where it should be.
-READ_SEGMENTS, ATTEMPTS = 8, 3
 # How many heads are remembered, and how many digests for each.
 HEADS, DIGESTS = 256, 2_000
 
@@ -46,7 +46,7 @@ class _Held:
     known: set[str] = field(factory=set)
 
 
-class AsyncStorageEventStore:
+class AsyncStorageEventStore(DerivedEventStore):
     """An `AsyncEventStore` over an `AsyncStorage`."""
 
     def __init__(
@@ -57,7 +57,6 @@ class AsyncStorageEventStore:
         tail_bytes: int = TAIL_BYTES,
         merge_bytes: int = MERGE_BYTES,
         clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], Awaitable[None]] | None = None,
     ) -> None:
         """The storage stays open when the store is closed, unless `close_storage` is set.
 
@@ -65,7 +64,7 @@ class AsyncStorageEventStore:
         """
         self._storage, self._close_storage = storage, close_storage
         self._tail_bytes, self._merge_bytes = tail_bytes, merge_bytes
-        self._clock, self._sleep = clock, sleep or _sleep
+        self._clock = clock
         self._heads: OrderedDict[str, _Held] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -99,7 +98,7 @@ class AsyncStorageEventStore:
                 await self._store_contents(stream, held, contents)
             if not frames and held.version is not None:
                 return expected
-            rolled = await self._rolled(stream, head)
+            rolled = await self._segments(stream, head).rolled(head)
             if await self._swap(stream, held, rolled.appended(frames)):
                 return expected + len(frames)
             held = await self._load(stream)
@@ -109,7 +108,7 @@ class AsyncStorageEventStore:
         while left is None or left > 0:
             head = (await self._load(stream)).head
             position = before = max(position, head.first - 1)
-            async for frame in self._frames(stream, head, position):
+            async for frame in self._segments(stream, head).read(head, position):
                 yield frame
                 position = frame.number
                 if left is not None:
@@ -125,16 +124,6 @@ class AsyncStorageEventStore:
                     f"cannot read stream {stream!r}: frame {position + 1} of {head.number} is missing in {self.url}; "
                     f"frames up to {position} are whole, restore the others from a backup"
                 )
-
-    async def wait(self, stream: str, after: int, timeout: float) -> int:
-        pause = FIRST_PAUSE
-        while True:
-            number = await self.head(stream)
-            if number > after or timeout <= 0:
-                return number
-            await self._sleep(min(pause, timeout))
-            timeout -= pause
-            pause = min(pause * 1.5, LONGEST_PAUSE)
 
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
         while True:
@@ -172,7 +161,9 @@ class AsyncStorageEventStore:
         return {keys[key] for key, found in first.items() if found and found[0][len(key) :][:1] in ("", ".")}
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        head = (await self._existing(stream)).head
+        head = (await (self._load if checkpoint.number else self._existing)(stream)).head
+        if head.number < checkpoint.number:
+            raise StreamConflict(stream, checkpoint.number, head.number)
         directory = self._directory(stream, head, "checkpoints")
         key = f"{directory}{checkpoint.number:020d}"
         await self._storage.set(key, checkpoint.data)
@@ -208,9 +199,7 @@ class AsyncStorageEventStore:
             trimmed = evolve(head, first=first, tail=tail, trims=head.trims + bool(digests))
             if trimmed == head or await self._swap(stream, held, trimmed, gone=digests):
                 break
-        for key in await self._storage.keys(self._directory(stream, head, "frames")):
-            if int(key.rpartition("/")[2]) < first:
-                await self._storage.delete(key)
+        await self._segments(stream, head).trim(first)
         for digest in digests:
             key = self._content(stream, head, digest)
             await self._storage.delete(key)
@@ -249,9 +238,6 @@ class AsyncStorageEventStore:
                 return
             if await self._swap(lease.stream, held, evolve(head, owner="", expires=0.0)):
                 return
-
-    async def flush(self) -> None:
-        """Return immediately: acknowledged changes are as durable as the storage makes them."""
 
     async def close(self) -> None:
         self._heads.clear()
@@ -326,62 +312,9 @@ class AsyncStorageEventStore:
             await self._storage.set_many(new)
         held.known.update(contents)
 
-    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
-        """Return whether the frames were already appended, by an attempt whose outcome was unknown."""
-        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
-        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
-
-    async def _frames(self, stream: str, head: Head, position: int) -> AsyncIterator[Frame]:
-        """Yield the frames that follow `position`, up to where one is missing."""
+    def _segments(self, stream: str, head: Head) -> Segments:
         directory = self._directory(stream, head, "frames")
-        last, count = position, 1
-        while position + 1 < head.tail_first:
-            keys = await self._storage.keys(directory, after=f"{directory}{last:020d}", limit=count)
-            values = await self._storage.get_many(keys)
-            for key in keys:
-                for frame in decode_segment(values[key], key) if key in values else ():
-                    # Segments may overlap if a process died while merging them.
-                    if frame.number == position + 1:
-                        yield frame
-                        position = frame.number
-            if len(keys) < count:
-                break
-            last, count = int(keys[-1][len(directory) :]), READ_SEGMENTS
-        for number, data in enumerate(head.tail, head.tail_first):
-            if number == position + 1:
-                yield Frame(number, data)
-                position = number
-
-    async def _rolled(self, stream: str, head: Head) -> Head:
-        """Return the head with its tail moved into a segment, if the tail has grown beyond its budget.
-
-        A segment contains only what was appended, so it may be left behind if the head is not replaced.
-        """
-        size = sum(map(len, head.tail))
-        if not head.tail or size < self._tail_bytes:
-            return head
-        directory = self._directory(stream, head, "frames")
-        frames = [Frame(number, data) for number, data in enumerate(head.tail, head.tail_first)]
-        # Not `set`: if another writer was faster, the key may already hold a merged segment.
-        await self._storage.create(f"{directory}{head.number:020d}", encode_segment(frames))
-        segments = (*(one for one in head.segments if one[0] >= head.first), (head.number, size))
-        merged = head.merged
-        if sum(size for _, size in segments) >= self._merge_bytes:
-            keys = [f"{directory}{last:020d}" for last, _ in segments]
-            if await self._merge(keys, range(max(merged + 1, head.first), head.number + 1)):
-                segments, merged = (), head.number
-        return evolve(head, tail=(), segments=segments, merged=merged)
-
-    async def _merge(self, keys: Sequence[str], numbers: range) -> bool:
-        """Merge segments into the last of them. Return false if frames are missing: another writer merges or trims."""
-        values = await self._storage.get_many(keys)
-        frames = {frame.number: frame for key, value in values.items() for frame in decode_segment(value, key)}
-        if any(number not in frames for number in numbers):
-            return False
-        await self._storage.set(keys[-1], encode_segment([frames[number] for number in numbers]))
-        for key in keys[:-1]:
-            await self._storage.delete(key)
-        return True
+        return Segments(self._storage, directory, self._tail_bytes, self._merge_bytes)
 
     def _directory(self, stream: str, head: Head, name: str = "") -> str:
         return f"streams/{escape_stream(stream)}/{head.id}/{name}{'/' if name else ''}"
@@ -394,15 +327,9 @@ def _head_key(stream: str) -> str:
     return f"heads/{escape_stream(stream)}"
 
 
-async def _sleep(seconds: float) -> None:
-    # Imported only when needed: importing it takes longer than importing this whole package.
-    import asyncio
-
-    await asyncio.sleep(seconds)
-
-
-async def _sleep_in_place(seconds: float) -> None:
-    time.sleep(seconds)
+class _BlockingEventStore(AsyncStorageEventStore):
+    async def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
 class StorageEventStore(SyncEventStore):
@@ -416,18 +343,16 @@ class StorageEventStore(SyncEventStore):
         tail_bytes: int = TAIL_BYTES,
         merge_bytes: int = MERGE_BYTES,
         clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], Awaitable[None]] = _sleep_in_place,
     ) -> None:
         """The storage stays open when the store is closed, unless `close_storage` is set.
 
         `clock` says when leases expire: the clocks of machines that share an engine should agree within seconds.
         """
-        streams = AsyncStorageEventStore(
+        streams = _BlockingEventStore(
             InPlaceStorage(storage),
             close_storage=close_storage,
             tail_bytes=tail_bytes,
             merge_bytes=merge_bytes,
             clock=clock,
-            sleep=sleep,
         )
         super().__init__(streams, run=run_in_place)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
 from functools import partial
-from typing import cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from attrs import define, evolve, field
 
@@ -20,13 +20,19 @@ from weakfs.session import (
     Merged,
     Session,
     SessionClosed,
+    SessionConflict,
     SessionError,
+    TransactionBlock,
     TransactionCancelled,
 )
 from weakfs.session.external import INEXACT
+from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
+from weakfs.session.transactions.transaction import Transaction
 from weakfs.tools.calls.call_json import recorded
+from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer
 from weakfs.tools.calls.stale_writes import Readings, Version
+from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
 from weakfs.tools.permissions import may_show
@@ -35,8 +41,17 @@ from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
 
+T = TypeVar("T")
+
 # An answer names so many things that could not be put back as they were.
 MAX_NOTES = 20
+
+
+class _Repeated(Exception):
+    """The call was made before, perhaps by a process that did not live to see its outcome."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call = call
 
 
 class _Undone(Exception):
@@ -76,6 +91,17 @@ def _cancelling() -> tuple[type[BaseException], ...]:
     return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
 
 
+class Step(NamedTuple):
+    """Something that a call waits for: a function that returns it, and one whose result is awaited."""
+
+    run: Callable[[], object]
+    arun: Callable[[], Awaitable[object]]
+
+
+# Each step that is yielded gets its result sent back, or its error thrown.
+Steps = Generator[Step, Any, T]
+
+
 @define(eq=False)
 class Call:
     """One call. `tool` is the tool called `name`, or the error that says why there is none."""
@@ -95,8 +121,15 @@ class Call:
     started_at: int
     # As they were when the call began.
     recorded_arguments: str | bytes
-    # The transaction that it runs in, unless its tool is read-only.
-    _block: AbstractContextManager[Session] | None = None
+    # Knows the calls that were made before, if this one may be a repetition.
+    finished: FinishedCalls | None = None
+    # The transaction that it runs in, if it needs one.
+    _block: TransactionBlock[Session] | None = None
+    _own: Transaction | None = None
+    _calls_before: int = 0
+    # Whether its handler has ended and its commit follows.
+    _is_ending: bool = False
+    _in_thread: bool = False
     # How many records it made, after record `base` of the line that it saw.
     _base: int = 0
     _made: int = 0
@@ -120,38 +153,59 @@ class Call:
 
     def perform(self) -> ToolResult[object]:
         """Make the call; only bugs are raised, after the call was undone and recorded."""
+        steps = self._steps()
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    given = step.run()
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(given)
+        except StopIteration as end:
+            return cast("ToolResult[object]", end.value)
+
+    async def aperform(self, *, in_thread: bool = False) -> ToolResult[object]:
+        """Make the call as `perform` does, awaiting a coroutine function, and the commit if the session does.
+
+        Any other handler runs in this task, or `in_thread`.
+        """
+        steps = self._steps()
+        self._in_thread = in_thread
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    given = await step.arun()
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(given)
+        except StopIteration as end:
+            return cast("ToolResult[object]", end.value)
+
+    def _steps(self) -> Steps[ToolResult[object]]:
         try:
             with interruptible(self.context.check_deadline):
                 try:
-                    handler = self._begin().handler
-                    result = self._end(handler(self._params, context=self.context))
+                    self._begin()
+                    if self.finished is not None:
+                        yield Step(self._check_repeated, self._acheck_repeated)
+                    result = self._ended((yield Step(self._handle, self._ahandle)))
+                    if self._block is not None:
+                        yield self._end_of(self._block, None)
                 except BaseException as error:
-                    result = self._undo(error)
+                    result = yield from self._undo(error)
             if not result.success:
                 result = self._shown_to_policy(result)
         except BaseException as error:
-            self._write_down_fault(error)
+            yield from self._write_down_fault(error)
             raise
-        return self._answer(result)
+        return (yield from self._answer(result))
 
-    async def await_(self) -> ToolResult[object]:
-        """Make the call of a tool whose handler is a coroutine function, as `perform` does."""
-        try:
-            with interruptible(self.context.check_deadline):
-                try:
-                    handler = cast("Callable[..., Awaitable[object]]", self._begin().handler)
-                    result = self._end(await handler(self._params, context=self.context))
-                except BaseException as error:
-                    result = self._undo(error)
-            if not result.success:
-                result = self._shown_to_policy(result)
-        except BaseException as error:
-            self._write_down_fault(error)
-            raise
-        return self._answer(result)
-
-    def _begin(self) -> Tool:
-        """Check the call and begin its transaction, if it needs one; return its tool."""
+    def _begin(self) -> None:
+        """Check the call and begin its transaction, if it needs one."""
         tool, session = self.tool, self.session
         # What could not be written down is not done.
         session._check_writable()
@@ -159,53 +213,105 @@ class Call:
             raise tool
         if isinstance(self.arguments, ToolValidationError):
             raise self.arguments
-        params = self._params = tool.read_arguments(self.arguments)
+        self._params = tool.read_arguments(self.arguments)
         self._seen_after = session.seq
         if tool.read_only:
+            self.finished = None
+        if self.finished is not None:
+            self._calls_before = self.finished.count()
+        # What an event loop awaits is one commit: even what a tool that only reads adds to the session.
+        if not tool.read_only or session._awaits_commits:
+            self._block = block = session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True)
+            block.__enter__()
+            self._own = block._own
+            self._base = session.seq
+            self._is_counted = False
+
+    def _check_repeated(self) -> None:
+        if self.finished is not None:
+            done = self.finished.find(self.call_id, self.name, self.recorded_arguments)
+            if done is not None:
+                raise _Repeated(done)
+
+    async def _acheck_repeated(self) -> None:
+        import asyncio
+
+        if self.session._needs_no_thread:
+            self._check_repeated()
+        else:
+            await asyncio.to_thread(self._check_repeated)
+
+    def _prepare(self) -> Tool:
+        """Check what the handler is about to do."""
+        tool, params = cast(Tool, self.tool), self._params
+        if not tool.read_only:
+            self._check_stale(tool, params)
+        else:
             # Before the file is read: what another changes meanwhile may not have been seen.
             path, readings = getattr(params, "path", None), self.readings
             if readings is not None and tool.operation == "read" and isinstance(path, str):
                 self._version = readings.version(self.caller, path)
-        else:
-            self._block = session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True)
-            self._block.__enter__()
-            self._base = session.seq
-            self._is_counted = False
-            self._check_stale(tool, params)
         self._allow(tool, params)
         return tool
 
-    def _end(self, given: object) -> ToolResult[object]:
-        """Take what the handler returned, and end the transaction."""
+    def _handle(self) -> object:
+        return self._prepare().handler(self._params, context=self.context)
+
+    async def _ahandle(self) -> object:
+        tool = cast(Tool, self.tool)
+        if tool.is_async:
+            handler = cast("Callable[..., Awaitable[object]]", self._prepare().handler)
+            return await handler(self._params, context=self.context)
+        if not self._in_thread:
+            return self._handle()
+        return await in_thread(self._handle, lambda: self.cancellation.cancel("the call was cancelled"))
+
+    def _ended(self, given: object) -> ToolResult[object]:
+        """Take what the handler returned, and prepare the end of the transaction."""
         tool = cast(Tool, self.tool)
         result = self._checked(tool, given)
-        if self._block is None:
+        if tool.read_only:
             self._look(tool, result)
+        if self._block is None:
             return result
         self._count_records()
         if not result.success:
             raise _Undone(result)
-        self._tell_changes()
-        self.session._conclude(partial(self._write_down_with, result))
-        self._block.__exit__(None, None, None)
+        if not tool.read_only:
+            self._tell_changes()
+        self.session._conclude(partial(self._concluded, result))
+        self._is_ending = True
         return result
 
-    def _undo(self, error: BaseException) -> ToolResult[object]:
+    def _end_of(self, block: TransactionBlock[Session], error: BaseException | None) -> Step:
+        given = (None, None, None) if error is None else (type(error), error, error.__traceback__)
+        return Step(lambda: block.__exit__(*given), lambda: block.__aexit__(*given))
+
+    def _undo(self, error: BaseException) -> Steps[ToolResult[object]]:
         """Undo what was done before an error, and return the answer to the call, or raise a bug."""
         if self._block is not None:
             self._count_records()
             try:
                 # Changes nothing if the error is that the transaction could not be merged.
-                self._block.__exit__(type(error), error, error.__traceback__)
+                yield self._end_of(self._block, error)
             except BaseException as failure:
                 error = failure
-            if self._is_concluded:
+            if self._is_concluded and not self.is_committed:
                 # It could not be committed, and so neither could its record.
                 self._is_concluded = self._written_down = False
             # What was done stays in the records, and the rollback that undid it follows.
             self._made += self._made > 0
         if isinstance(error, _Undone):
             return _with_inexact(error.result, error)
+        if isinstance(error, (MergeConflict, SessionConflict)):
+            # Perhaps with itself: what others stored is known now.
+            try:
+                self._check_repeated()
+            except _Repeated as repeated:
+                error = repeated
+        if isinstance(error, _Repeated):
+            self._written_down = True
+            return recorded_answer(error.call, cast(Tool, self.tool).receipt)
         if isinstance(error, StopIteration):
             # As from a generator: it would end a loop of the caller.
             raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
@@ -217,6 +323,11 @@ class Call:
         reason = error.reason if isinstance(error, PolicyDenied) else None
         return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether its changes are in the session's storage, even if it was cancelled then."""
+        return self._own is not None and self._own.is_stored
+
     def _count_records(self) -> None:
         """Count the records of the call, once: when its transaction ends."""
         if not self._is_counted:
@@ -224,18 +335,29 @@ class Call:
             with suppress(TransactionCancelled):
                 self._made = self.session.seq - self._base
 
-    def _write_down_fault(self, error: BaseException) -> None:
-        code = "cancelled" if isinstance(error, _cancelling()) else "internal_error"
+    def _write_down_fault(self, error: BaseException) -> Steps[None]:
+        is_cancelled = isinstance(error, _cancelling())
+        if is_cancelled and self._is_ending and self.session._awaits_commits:
+            # It was cancelled while its commit was awaited: it is in the storage with its record, or not at all.
+            return
+        result = failed(
+            Receipt, "error", "cancelled" if is_cancelled else "internal_error", f"{type(error).__name__}: {error}"
+        )
         # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
         with suppress(SessionError):
-            self.write_down(failed(Receipt, "error", code, f"{type(error).__name__}: {error}"))
+            if is_cancelled and self.session._awaits_commits:
+                # Whoever cancelled it does not wait for the storage.
+                self._written_down = True
+                self.session._dispatch_soon(partial(self._records, result))
+            else:
+                yield from self._write_down(result)
 
-    def _answer(self, result: ToolResult[object]) -> ToolResult[object]:
+    def _answer(self, result: ToolResult[object]) -> Steps[ToolResult[object]]:
         """Write the call down, and remember what its caller saw."""
-        self.write_down(result)
-        if self.readings is not None and result.success:
+        yield from self._write_down(result)
+        if self.readings is not None and result.success and self.caller is None:
             for path, version in self._seen.items():
-                self.readings.saw(self.caller, path, version, seq=self._seen_after, call_id=self.call_id)
+                self.readings.saw(path, version, seq=self._seen_after)
         return result
 
     def _told(self, error: Exception) -> str:
@@ -318,23 +440,48 @@ class Call:
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a closed session takes no record."""
+        for step in self._write_down(result):
+            step.run()
+
+    def _write_down(self, result: ToolResult[object]) -> Steps[None]:
         with self.session.lock:
             if self._written_down:
                 return
             self._written_down = True
         try:
-            self.session._dispatch(self._record(result, *self._numbers()), self.call_id)
+            records = partial(self._records, result)
+            yield Step(partial(self.session._dispatch_all, records), partial(self.session._adispatch_all, records))
         except TransactionCancelled:
             raise
         except SessionClosed:
             # The caller gets the answer all the same.
             return
 
-    def _write_down_with(self, result: ToolResult[object], last: int) -> tuple[object, str]:
-        """Return the record of the call, for the commit of its changes; `last` is the number of the last of these."""
+    def _concluded(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
+        """Return the record of the call and what follows it, for the commit of its changes."""
+        if self.finished is not None:
+            arguments = self.recorded_arguments
+            done = self.finished.find_after(line, self._calls_before, self.call_id, self.name, arguments)
+            if done is not None:
+                raise _Repeated(done)
         self._is_concluded = self._written_down = True
+        last = line.seq
         numbers = (last - self._made + 1, last) if self._made else (None, None)
-        return self._record(result, *numbers), self.call_id
+        return [(self._record(result, *numbers), self.call_id), *self._sightings(result)]
+
+    def _records(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
+        """Return the same for a call whose changes are in the session or undone."""
+        return [(self._record(result, *self._numbers()), self.call_id), *self._sightings(result)]
+
+    def _sightings(self, result: ToolResult[object]) -> list[tuple[object, str | None]]:
+        """Return what the caller has seen of files."""
+        if self.readings is None or self.caller is None or not result.success:
+            return []
+        return [
+            (seen, self.call_id)
+            for path, version in self._seen.items()
+            if (seen := self.readings.sighting(self.caller, path, version, seq=self._seen_after)) is not None
+        ]
 
     def _record(self, result: ToolResult[object], first: int | None, last: int | None) -> ToolCall:
         return ToolCall(

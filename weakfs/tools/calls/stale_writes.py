@@ -9,7 +9,6 @@ from itertools import islice
 from threading import Lock
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.editing.unified_hunks import hunks
 from weakfs.filesystem import Filesystem
 from weakfs.messages import clip, one_line
 from weakfs.reducers import ExternalTrees, FileTree
@@ -83,18 +82,20 @@ class Readings:
             return leaf[CELL]
         return version_of(files, path) if size_of(leaf) > MOST_HASHED else blob_digest(leaf).hex()
 
-    def saw(self, caller: Who, path: str, version: Version, *, seq: int, call_id: str) -> None:
-        """Remember that a caller has seen a version of a file, after record `seq`."""
-        if caller is None:
-            with self._lock:
-                self._anonymous[path] = (version, seq)
-                self._anonymous.move_to_end(path)
-                if len(self._anonymous) > MOST_SIGHTS:
-                    self._anonymous.popitem(last=False)
-            return
+    def saw(self, path: str, version: Version, *, seq: int) -> None:
+        """Remember that a call without a caller has seen a version of a file, after record `seq`."""
+        with self._lock:
+            self._anonymous[path] = (version, seq)
+            self._anonymous.move_to_end(path)
+            if len(self._anonymous) > MOST_SIGHTS:
+                self._anonymous.popitem(last=False)
+
+    def sighting(self, caller: str, path: str, version: Version, *, seq: int) -> FileSeen | None:
+        """Return the event that a caller has seen a version of a file, after record `seq`; `None` if that is known."""
         known = self._sight(caller, path)
-        if not isinstance(version, bytearray) and (known is None or known[0] != version):
-            self._session._dispatch(FileSeen(caller, path, version, seq, self._name), call_id)
+        if isinstance(version, bytearray) or (known is not None and known[0] == version):
+            return None
+        return FileSeen(caller, path, version, seq, self._name)
 
     def changed(self, caller: Who, rows: Iterable[Row]) -> dict[str, Version]:
         """Return what a caller's call left in each file that it changed, or that is in a directory that it changed."""
@@ -188,6 +189,8 @@ class Readings:
         now = _content(self._files, path)
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
             return None
+        from weakfs.editing.unified_hunks import hunks
+
         lines = b"".join(hunks(split_lines(before), split_lines(now))).decode("utf-8", "replace")
         return clip(lines, SHOWN)
 

@@ -6,8 +6,7 @@ from errno import EACCES
 
 from attrs import field, frozen
 
-from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport, apply_patch
-from weakfs.editing.patches.apply import paths_in
+from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line, plural, printable
 from weakfs.tools.blobs import BlobArgument
@@ -58,6 +57,8 @@ class ApplyPatchReceipt(Receipt):
 
 def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> ToolResult[ApplyPatchReceipt]:
     """Apply a patch; nothing is written unless all of it can be."""
+    from weakfs.editing import apply_patch
+
     fs = require_filesystem(context)
     patch = _patch_of(params, context)
     if context.capability is not None:
@@ -80,6 +81,8 @@ def apply_patch_handler(params: ApplyPatchParams, *, context: ToolContext) -> To
 
 def patched_paths(params: ApplyPatchParams, context: ToolContext) -> tuple[str, ...]:
     """Return the paths that a patch names; empty if it is malformed, missing or forbidden."""
+    from weakfs.editing.patches.apply import paths_in
+
     try:
         return paths_in(_patch_of(params, context), patch_format=params.patch_format)
     except (PatchError, UnknownBlob, PermissionError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from errno import ENOENT
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import field, frozen
 
-from weakfs.editing import EditError, EmptyOldString, Replacement, replace
+from weakfs.editing import EditError, EmptyOldString
 from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.filesystem.protocol import check_readable
@@ -20,6 +20,9 @@ from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.permissions import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize, with_notes
 from weakfs.tools.schemas.arguments import param
+
+if TYPE_CHECKING:
+    from weakfs.editing import Replacement
 
 # What a piece of a splice takes in a record besides its text.
 PIECE = 40
@@ -143,6 +146,8 @@ class _Made:
 
 def _made(fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context: ToolContext) -> Iterator[_Made]:
     """Make edits one after another, without writing any; raises `_Refused` for one that cannot be made."""
+    from weakfs.editing import replace
+
     count = 0
     for number, edit in enumerate(edits, 1):
         check_interrupted()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from errno import EROFS
 from functools import partial
 from math import inf
 from time import monotonic
-from types import MappingProxyType
-from typing import get_args
 
 from attrs import field, frozen
 
@@ -17,17 +14,13 @@ from weakfs.filesystem.errors import fault
 from weakfs.messages import plural
 from weakfs.platforms import require_linux
 from weakfs.processes import (
-    ENVIRONMENT,
-    Bubblewrap,
-    CommandLimits,
+    CommandOptions,
     CompletedCommand,
-    SandboxMode,
-    SandboxUnavailable,
     StopEvent,
     check_command,
+    host_path,
     run_command,
 )
-from weakfs.reducers.tree import name_escaping as names
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
@@ -79,38 +72,23 @@ class ShellReceipt(Receipt):
     set_id_removed: tuple[str, ...] | None = None
 
 
-def _read_only(environment: Mapping[str, str]) -> Mapping[str, str]:
-    return MappingProxyType(dict(environment))
-
-
 @frozen(kw_only=True)
-class ShellOptions:
-    """Options for commands, set by the runtime and never by a model.
+class ShellOptions(CommandOptions):
+    """Options for `shell`, set by the runtime and never by a model; see also `CommandOptions`.
 
-    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one if there is none, and say so), or
-    "off". `environment_allow` names the variables of the runtime's environment that a command sees, `environment` adds
-    others. `readable` are directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are
-    those of a sandboxed command. `max_output` bounds each of the two streams, in bytes; times are in seconds. A command
-    may leave `max_new_entries` new files and directories, and new and changed files of `max_changed_bytes` in all; one
-    that leaves more fails, and everything that it did is undone.
+    `max_output` bounds each of the two streams, in bytes; times are in seconds. A command may leave `max_new_entries`
+    new files and directories, and new and changed files of `max_changed_bytes` in all; one that leaves more fails, and
+    everything that it did is undone.
     """
 
-    sandbox: SandboxMode = "required"
     timeout: float = DEFAULT_TIMEOUT
     max_timeout: float = MAX_TIMEOUT
     max_output: int = 32 * 1024
-    environment_allow: tuple[str, ...] = ENVIRONMENT
-    environment: Mapping[str, str] = field(factory=dict[str, str], converter=_read_only, repr=False)
-    readable: tuple[str, ...] = ()
-    shell: str = "/bin/sh"
-    bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
-    limits: CommandLimits = field(factory=CommandLimits)
     max_new_entries: int | None = 200_000
     max_changed_bytes: int | None = 1 << 30
 
     def __attrs_post_init__(self) -> None:
-        if self.sandbox not in get_args(SandboxMode):
-            raise ValueError(f"sandbox is {self.sandbox!r}; use 'auto', 'required' or 'off'")
+        super().__attrs_post_init__()
         for name, seconds in (("timeout", self.timeout), ("max_timeout", self.max_timeout)):
             if not 0 < seconds < inf:
                 raise ValueError(f"{name} is {seconds!r}; give a number of seconds above 0")
@@ -148,7 +126,7 @@ def shell_handler(
     check_command(params.command)
     if params.timeout is not None and not params.timeout > 0:
         raise ToolValidationError(f"timeout: expected a number above 0, got {params.timeout}")
-    workdir = _directory(fs, params.workdir)
+    workdir = directory_path(fs, params.workdir)
     if fs.read_only:
         raise fault(
             PermissionError,
@@ -166,10 +144,6 @@ def shell_handler(
             return _run(fs, params, workdir, context, options, stop)
     except _Failed as failure:
         return failure.result
-    except SandboxUnavailable as error:
-        return answer(
-            ShellReceipt(status="error", error_code="sandbox_unavailable", summary_text=summarize(str(error)))
-        )
 
 
 def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> Tool:
@@ -197,7 +171,6 @@ def _run(
 ) -> ToolResult[ShellReceipt]:
     if options.sandbox == "required":
         options.bubblewrap.require()
-    context.check_deadline()
     timeout = min(options.timeout if params.timeout is None else params.timeout, options.max_timeout)
     until = inf
     done: CompletedCommand | None = None
@@ -216,7 +189,7 @@ def _run(
         done = run_command(
             params.command,
             work.directory,
-            workdir=_host_path(work.directory, workdir),
+            workdir=host_path(work.directory, workdir),
             timeout=timeout if left is None else max(min(timeout, left), 1e-3),
             max_output=options.max_output,
             environment_allow=options.environment_allow,
@@ -293,15 +266,9 @@ def _answered(
     return answer(receipt, "\n".join(part.removesuffix("\n") for part in parts if part))
 
 
-def _directory(fs: Filesystem, path: str) -> str:
+def directory_path(fs: Filesystem, path: str) -> str:
     """Return a directory's canonical path; raises the errors of `ls`."""
     found = fs.stat(path)
     if not found.is_directory:
         fs.list(found.path)
     return found.path
-
-
-def _host_path(directory: str, path: str) -> str:
-    """Return the host's path of a canonical one, below the directory that stands for the root."""
-    below = "/".join(names.to_bytes(name).decode("utf-8", "surrogateescape") for name in path.split("/") if name)
-    return f"{directory}/{below}" if below else directory

@@ -76,9 +76,9 @@ class Access:
                 f"cannot {judged} {path!r}: it is outside the allowed directories; use a path in {places}",
             )
         against = self.denial(judged, path, passing=passing)
-        if against is None and operation == "read" and judged != "read":
-            # An edit and a patch read the file, which may be forbidden where they are not.
-            return self.denial("read", path)
+        if against is None and judged != operation and (operation == "read" or judged == "list"):
+            # An edit and a patch read the file, and a listing shows sizes, which may be forbidden where they are not.
+            return self.denial(operation, path)
         return against
 
     def denial(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyDenied | None:
@@ -88,6 +88,21 @@ class Access:
             return None
         places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it unchanged"
         return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
+
+    @property
+    def withholds_some(self) -> bool:
+        """Whether answers may not show the contents of some files, or of all."""
+        blobs = any(rule.effect == "blob" and "read" in rule.operations for rule in self.policy.rules)
+        return blobs or not self._includes_reading
+
+    def withholds(self, path: str) -> bool:
+        """Return whether answers may not show what is in a file that may be read."""
+        return not self._includes_reading or self.policy.withholding("read", path) is not None
+
+    @property
+    def _includes_reading(self) -> bool:
+        allowed = self.capability.allowed_fs_ops
+        return allowed is None or "read" in allowed
 
     def concealment(self, path: str) -> PermissionError | None:
         """Return the error for an action that would show what is in an entry, if no answer may show that."""
@@ -181,7 +196,7 @@ class Access:
         """Raise `LimitExceeded` if changes are bounded: for operations that replace all files at once."""
         capability = self.capability
         if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
-            raise LimitExceeded(f"cannot {why}: it replaces all files, and the changes of a call are limited")
+            raise LimitExceeded(f"cannot {why}: it may change all files, and the changes of a call are limited")
 
     def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
         """Count entries that are to change, `below` of them under these paths; raise `LimitExceeded` if too many."""

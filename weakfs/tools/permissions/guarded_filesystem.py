@@ -31,6 +31,7 @@ from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.paths import is_within
 from weakfs.messages import plural
+from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 from weakfs.tools.errors import LimitExceeded, ToolValidationError
@@ -373,6 +374,17 @@ class GuardedFilesystem:
             with self._inner.checkout(path, read_back=read_back) as work:
                 yield work
             self._judge(work.changed)
+
+    @property
+    def background(self) -> BackgroundProcesses:
+        """The processes on the files, which may read all and change any of them at any time."""
+        if not isinstance(self._inner, SupportsProcesses):
+            raise ToolValidationError(no_processes(self._inner))
+        self._access.check_command()
+        # What they change is not judged: it could not be undone.
+        self._access.check_undivided("write", why="use processes")
+        self._access.check_unbounded("use processes")
+        return self._inner.background
 
     def _judge(self, changed: tuple[str, ...]) -> None:
         """Raise if a program made changes that are not allowed."""

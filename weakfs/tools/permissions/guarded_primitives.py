@@ -209,20 +209,14 @@ class GuardedPrimitives(BaseFilesystem):
 
     def search_listing(self, segments: Segments) -> Listing:
         names, found, size = super().search_listing(segments)
-        if self._conceals_nothing:
+        if not self._access.withholds_some:
             return names, found, size
         prefix = path_of(segments) if segments else ""
         seen = (
-            node if type(node) is FileTree or self._access.concealment(f"{prefix}/{name}") is None else WITHHELD
+            node if type(node) is FileTree or not self._access.withholds(f"{prefix}/{name}") else WITHHELD
             for name, node in zip(names, found, strict=True)
         )
         return names, tuple(seen), None
-
-    @property
-    def _conceals_nothing(self) -> bool:
-        access = self._access
-        allowed = access.capability.allowed_fs_ops
-        return not access.policy.has_rule_for("read", withheld=True) and (allowed is None or "read" in allowed)
 
     def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         if self._operation == "list" and not self._access.policy.rules:
@@ -257,8 +251,8 @@ class GuardedPrimitives(BaseFilesystem):
         for name, node in sorted(entries, key=lambda entry: entry[0]):
             if self.cut:
                 break
-            is_concealed = self._reads and self._access.concealment(f"{prefix}/{name}") is not None
-            if type(node) is not FileTree and not is_concealed:
+            is_withheld = self._reads and self._access.withholds(f"{prefix}/{name}")
+            if type(node) is not FileTree and not is_withheld:
                 room = self._room_for(node)
                 if room is not None:
                     self.cut = True

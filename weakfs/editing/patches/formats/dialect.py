@@ -1,4 +1,4 @@
-"""The dialect of a patch: options for parsing and applying it where runtimes differ."""
+"""The format of a patch, and its dialect: options for parsing and applying it where runtimes differ."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Literal
 
 from attrs import frozen
 
+PatchFormat = Literal["v4a", "unified", "search_replace"]
 OnExisting = Literal["replace", "reject"]
 OnAmbiguous = Literal["reject", "first"]
 FinalNewline = Literal["keep", "add"]

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
-from weakfs.storage.engines.urls import redacted, take_options, without_secrets
+from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
 
 Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
@@ -117,9 +117,10 @@ class Database(ABC):
             state = getattr(error, "sqlstate", None) or ""
             # 57P: the server is shutting down; 08: the connection failed; no state: the client lost it.
             is_lost = isinstance(error, psycopg.OperationalError) and (not state or state.startswith(("57P", "08")))
+            cause = shown_cause(error, self._secret_url)
             if is_change and is_lost and not isinstance(error, PoolTimeout):
-                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
-            raise StorageError(f"cannot use {self.url!r}: {why}; check the server and its address") from error
+                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from cause
+            raise StorageError(f"cannot use {self.url!r}: {why}; check the server and its address") from cause
 
 
 class SyncDatabase(Database):

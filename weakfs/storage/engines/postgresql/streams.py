@@ -10,15 +10,15 @@ one at a time. With 16 connections that allows 150 to 400 commits a second inste
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from weakfs.storage.derived import PagedEventStore
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
-from weakfs.storage.engines.postgresql.database import Database, Parameter, Statement
+from weakfs.storage.engines.postgresql.database import Database, Parameter, Row, Statement
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
 
-PAGE = 256
 # How many seconds a stream counts as watched after somebody starts to wait, and when that is renewed.
 WATCHED, RENEWED = 60, 30
 # How often a stream that does not exist yet is checked, in seconds.
@@ -62,7 +62,7 @@ _GET = (
 )
 _HAS = _GET.replace("digest, data", "digest")
 _PUT_CHECKPOINT = (
-    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams WHERE name = %s "
+    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams WHERE name = %s AND number >= %s "
     "ON CONFLICT (stream) DO UPDATE SET number = excluded.number, data = excluded.data "
     "WHERE old.number <= excluded.number"
 )
@@ -86,7 +86,7 @@ _RELEASE = "UPDATE {schema}.streams SET owner = '', expires = 'epoch' WHERE name
 _STREAMS = "SELECT name FROM {schema}.streams WHERE name >= %s AND name < %s AND name > %s ORDER BY name LIMIT %s"
 
 
-class AsyncPostgresEventStore:
+class AsyncPostgresEventStore(PagedEventStore):
     """An `AsyncEventStore` in PostgreSQL; `open_async_event_store` and `PostgresEventStore` open it."""
 
     def __init__(self, database: Database) -> None:
@@ -97,9 +97,7 @@ class AsyncPostgresEventStore:
         return self._database.url
 
     async def head(self, stream: str) -> int:
-        for (number,) in await self._database.rows((_NUMBER, [check_stream(stream)]), is_change=False):
-            return int(str(number))
-        return 0
+        return _number(await self._database.rows((_NUMBER, [check_stream(stream)]), is_change=False))
 
     async def append(
         self,
@@ -130,19 +128,9 @@ class AsyncPostgresEventStore:
                 raise StreamConflict(stream, expected, int(str(number)))
         return expected + len(frames)
 
-    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
-        check_stream(stream)
-        while limit is None or limit > 0:
-            page = PAGE if limit is None else min(PAGE, limit)
-            rows = await self._database.rows((_READ, [after, stream, page]), is_change=False)
-            for number, data in rows:
-                assert isinstance(number, int)
-                assert isinstance(data, bytes)
-                yield Frame(number, data)
-                after = number
-            if len(rows) < page:
-                return
-            limit = None if limit is None else limit - page
+    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
+        rows = await self._database.rows((_READ, [after, stream, limit]), is_change=False)
+        return [Frame(number, data) for number, data in rows if isinstance(number, int) and isinstance(data, bytes)]
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         number = await self.head(stream)
@@ -175,8 +163,12 @@ class AsyncPostgresEventStore:
         return {str(digest) for (digest,) in await self._database.rows((_HAS, parameters), is_change=False)}
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        put: Statement = (_PUT_CHECKPOINT, [checkpoint.number, checkpoint.data, stream])
-        await self._database.rows((_ADD, [check_stream(stream)]), put)
+        number, data = checkpoint
+        put: Statement = (_PUT_CHECKPOINT, [number, data, check_stream(stream), number])
+        create: list[Statement] = [] if number else [(_ADD, [stream])]
+        end = _number(await self._database.rows(*create, put, (_NUMBER, [stream])))
+        if end < number:
+            raise StreamConflict(stream, number, end)
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
         for number, data in await self._database.rows((_GET_CHECKPOINT, [check_stream(stream)]), is_change=False):
@@ -195,7 +187,7 @@ class AsyncPostgresEventStore:
             (f"DELETE FROM {{schema}}.contents WHERE {_AT_END} AND digest = ANY(%s)", [stream, expected, digests]),
             (_NUMBER, [stream]),
         )
-        number = int(str(rows[0][0])) if rows else 0
+        number = _number(rows)
         if expected is not None and expected != number:
             raise StreamConflict(stream, expected, number)
 
@@ -221,15 +213,12 @@ class AsyncPostgresEventStore:
     async def release(self, lease: Lease) -> None:
         await self._database.rows((_RELEASE, [lease.stream, lease.owner, lease.fencing]))
 
-    async def flush(self) -> None:
-        """Return immediately: a commit is as durable as the server's `synchronous_commit` makes it."""
-
     async def close(self) -> None:
         await self._database.close()
 
-    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
-        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
-        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]
+
+def _number(rows: Sequence[Row]) -> int:
+    return int(str(rows[0][0])) if rows else 0
 
 
 _TABLES = ("frames", "contents", "checkpoints")

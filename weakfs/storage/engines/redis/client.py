@@ -7,6 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import redis
 import redis.asyncio
@@ -15,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ConnectionError, NoScriptError, RedisError, TimeoutError
 from redis.retry import Retry
 
-from weakfs.storage.engines.urls import redacted, take_options, without_secrets
+from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
 
 Word = str | bytes | int | float
@@ -91,6 +92,19 @@ class Client(ABC):
         )
 
     @contextmanager
+    def _opening(self) -> Iterator[None]:
+        """Raise what the client says about the URL as `ValueError`."""
+        try:
+            if not re.fullmatch(r"/?\d*", urlsplit(self.address).path):
+                raise ValueError("the path is not the number of a database")
+            yield
+        except (ValueError, TypeError, RedisError) as error:
+            why = without_secrets(str(error), self._secret_url)
+            raise ValueError(
+                f"cannot open {self.url!r}: {why}; write redis://USER:PASSWORD@HOST:PORT/NUMBER"
+            ) from shown_cause(error, self._secret_url)
+
+    @contextmanager
     def _errors(self, *, is_change: bool) -> Iterator[None]:
         """Raise the client's errors as errors of storage; no message contains a password."""
         try:
@@ -98,9 +112,10 @@ class Client(ABC):
         except RedisError as error:
             why = without_secrets(" ".join(str(error).split()), self._secret_url)
             is_lost = isinstance(error, ConnectionError | TimeoutError) and not isinstance(error, AuthenticationError)
+            cause = shown_cause(error, self._secret_url)
             if is_change and is_lost:
-                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from error
-            raise StorageError(f"cannot use {self.url!r}: {why}; check the server and its address") from error
+                raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from cause
+            raise StorageError(f"cannot use {self.url!r}: {why}; check the server and its address") from cause
 
 
 class SyncClient(Client):
@@ -108,12 +123,11 @@ class SyncClient(Client):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._redis = redis.Redis.from_url(
-            self.address,
-            socket_connect_timeout=CONNECT,
-            socket_timeout=ANSWER,
-            retry=Retry(NoBackoff(), 0),
-        )
+        with self._opening():
+            self._redis = redis.Redis.from_url(
+                self.address, socket_connect_timeout=CONNECT, socket_timeout=ANSWER, retry=Retry(NoBackoff(), 0)
+            )
+            self._redis.connection_pool.make_connection()
 
     async def execute(self, *command: Word) -> object:
         answer: object = self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # of redis-py
@@ -129,12 +143,11 @@ class AsyncClient(Client):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._redis = redis.asyncio.Redis.from_url(
-            self.address,
-            socket_connect_timeout=CONNECT,
-            socket_timeout=ANSWER,
-            retry=AsyncRetry(NoBackoff(), 0),
-        )
+        with self._opening():
+            self._redis = redis.asyncio.Redis.from_url(
+                self.address, socket_connect_timeout=CONNECT, socket_timeout=ANSWER, retry=AsyncRetry(NoBackoff(), 0)
+            )
+            self._redis.connection_pool.make_connection()  # type: ignore[no-untyped-call]  # of redis-py
 
     async def execute(self, *command: Word) -> object:
         answer: object = await self._redis.execute_command(*command)  # type: ignore[no-untyped-call]  # of redis-py

@@ -6,16 +6,15 @@ cluster. `NAMESPACE:streams` holds the names of all streams.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from weakfs.storage.derived import PagedEventStore
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
 from weakfs.storage.engines.redis.client import BLOCK, Client, texts, words
 from weakfs.storage.engines.redis.items import listed
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream
-
-PAGE = 256
 
 # KEYS of all scripts: head, frames, contents, checkpoint.
 _HEAD = """
@@ -55,8 +54,11 @@ for at = 1, #ARGV do if redis.call('HEXISTS', KEYS[3], ARGV[at]) == 1 then found
 return found
 """
 _PUT_CHECKPOINT = """
-if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return 0 end
-return redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
+local number = redis.call('HGET', KEYS[1], 'number') or '0'
+if tonumber(number) < tonumber(ARGV[1]) then return number end
+if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return '' end
+redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
+return ''
 """
 # ARGV: the number of the newest frame, if that is expected, the number of the first one that is kept, and digests.
 _TRIM = """
@@ -85,7 +87,7 @@ return 1
 """
 
 
-class AsyncRedisEventStore:
+class AsyncRedisEventStore(PagedEventStore):
     """An `AsyncEventStore` in Redis; `open_async_event_store` and `RedisEventStore` open it."""
 
     def __init__(self, client: Client) -> None:
@@ -123,18 +125,12 @@ class AsyncRedisEventStore:
         check_fencing(stream, fencing, newest=int(newest), owner=owner, is_held=float(left) > 0)
         raise StreamConflict(stream, expected, int(number))
 
-    async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
-        key = self._keys(stream)[1]
-        while limit is None or limit > 0:
-            page = PAGE if limit is None else min(PAGE, limit)
-            found = words(await self._client.read("XRANGE", key, f"{after + 1}-0", "+", "COUNT", page))
-            for entry in found:
-                assert isinstance(entry, tuple | list)
-                after = int(entry[0].partition(b"-")[0])
-                yield Frame(after, entry[1][b"data"])
-            if len(found) < page:
-                return
-            limit = None if limit is None else limit - page
+    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
+        key, frames = self._keys(stream)[1], list[Frame]()
+        for entry in words(await self._client.read("XRANGE", key, f"{after + 1}-0", "+", "COUNT", limit)):
+            assert isinstance(entry, tuple | list)
+            frames.append(Frame(int(entry[0].partition(b"-")[0]), entry[1][b"data"]))
+        return frames
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         key = self._keys(stream)[1]
@@ -164,8 +160,11 @@ class AsyncRedisEventStore:
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         keys = self._keys(stream)
-        await self._register(stream)
-        await self._client.run(_PUT_CHECKPOINT, keys, checkpoint.number, checkpoint.data)
+        if not checkpoint.number:
+            await self._register(stream)
+        end = await self._client.run(_PUT_CHECKPOINT, keys, *checkpoint)
+        if isinstance(end, bytes) and end:
+            raise StreamConflict(stream, checkpoint.number, int(end))
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
         number, data = words(await self._client.read("HMGET", self._keys(stream)[3], "number", "data"))
@@ -200,9 +199,6 @@ class AsyncRedisEventStore:
     async def release(self, lease: Lease) -> None:
         await self._client.run(_RELEASE, self._keys(lease.stream), lease.owner, lease.fencing)
 
-    async def flush(self) -> None:
-        """Return immediately: what was acknowledged is as durable as the server's append-only file."""
-
     async def close(self) -> None:
         await self._client.close()
 
@@ -214,7 +210,3 @@ class AsyncRedisEventStore:
 
     async def _register(self, stream: str) -> None:
         await self._client.change("ZADD", self._names, 0, stream)
-
-    async def _has_frames(self, stream: str, expected: int, frames: Sequence[bytes]) -> bool:
-        found = [frame async for frame in self.read(stream, after=expected, limit=len(frames))]
-        return found == [Frame(number, data) for number, data in enumerate(frames, expected + 1)]

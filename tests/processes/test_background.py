@@ -1,0 +1,322 @@
+"""Background processes by themselves: real programs, with and without a sandbox, that end in every way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sampling import share
+from tests.tools.witness import Witness
+from weakfs.processes import Bubblewrap, CommandLimits, CommandOptions, SandboxMode, SandboxUnavailable
+from weakfs.processes.background import (
+    BackgroundProcess,
+    HostLauncher,
+    InputClosed,
+    NotRunning,
+    ProcessLimits,
+    ProcessTable,
+    TooManyProcesses,
+)
+from weakfs.processes.background import process as watching
+
+BUBBLEWRAP = Bubblewrap()
+MODES: list[SandboxMode] = ["off", "required"]
+
+pytestmark = pytest.mark.usefixtures("never_hung")
+
+Start = Callable[..., BackgroundProcess]
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> SandboxMode:
+    chosen: SandboxMode = request.param
+    if chosen == "required" and BUBBLEWRAP.problem():
+        pytest.skip(f"no sandbox: {BUBBLEWRAP.problem()}")
+    return chosen
+
+
+@pytest.fixture
+def table() -> Iterator[ProcessTable]:
+    found = ProcessTable()
+    yield found
+    found.end_all("the test is over")
+
+
+@pytest.fixture
+def start(table: ProcessTable, tmp_path: Path) -> Start:
+    """Start a command in the directory of the test, without a sandbox unless told."""
+    numbers = iter(range(1, 1000))
+
+    def started(
+        command: str, mode: SandboxMode = "off", is_held: bool = False, **limits: float | None
+    ) -> BackgroundProcess:
+        launcher = HostLauncher(str(tmp_path), CommandOptions(sandbox=mode, bubblewrap=BUBBLEWRAP))
+        process = table.start(
+            lambda: launcher.launch(["/bin/sh", "-c", command], directory="/"),
+            ProcessLimits(**{"grace": 0.2, **limits}),  # type: ignore[arg-type]  # names of numbers
+            new_id=lambda: f"p{next(numbers)}",
+        )
+        if not is_held:
+            process.begin()
+        return process
+
+    return started
+
+
+def printed(process: BackgroundProcess, text: str) -> str:
+    """Wait until a process has printed a text, and return all that it has printed."""
+    while text not in (said := process.output(0, 1 << 20).text):
+        assert process.state != "ended", f"{process.ending}: {said}"
+        process.wait_for_output(process.output_size, 0.05, lambda: False)
+    return said
+
+
+def ended(process: BackgroundProcess) -> tuple[int | None, str | None]:
+    assert process.wait(None)
+    assert process.ending is not None
+    return process.ending.exit_code, process.ending.reason
+
+
+# What it is given and what it says
+
+
+def test_a_server_answers_as_often_as_it_is_asked(start: Start, mode: SandboxMode) -> None:
+    server = start("echo ready; while read word; do echo got $word; echo $word >> asked; done; exit 7", mode)
+    printed(server, "ready\n")
+
+    for word in ("one", "two"):
+        server.write(f"{word}\n".encode())
+        printed(server, f"got {word}\n")
+    server.write(b"", close=True)
+
+    assert ended(server) == (7, None)
+    assert server.output(0, 100).text == "ready\ngot one\ngot two\n"
+
+
+def test_both_streams_are_one_output_in_order(start: Start) -> None:
+    process = start("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
+
+    assert ended(process) == (0, None)
+    assert process.output(0, 100).text == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
+
+
+def test_much_input_arrives_whole(start: Start) -> None:
+    data = bytes(range(256)) * 2000
+    counter = start("sha256sum | cut -c -64")
+
+    counter.write(data, close=True)
+
+    ended(counter)
+    from hashlib import sha256
+
+    assert counter.output(0, 100).text.strip() == sha256(data).hexdigest()
+
+
+def test_input_that_is_not_read_is_refused_before_it_fills_the_memory(start: Start) -> None:
+    process = start("echo ready; exec sleep 1000")
+    printed(process, "ready")
+    process.write(bytes(watching.MAX_PENDING_INPUT))
+
+    with pytest.raises(InputClosed, match="has not read"):
+        process.write(bytes(watching.MAX_PENDING_INPUT))
+
+
+def test_input_for_a_program_that_has_closed_it_is_refused(start: Start) -> None:
+    process = start("exec <&-; echo ready; exec sleep 1000")
+    printed(process, "ready")
+
+    with pytest.raises(InputClosed, match="input is closed"):
+        while True:
+            process.write(b"x")
+            process.wait(0.01)
+
+
+def test_a_flood_of_output_is_kept_in_bounded_memory(start: Start) -> None:
+    flood = start("yes 0123456789", max_kept_output=10_000)
+    while flood.output_size < 1_000_000:
+        flood.wait_for_output(flood.output_size, 1, lambda: False)
+
+    flood.end("that is enough")
+
+    ended(flood)
+    found = flood.output(0, 100_000)
+    assert found.dropped >= 990_000
+    assert len(found.text) <= 10_000
+    assert found.end == flood.output_size
+
+
+# How it ends
+
+
+def test_nothing_runs_before_it_begins(start: Start, tmp_path: Path) -> None:
+    held = start("touch begun", is_held=True)
+    assert held.state == "held"
+    with pytest.raises(NotRunning, match="it starts when its transaction ends"):
+        held.write(b"x")
+
+    held.end("it is not wanted")
+
+    assert ended(held) == (None, "it is not wanted")
+    held.begin()
+    assert not (tmp_path / "begun").exists()
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGINT", "SIGUSR1"])
+def test_a_signal_ends_it(start: Start, mode: SandboxMode, name: str) -> None:
+    process = start("echo ready; exec sleep 1000", mode)
+    printed(process, "ready")
+    number = signal.Signals[name]
+
+    process.signal(number)
+
+    # A sandbox that is killed does not report how the command in it ended.
+    assert ended(process) in [(128 + number, None), *([(None, None)] if mode == "required" else [])]
+
+
+def test_a_signal_is_the_programs_to_handle(start: Start, mode: SandboxMode) -> None:
+    process = start("trap 'echo again' HUP; echo ready; while :; do read -r line || exit 9; done", mode)
+    printed(process, "ready")
+
+    process.signal(signal.SIGHUP)
+
+    printed(process, "again")
+    process.write(b"", close=True)
+    assert ended(process) == (9, None)
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_one_that_ignores_sigterm_is_killed(start: Start, mode: SandboxMode, is_stopped: bool) -> None:
+    process = start("trap '' TERM; echo ready; while :; do sleep 1000; done", mode)
+    printed(process, "ready")
+    if is_stopped:
+        process.signal(signal.SIGSTOP)
+
+    process.end("it is not wanted")
+
+    assert ended(process)[1] == "it is not wanted"
+
+
+def test_what_it_left_running_ends_with_it(start: Start, tmp_path: Path, mode: SandboxMode) -> None:
+    witness = Witness(tmp_path)
+    process = start(f"(setsid sh -c 'trap : TERM; {Witness.HOLD}; sleep 1000; sleep 1000' &) ; {Witness.AWAIT}", mode)
+
+    assert ended(process) == (0, None)
+    assert witness.saw_it_end()
+    witness.close()
+
+
+def test_it_is_ended_when_its_time_is_over(start: Start, mode: SandboxMode) -> None:
+    assert ended(start("sleep 1000", mode, max_lifetime=0.05))[1] == "it had run for 0.05 s"
+
+
+def test_it_is_ended_when_it_is_idle(start: Start) -> None:
+    assert ended(start("echo once; sleep 1000", max_idle=0.05))[1] == "it was idle for 0.05 s"
+
+
+def test_a_fork_bomb_ends_with_its_sandbox(tmp_path: Path, table: ProcessTable) -> None:
+    if BUBBLEWRAP.problem():
+        pytest.skip(f"no sandbox: {BUBBLEWRAP.problem()}")
+    options = CommandOptions(bubblewrap=BUBBLEWRAP, limits=CommandLimits(max_processes=40))
+    launcher = HostLauncher(str(tmp_path), options)
+    bomb = table.start(
+        lambda: launcher.launch(["/bin/sh", "-c", "bomb() { bomb | bomb & }; bomb; sleep 1000"], directory="/"),
+        ProcessLimits(max_lifetime=20),
+        new_id=lambda: "p1",
+    )
+    bomb.begin()
+
+    code, reason = ended(bomb)
+
+    # Killed by the supervisor, or starved by the kernel, which stops the forks of a user who is not root.
+    assert reason is not None or code != 0
+
+
+def test_a_supervisor_that_is_killed_takes_its_program_along(start: Start, tmp_path: Path, mode: SandboxMode) -> None:
+    witness = Witness(tmp_path)
+    process = start(f"{Witness.HOLD}; echo ready; exec sleep 1000", mode)
+    printed(process, "ready")
+
+    os.kill(process._program._running.process.pid, signal.SIGKILL)  # type: ignore[attr-defined]  # of the host
+
+    assert ended(process)[1] == "it was killed from outside, together with what watched over it"
+    assert witness.saw_it_end()
+    witness.close()
+
+
+def test_a_command_that_cannot_be_started_ends_with_the_cause(tmp_path: Path, table: ProcessTable) -> None:
+    launcher = HostLauncher(str(tmp_path), CommandOptions(sandbox="off"))
+    process = table.start(
+        lambda: launcher.launch(["/no/such/shell", "-c", "true"], directory="/"), ProcessLimits(), new_id=lambda: "p1"
+    )
+    process.begin()
+
+    assert ended(process)[1] == "it could not be started: No such file or directory"
+
+
+def test_it_does_not_start_where_it_requires_a_sandbox_and_there_is_none(
+    start: Start, table: ProcessTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(SandboxUnavailable, match="bwrap is not on the PATH"):
+        start("true", "required")
+
+    assert table.processes == {}
+
+
+# Many
+
+
+def test_no_more_run_than_are_allowed(start: Start) -> None:
+    first = start("sleep 1000", max_running=1)
+
+    with pytest.raises(TooManyProcesses, match="1 are running and 1 are allowed"):
+        start("true", max_running=1)
+
+    first.end("it is not wanted")
+    ended(first)
+    assert ended(start("exit 4", max_running=1)) == (4, None)
+
+
+def test_many_run_at_once_and_end_at_once(start: Start, table: ProcessTable) -> None:
+    count = share(50)
+    echoes = [start(f"echo {i}; read line; echo $line {i}", max_running=None) for i in range(count)]
+    for i, echo in enumerate(echoes):
+        printed(echo, f"{i}\n")
+    for echo in echoes[::2]:
+        echo.write(b"hello\n")
+
+    assert [ended(echo) for echo in echoes[::2]] == [(0, None)] * len(echoes[::2])
+    assert all(f"hello {2 * i}\n" in echo.output(0, 100).text for i, echo in enumerate(echoes[::2]))
+    assert len(table.end_all("the test is over")) == count - len(echoes[::2])
+    assert [echo.state for echo in echoes] == ["ended"] * count
+
+
+def test_any_thread_may_use_it(start: Start) -> None:
+    process = start("while read line; do echo $line; done")
+    threads = [threading.Thread(target=lambda i=i: process.write(f"{i}\n".encode())) for i in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    process.write(b"", close=True)
+
+    assert ended(process) == (0, None)
+    assert sorted(process.output(0, 1000).text.split(), key=int) == [str(i) for i in range(20)]
+
+
+def test_descriptors_and_threads_are_given_back(start: Start) -> None:
+    ended(start("true"))
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    for _ in range(3):
+        ended(start("echo x; cat", max_lifetime=0.02))
+    while threading.active_count() > before[1]:
+        threading.Event().wait(0.01)
+
+    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before

@@ -1,0 +1,123 @@
+"""Random calls, taken back: what undo, redo and revert come to, beside replays without the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.models.random_worker import Worker, text
+from tests.models.two_sides import check_history, texts
+from weakfs import HostFilesystem, InMemoryFilesystem, MergeConflict, Session
+from weakfs.filesystem import Filesystem
+from weakfs.reducers import FileTree, diff
+
+Make = Callable[[Session], Filesystem]
+CALLS = 8
+
+
+def worked(seed: int, make: Make = InMemoryFilesystem, *, apart: bool = False) -> tuple[Session, Filesystem]:
+    """Make random calls "c0", "c1", ...; calls that are `apart` each have a directory of their own."""
+    random = Random(seed)
+    session = Session(session_id="s", clock=lambda: 0)
+    fs = make(session)
+    for directory in [f"/d{number}" for number in range(CALLS)] if apart else ["/src", "/src/lib", "/docs", ""]:
+        for _ in range(random.randint(1, 3)):
+            fs.write(f"{directory}/{random.choice('abcdefgh')}", text(random))
+    before = frozenset(entry.path for entry in fs.walk())
+    for number in range(CALLS):
+        with session.transaction(cause=f"c{number}"):
+            worker = Worker("w", Random(f"{seed} {number}"), fs, before)
+            if apart:
+                for entry in fs.list(f"/d{number}"):
+                    worker.edit(entry.path)
+            else:
+                worker.work(random.randint(1, 2))
+    return session, fs
+
+
+def same(one: FileTree, other: FileTree) -> bool:
+    return not diff(one, other)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_undoing_everything_and_redoing_it_is_nothing(seed: int, tmp_path: Path) -> None:
+    session, fs = worked(seed)
+    trees = [fs.tree()]
+    while True:
+        preview = session.undo(preview=True)
+        assert same(fs.tree(), trees[-1])
+        done = session.undo()
+        assert (done.changes, done.records) == (preview.changes, preview.records)
+        assert done.record == session.seq
+        trees.append(fs.tree())
+        if done.records[0][0] == 1:
+            break
+    while len(trees) > 1:
+        trees.pop()
+        session.redo()
+        assert same(fs.tree(), trees[-1])
+    check_history(session, tmp_path / "s.json")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_reverting_twice_is_nothing(seed: int, tmp_path: Path) -> None:
+    session, fs = worked(seed)
+    for number in range(CALLS):
+        before, seq = fs.tree(), session.seq
+        if not any(record.cause == f"c{number}" for record in session.records):
+            continue
+        try:
+            done = session.revert(f"c{number}")
+        except MergeConflict as error:
+            conflicts = error.conflicts
+        else:
+            conflicts = ()
+        if conflicts:
+            assert (fs.tree(), session.seq) == (before, seq)
+            assert session.revert(f"c{number}", preview=True).conflicts == conflicts
+            continue
+        if done.record is None:
+            assert fs.tree() is before
+            continue
+        session.revert(range(seq + 1, done.record + 1))
+        assert same(fs.tree(), before)
+    check_history(session, tmp_path / "s.json")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_reverting_what_nothing_depends_on_is_a_replay_without_it(seed: int) -> None:
+    for number in range(0, CALLS, 3):
+        session, fs = worked(seed, apart=True)
+        without = Session(session_id="s", clock=lambda: 0, registry=session.registry)
+        for record in session.records:
+            if record.cause != f"c{number}":
+                without.dispatch(record.event, cause=record.cause)
+        session.revert(f"c{number}")
+        assert same(fs.tree(), InMemoryFilesystem(without).tree())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_host_directory_goes_back_like_memory(seed: int, tmp_path: Path) -> None:
+    def host(session: Session) -> HostFilesystem:
+        (tmp_path / "root").mkdir()
+        return HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
+
+    session, fs = worked(seed)
+    hosted, disk = worked(seed, host)
+    for number in [*range(CALLS), *range(CALLS)]:
+        if not any(record.cause == f"c{number}" for record in session.records):
+            continue
+        outcomes: list[object] = []
+        for one in (session, hosted):
+            try:
+                outcomes.append(one.revert(f"c{number}").changes)
+            except MergeConflict as conflict:
+                outcomes.append({entry.path for entry in conflict.conflicts})
+        if outcomes[0] != outcomes[1]:
+            # Moves are followed in memory only: of external files, they are deletions and additions.
+            return
+        assert texts(fs) == texts(disk)
+    check_history(hosted, tmp_path / "s.json")

@@ -1,0 +1,57 @@
+"""A compaction while another process writes: what that names is not deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.session.durable.streams import MemoryStreams
+from weakfs import InMemoryFilesystem, Session
+from weakfs.session.durable.history import GAP
+from weakfs.storage.folder import FolderEventStore
+
+OLD, NEW = "old " * 500, "new " * 500
+
+
+class RacingFolder(FolderEventStore):
+    """Lets another writer work just before a trim."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
+        work, self.meanwhile = self.meanwhile, None
+        if work is not None:
+            work()
+        super().trim(stream, before, contents=contents, expected=expected)
+
+
+class RacingMemory(MemoryStreams):
+    meanwhile: Callable[[], object] | None = None
+
+    def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
+        work, self.meanwhile = self.meanwhile, None
+        if work is not None:
+            work()
+        super().trim(stream, before, contents=contents, expected=expected)
+
+
+@pytest.mark.parametrize("engine", ["folder", "memory"])
+def test_a_content_that_another_writer_names_before_the_trim_stays(engine: str, tmp_path: Path) -> None:
+    store = RacingFolder(tmp_path) if engine == "folder" else RacingMemory()
+    session = Session.open(store, "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", OLD)
+    fs.write("/a", NEW)
+    # Enough for the frame of the old content to be dropped.
+    for number in range(2 * GAP):
+        fs.write("/c", str(number))
+    other = InMemoryFilesystem(Session.open(store, "s", on_conflict="merge"))
+    store.meanwhile = lambda: other.write("/b", OLD)
+
+    session.compact(keep=0)
+
+    assert store.meanwhile is None
+    again = InMemoryFilesystem(Session.open(store, "s"))
+    assert (again.read("/a").content, again.read("/b").content) == (NEW, OLD)

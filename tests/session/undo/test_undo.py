@@ -1,0 +1,368 @@
+"""Undo, redo, revert and restore: what each takes back, what it keeps, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from tests.models.two_sides import check_history
+from weakfs import (
+    HostFilesystem,
+    InMemoryFilesystem,
+    MergeConflict,
+    OverlayFilesystem,
+    Session,
+    SessionError,
+    Toolset,
+    event,
+    reducer,
+)
+from weakfs.filesystem import Filesystem
+from weakfs.session.errors import UnknownSnapshot
+
+LINES = "".join(f"line {number}\n" for number in range(1, 9))
+
+
+@event("test/counted")
+@frozen
+class Counted:
+    by: int
+
+
+@event("test/count")
+@frozen
+class Count:
+    total: int = 0
+
+    @reducer(on=Counted)
+    def on_counted(self, event: Counted) -> Count:
+        return Count(self.total + event.by)
+
+
+class Desk:
+    """A session with a toolset, whose calls are numbered."""
+
+    def __init__(self, session: Session, fs: Filesystem) -> None:
+        self.session, self.fs = session, fs
+        self.tools = Toolset(session, fs)
+        self.count = 0
+
+    def call(self, name: str, **arguments: Any) -> str:
+        self.count += 1
+        call_id = f"c{self.count}"
+        self.tools.call(name, arguments, call_id=call_id, caller="ann")
+        return call_id
+
+    def write(self, path: str, content: str) -> str:
+        return self.call("write_file", path=path, content=content)
+
+    def edit(self, path: str, old: str, new: str) -> str:
+        return self.call("edit_file", path=path, old_string=old, new_string=new)
+
+    def text(self, path: str) -> str | None:
+        return self.fs.read(path).content if self.fs.exists(path) else None
+
+
+def in_memory() -> Desk:
+    session = Session(session_id="s", clock=lambda: 0)
+    return Desk(session, InMemoryFilesystem(session))
+
+
+def on_host(tmp_path: Path) -> Desk:
+    (tmp_path / "root").mkdir()
+    session = Session(session_id="s", clock=lambda: 0)
+    return Desk(session, HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store"))
+
+
+@pytest.fixture(params=["memory", "host", "overlay"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
+    if request.param == "host":
+        return on_host(tmp_path)
+    if request.param == "overlay":
+        lower, session = InMemoryFilesystem(Session()), Session(session_id="s", clock=lambda: 0)
+        lower.write("/below", LINES)
+        return Desk(session, OverlayFilesystem(lower, session))
+    return in_memory()
+
+
+def test_a_call_is_undone_and_redone(desk: Desk) -> None:
+    desk.write("/a", LINES)
+    desk.edit("/a", "line 2", "two")
+    assert desk.session.undo().paths == ("/a",)
+    assert desk.text("/a") == LINES
+    desk.session.redo()
+    assert desk.text("/a") == LINES.replace("line 2", "two")
+
+
+def test_reads_and_failed_calls_are_no_operations(desk: Desk) -> None:
+    desk.write("/a", LINES)
+    desk.call("read_file", path="/a")
+    desk.edit("/a", "not there", "x")
+    desk.session.snapshot("here")
+    desk.session.undo()
+    assert desk.text("/a") is None
+
+
+def test_several_operations_are_undone_together_and_redone_one_by_one(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    desk.write("/a", "2\n")
+    desk.write("/b", "3\n")
+    done = desk.session.undo(2)
+    assert (desk.text("/a"), desk.text("/b")) == ("1\n", None)
+    assert len(done.records) == 2
+    desk.session.redo()
+    assert (desk.text("/a"), desk.text("/b")) == ("2\n", None)
+    desk.session.redo()
+    assert (desk.text("/a"), desk.text("/b")) == ("2\n", "3\n")
+
+
+def test_what_was_undone_cannot_be_redone_after_other_work(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    desk.session.undo()
+    desk.write("/b", "2\n")
+    with pytest.raises(SessionError, match="nothing to redo"):
+        desk.session.redo()
+    desk.session.undo()
+    with pytest.raises(SessionError, match="nothing to undo"):
+        desk.session.undo()
+
+
+def test_too_many_operations_are_refused_and_none_is_undone(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    with pytest.raises(SessionError, match="there are only 1 to undo"):
+        desk.session.undo(2)
+    with pytest.raises(ValueError, match="cannot undo 0"):
+        desk.session.undo(0)
+    assert desk.text("/a") == "1\n"
+
+
+def test_a_past_call_is_reverted_and_what_came_later_stays(desk: Desk) -> None:
+    desk.write("/a", LINES)
+    early = desk.edit("/a", "line 2", "two")
+    desk.edit("/a", "line 7", "seven")
+    before = desk.session.seq
+    preview = desk.session.revert(early, preview=True)
+    assert desk.session.seq == before
+    done = desk.session.revert(early)
+    assert desk.text("/a") == LINES.replace("line 7", "seven")
+    assert (done.changes, done.lines_added, done.lines_removed) == (preview.changes, 1, 1)
+    assert "/a" in done.note
+    desk.session.undo()
+    assert desk.text("/a") == LINES.replace("line 2", "two").replace("line 7", "seven")
+
+
+def test_a_conflict_changes_nothing_unless_it_is_resolved(desk: Desk) -> None:
+    desk.write("/a", LINES)
+    early = desk.edit("/a", "line 2", "two")
+    desk.edit("/a", "two", "deux")
+    before = desk.text("/a")
+    assert [entry.path for entry in desk.session.revert(early, preview=True).conflicts] == ["/a"]
+    with pytest.raises(MergeConflict) as caught:
+        desk.session.revert(early)
+    assert desk.text("/a") == before
+    (entry,) = caught.value.conflicts
+    assert (entry.ours, entry.theirs) == (before, LINES)
+    desk.session.revert(early, on_conflict="markers")
+    assert "<<<<<<<" in (desk.text("/a") or "")
+    desk.session.undo()
+    desk.session.revert(early, on_conflict="theirs")
+    assert desk.text("/a") == LINES
+
+
+def test_paths_limit_a_reversion(desk: Desk) -> None:
+    call = desk.call(
+        "apply_patch", patch="*** Begin Patch\n*** Add File: /d/a\n+1\n*** Add File: /b\n+2\n*** End Patch"
+    )
+    desk.session.revert(call, paths=["/d"])
+    assert (desk.text("/d/a"), desk.text("/b")) == (None, "2\n")
+
+
+def test_the_files_of_a_moment_come_back(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    desk.session.snapshot("early")
+    desk.write("/a", "2\n")
+    desk.write("/b", "3\n")
+    desk.session.restore("early", paths=["/a"])
+    assert (desk.text("/a"), desk.text("/b")) == ("1\n", "3\n")
+    desk.session.restore("early")
+    assert desk.text("/b") is None
+    desk.session.undo(2)
+    assert (desk.text("/a"), desk.text("/b")) == ("2\n", "3\n")
+
+
+def test_a_restore_leaves_other_slices() -> None:
+    desk = in_memory()
+    desk.write("/a", "1\n")
+    desk.session.snapshot("early")
+    desk.session.install(Count)
+    with desk.session.transaction(cause="turn"):
+        desk.session.dispatch(Counted(2))
+        desk.fs.write("/a", "2\n")
+    desk.session.restore("early")
+    assert desk.session[Count].latest() == Count(2)
+    desk.session.undo()
+    desk.session.revert("turn")
+    assert desk.session[Count].all() == ()
+    assert desk.text("/a") == "1\n"
+
+
+def test_moves_are_followed() -> None:
+    desk = in_memory()
+    desk.write("/a", LINES)
+    early = desk.edit("/a", "line 2", "two")
+    desk.call("mv", source="/a", destination="/b")
+    desk.session.revert(early)
+    assert (desk.text("/a"), desk.text("/b")) == (None, LINES)
+
+
+def test_the_work_of_a_fork_is_reverted_as_a_whole(tmp_path: Path) -> None:
+    desk = in_memory()
+    desk.write("/a", LINES)
+    fork = desk.session.fork()
+    other = Desk(fork, desk.fs.bind(fork))
+    other.count = 10
+    inside = other.edit("/a", "line 2", "two")
+    other.edit("/a", "line 5", "five")
+    desk.edit("/a", "line 8", "eight")
+    merge = desk.session.merge(fork)
+    with pytest.raises(SessionError, match=rf"revert range\({merge.seq}, "):
+        desk.session.revert(merge.seq + 2)
+    with pytest.raises(SessionError, match="no record of session 's' has this cause"):
+        desk.session.revert(inside)
+    desk.session.revert(merge)
+    assert desk.text("/a") == LINES.replace("line 8", "eight")
+    desk.session.undo(2)
+    assert desk.text("/a") == LINES.replace("line 8", "eight")
+    check_history(desk.session, tmp_path / "s.json")
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "message"),
+    [
+        ("c9", SessionError, "no record of session 's' has this cause"),
+        (99, UnknownSnapshot, "cannot revert records 99 to 99"),
+        (0, UnknownSnapshot, "cannot revert records 0 to 0"),
+        (range(3, 1), ValueError, "pass a range"),
+    ],
+)
+def test_what_is_not_there_cannot_be_reverted(target: Any, error: type[Exception], message: str) -> None:
+    desk = in_memory()
+    desk.write("/a", "1\n")
+    with pytest.raises(error, match=message):
+        desk.session.revert(target)
+    with pytest.raises(TypeError, match="pass a sequence of paths"):
+        desk.session.revert("c1", paths="/a")
+    with pytest.raises(ValueError, match="pass 'keep' or 'replace'"):
+        desk.session.revert("c1", foreign="x")  # type: ignore[arg-type]
+
+
+def test_a_caller_is_told_that_what_it_read_has_changed(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    desk.write("/a", "2\n")
+    desk.session.undo()
+    result = desk.tools.call("write_file", {"path": "/a", "content": "3\n"}, caller="ann")
+    assert (result.status, desk.text("/a")) == ("conflict", "1\n")
+
+
+def test_everything_is_there_after_saving_and_loading(desk: Desk, tmp_path: Path) -> None:
+    desk.write("/a", LINES)
+    desk.edit("/a", "line 2", "two")
+    desk.session.undo()
+    desk.session.save(tmp_path / "s.json")
+    again = Session.load(tmp_path / "s.json")
+    if isinstance(desk.fs, InMemoryFilesystem):
+        again.redo()
+        assert InMemoryFilesystem(again).read("/a").content == LINES.replace("line 2", "two")
+    check_history(desk.session, tmp_path / "t.json")
+
+
+def test_a_durable_session_keeps_what_was_undone(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "stored", "s") as session:
+        desk = Desk(session, InMemoryFilesystem(session))
+        desk.write("/a", "1\n")
+        desk.write("/a", "2\n")
+        session.undo()
+    with Session.open(tmp_path / "stored", "s") as session:
+        files = InMemoryFilesystem(session)
+        assert files.read("/a").content == "1\n"
+        session.redo()
+        assert files.read("/a").content == "2\n"
+
+
+# What other programs change
+
+
+def test_an_edit_of_a_person_is_kept_and_named(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.edit("/a", "line 2", "two")
+    (root / "a").write_text((root / "a").read_text().replace("line 7", "seven"))
+    (root / "new").write_text("mine\n")
+    assert desk.session.undo(preview=True).foreign == desk.session.undo().foreign == ("/a",)
+    assert (root / "a").read_text() == LINES.replace("line 7", "seven")
+    (root / "newer").write_text("mine\n")
+    assert desk.session.redo().foreign == ("/newer",)
+    assert (root / "a").read_text() == LINES.replace("line 2", "two").replace("line 7", "seven")
+    assert {entry.name for entry in root.iterdir()} == {"a", "new", "newer"}
+
+
+def test_an_edit_of_a_person_in_the_same_lines_is_a_conflict(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.edit("/a", "line 2", "two")
+    (root / "a").write_text(LINES.replace("line 2", "zwei"))
+    with pytest.raises(MergeConflict):
+        desk.session.undo()
+    assert (root / "a").read_text() == LINES.replace("line 2", "zwei")
+    desk.session.undo(foreign="replace")
+    assert (root / "a").read_text() == LINES
+    desk.session.redo()
+    assert (root / "a").read_text() == LINES.replace("line 2", "zwei")
+
+
+def test_a_restore_replaces_what_a_person_did_and_is_undone(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    desk.session.snapshot("early")
+    (root / "new").write_text("mine\n")
+    done = desk.session.restore("early")
+    assert (done.foreign, [entry.name for entry in root.iterdir()]) == (("/new",), ["a"])
+    desk.session.undo()
+    assert (root / "new").read_text() == "mine\n"
+    desk.write("/a", "2\n")
+    assert desk.session.restore("early", foreign="keep").paths == ("/a",)
+    assert (root / "new").read_text() == "mine\n"
+
+
+def test_a_command_is_undone_without_what_a_person_did_before(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    (root / "new").write_text("mine\n")
+    assert isinstance(desk.fs, HostFilesystem)
+    with desk.session.transaction(cause="sh"), desk.fs.checkout():
+        (root / "a").unlink()
+        (root / "made").write_text("2\n")
+    desk.session.revert("sh")
+    assert {entry.name: entry.read_text() for entry in root.iterdir()} == {"a": "1\n", "new": "mine\n"}
+
+
+def test_a_failure_leaves_files_and_session_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    desk.write("/a", "2\n")
+    before = desk.session[Count].all(), desk.text("/a")
+
+    def fails(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(type(desk.session), "_apply", fails)
+    with pytest.raises(OSError, match="the disk is full"):
+        desk.session.undo()
+    monkeypatch.undo()
+    assert (desk.session[Count].all(), desk.text("/a")) == before
+    assert (root / "a").read_text() == "2\n"
+    desk.session.undo()
+    assert desk.text("/a") == "1\n"

@@ -1,0 +1,111 @@
+"""A host directory as the place where background processes work: see `weakfs.processes.background`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
+
+import attrs
+from attrs import frozen
+
+from weakfs.backends.checkout import changed_paths
+from weakfs.backends.host.files import HostFiles
+from weakfs.backends.host.root import HostRoot, Part, Step, Work
+from weakfs.processes import CommandOptions
+from weakfs.processes.background import HostLauncher, Launcher
+from weakfs.reducers import FileTree, diff
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import TreeSeen
+from weakfs.reducers.external_trees import NO_TREES, ExternalTree, ExternalTrees
+from weakfs.reducers.tree.node import Segments, find, put, remove
+from weakfs.session import Session
+from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
+
+# A program may leave large files: events hold contents up to this size, larger ones stay in the store.
+MOST_IN_EVENTS = 1 << 20
+
+
+@frozen
+class HostWorkplace:
+    """Where the processes of a host filesystem work."""
+
+    files: HostFiles
+    root: HostRoot
+
+    @property
+    def session(self) -> Session:
+        """The session that the filesystem is bound to."""
+        return self.files._session
+
+    @property
+    def filesystem_id(self) -> str:
+        """The id of the directory in sessions."""
+        return self.files.filesystem_id
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep others from changing the session and the files."""
+        return self.files.lock()
+
+    def launcher(self, options: CommandOptions) -> Launcher:
+        """Return what starts programs in the directory."""
+        return HostLauncher(self.root.path, options)
+
+    def refuse_exclusive(self) -> None:
+        """Raise `OSError` (EBUSY) while another call has the whole directory for itself."""
+        if () in self.root.unfinished(self.files._running()):
+            self.root.refuse_unfinished(self.files._running())
+
+    def survey(self, cause: str | None) -> tuple[str, ...]:
+        """Scan the directory, and record what differs from what the session knows."""
+        running, known = self.files._running(), self._known()
+        if not known.is_whole:
+            # There is nothing to put in the place of what others have changed.
+            self.root.refuse_unfinished(running)
+        unfinished = self.root.unfinished(running)
+        if () in unfinished:
+            return ()
+        return self.record(_without(unfinished, self.root.scan(), known.tree, self.session.now()), cause)
+
+    def record(self, found: FileTree, cause: str | None) -> tuple[str, ...]:
+        """Record the files that a scan found; see `Workplace.survey`."""
+        known = self._known()
+        if cause is None or not known.is_whole:
+            if not known.is_whole or diff(known.tree, found):
+                self._dispatch(TreeSeen(found, "a scan", self.session.now(), self.filesystem_id), cause)
+            return ()
+        found, set_id_removed = without_set_id(known.tree, found)
+        for path in set_id_removed:
+            with suppress(OSError):
+                segments = segments_of(path)
+                self.root.directory.set_status(segments, mode=mode_at(found, segments))
+        events = list(events_between(known.tree, found, at=self.session.now(), most=MOST_IN_EVENTS))
+        if events:
+            with self.session._one_commit():
+                for event in events:
+                    self._dispatch(attrs.evolve(event, filesystem=self.filesystem_id), cause)
+        return changed_paths(known.tree, found, "/")
+
+    def at_end(self, commit: Step, undo: Step) -> bool:
+        """Call one of the two when the transaction of the running code has ended; return whether it is nested."""
+        running = self.session._journal(self.filesystem_id)
+        if running is None:
+            commit()
+            return False
+        work = running.work if isinstance(running, Part) else running
+        assert isinstance(work, Work)
+        work.at_end(commit, undo)
+        return isinstance(running, Part)
+
+    def _known(self) -> ExternalTree:
+        return (self.session[ExternalTrees].latest() or NO_TREES).known(self.filesystem_id)
+
+    def _dispatch(self, event: object, cause: str | None) -> None:
+        self.session.dispatch(event, cause=cause)
+
+
+def _without(paths: Iterable[Segments], found: FileTree, known: FileTree, at: int) -> FileTree:
+    """Return what was found, with what is known at some paths."""
+    for segments in sorted(paths):
+        node = find(known, segments)
+        found = remove(found, segments, at) if node is None else put(found, segments, node, at)
+    return found

@@ -1,0 +1,245 @@
+"""Background processes as a session sees them: started in its transactions, recorded, and blamed for their changes."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, runtime_checkable
+
+from attrs import frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.processes.background.errors import ProcessesRunning, UnknownProcess
+from weakfs.processes.background.launcher import Launcher
+from weakfs.processes.background.process import BackgroundProcess, ProcessLimits
+from weakfs.processes.background.table import ProcessTable, cause_of
+from weakfs.processes.command_options import CommandOptions
+from weakfs.reducers.process_events import ProcessEnded, ProcessStarted
+from weakfs.session import Session
+
+
+class Workplace(Protocol):
+    """What a filesystem provides for processes to work on its files."""
+
+    @property
+    def session(self) -> Session: ...
+    @property
+    def filesystem_id(self) -> str: ...
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep others from changing the session and the files."""
+        ...
+
+    def launcher(self, options: CommandOptions) -> Launcher:
+        """Return what starts programs over the files."""
+        ...
+
+    def refuse_exclusive(self) -> None:
+        """Raise `OSError` (EBUSY) while another call has all files for itself, such as a command."""
+        ...
+
+    def survey(self, cause: str | None) -> tuple[str, ...]:
+        """Scan the files, record what differs from what the session knows, and return the changed paths, sorted.
+
+        The changes become events with the cause `cause`; without one, only the state of the files is recorded. Paths
+        that the unfinished work of others changed are left to a later survey.
+        """
+        ...
+
+    def at_end(self, commit: Callable[[], object], undo: Callable[[], object]) -> bool:
+        """Call one of the two when the transaction of the running code has ended; return whether it is nested.
+
+        Outside a transaction, `commit` is called at once.
+        """
+        ...
+
+
+@frozen
+class ProcessInfo:
+    """What is known of a process.
+
+    `state` is "held" (it starts when the transaction around the call that started it is committed), "running", "ended",
+    or "lost": it ran in another runtime, and how it ended is not known.
+    """
+
+    process_id: str
+    command: str
+    workdir: str
+    started_at: int
+    state: str
+    exit_code: int | None = None
+    reason: str | None = None
+
+
+class BackgroundProcesses:
+    """The background processes on the files of one filesystem, for the session that the filesystem is bound to."""
+
+    def __init__(self, place: Workplace, table: ProcessTable) -> None:
+        self._place = place
+        self._table = table
+
+    def start(
+        self, command: str, workdir: str, options: CommandOptions, limits: ProcessLimits
+    ) -> tuple[BackgroundProcess, bool]:
+        """Start a command in a directory, and return its process, and whether it waits for an enclosing transaction.
+
+        The command runs once the transaction of the call is committed. If that is rolled back, it has never run. Costs
+        a scan of the files, so that what the process changes can be told from what was there.
+        """
+        place, table = self._place, self._table
+        launcher = place.launcher(options)
+        with place.lock():
+            place.refuse_exclusive()
+            self.survey(is_start=True)
+            session = place.session
+            process = table.start(
+                lambda: launcher.launch([options.shell, "-c", command], directory=workdir),
+                limits,
+                new_id=lambda: session.next_id("p").rpartition("/")[2],
+            )
+            try:
+                started = ProcessStarted(process.process_id, command, workdir, session.now(), place.filesystem_id)
+                session.dispatch(started)
+                is_nested = place.at_end(process.begin, lambda: table.discard(process))
+            except BaseException:
+                table.discard(process)
+                raise
+        return process, is_nested
+
+    def survey(self, *, is_start: bool = False) -> tuple[str, ...]:
+        """Record what processes have changed since the last survey, and return the changed paths.
+
+        The cause is the process, or all that may have made the changes. Costs a scan if any process ran since.
+        """
+        with self._place.lock(), self.attribution() as cause:
+            return self._place.survey(cause) if cause is not None or is_start else ()
+
+    @contextmanager
+    def attribution(self) -> Iterator[str | None]:
+        """Yield the cause of the changes that a scan in this block finds; `None` if no process ran since the last one.
+
+        The caller holds the lock and records the changes.
+        """
+        suspects = self._table.suspects()
+        # Those that end later may change files after the scan.
+        ended = [process for process in suspects if process.state == "ended"]
+        yield cause_of(suspects) if suspects else None
+        if ended:
+            # If the survey is rolled back, the changes are found again.
+            self._place.at_end(lambda: self._table.clear(ended), lambda: None)
+
+    @property
+    def cause(self) -> str | None:
+        """The cause of changes that are found now; `None` if no process ran since the files were last seen."""
+        suspects = self._table.suspects()
+        return cause_of(suspects) if suspects else None
+
+    def refuse_running(self, doing: str) -> None:
+        """Raise `ProcessesRunning` if processes are running, for what must have the files for itself."""
+        running = [process.process_id for process in self._table.running()]
+        if running:
+            raise fault(
+                ProcessesRunning,
+                errno.EAGAIN,
+                f"cannot {doing}: {', '.join(running)} may change files at the same time, and what fails could not be "
+                f"undone exactly; end it with process_signal, or run the command with process_start and process_wait",
+            )
+
+    def end_all(self, reason: str) -> tuple[str, ...]:
+        """End all processes on the files, record their last changes and their ends, and return their ids."""
+        place = self._place
+        with place.lock():
+            ended = self._table.end_all(reason)
+            self.survey()
+            self.settle()
+        return tuple(process.process_id for process in ended)
+
+    def end_own(self, reason: str) -> None:
+        """End the processes that the session started, but not those that its parent knows as well."""
+        session = self._place.session
+        parent = None if session._parent is None else session._parent()
+        known = set() if parent is None else {started.process_id for started in self._started(parent)}
+        own = {started.process_id for started in self._started(session)} - known
+        if self._table.end_all(reason, own):
+            self.survey()
+            self.settle()
+
+    def settle(self) -> None:
+        """Record the ends of processes that have ended since this was last called."""
+        place = self._place
+        with place.lock():
+            session, live = place.session, self._table.processes
+            ended = self._ended()
+            for started in self._started(session):
+                process = live.get(started.process_id)
+                ending = None if process is None else process.ending
+                if ending is not None and started.process_id not in ended:
+                    session.dispatch(
+                        ProcessEnded(
+                            started.process_id, ending.exit_code, ending.reason, session.now(), place.filesystem_id
+                        ),
+                        cause=started.process_id,
+                    )
+
+    def get(self, process_id: str) -> BackgroundProcess:
+        """Return a process of this runtime; raises `UnknownProcess`."""
+        known = {started.process_id for started in self._started(self._place.session)}
+        process = self._table.processes.get(process_id)
+        if process is not None and process_id in known:
+            return process
+        if process_id in known:
+            raise UnknownProcess(
+                f"nothing is left of process {process_id!r}: it ran in another runtime, or ended long ago; see "
+                f"process_list"
+            )
+        raise UnknownProcess(f"there is no process {process_id!r}; see process_list")
+
+    def infos(self) -> tuple[ProcessInfo, ...]:
+        """List the processes that the session knows, in the order in which they were started."""
+        live, ended = self._table.processes, self._ended()
+        return tuple(self._info(one, live.get(one.process_id), ended) for one in self._started(self._place.session))
+
+    def _info(
+        self, started: ProcessStarted, process: BackgroundProcess | None, ended: dict[str, ProcessEnded]
+    ) -> ProcessInfo:
+        ending = ended.get(started.process_id) if process is None else process.ending
+        state = process.state if process is not None else "lost" if ending is None else "ended"
+        return ProcessInfo(
+            started.process_id,
+            started.command,
+            started.workdir,
+            started.at,
+            state,
+            None if ending is None else ending.exit_code,
+            None if ending is None else ending.reason,
+        )
+
+    def _started(self, session: Session) -> list[ProcessStarted]:
+        name = self._place.filesystem_id
+        return [started for started in session[ProcessStarted].all() if started.filesystem == name]
+
+    def _ended(self) -> dict[str, ProcessEnded]:
+        place = self._place
+        return {
+            ended.process_id: ended
+            for ended in place.session[ProcessEnded].all()
+            if ended.filesystem == place.filesystem_id
+        }
+
+
+@runtime_checkable
+class SupportsProcesses(Protocol):
+    """A filesystem on whose files programs can work that outlive a call."""
+
+    @property
+    def background(self) -> BackgroundProcesses:
+        """The processes that work on the files."""
+        ...
+
+
+def no_processes(filesystem: object) -> str:
+    """Return the message for a filesystem that does not support processes."""
+    return (
+        f"cannot start a process on a {type(filesystem).__name__}: its files are not in a directory where a program "
+        f"could go on working on them; use a HostFilesystem, or the tool shell for a command that ends"
+    )

@@ -1,0 +1,41 @@
+"""Options for commands, whichever tool runs them: set by the runtime and never by a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import get_args
+
+from attrs import field, frozen
+
+from weakfs.processes.environment import ENVIRONMENT
+from weakfs.processes.resource_limits import CommandLimits
+from weakfs.processes.runner import SandboxMode
+from weakfs.processes.sandbox import Bubblewrap
+
+
+def _read_only(environment: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(environment))
+
+
+@frozen(kw_only=True)
+class CommandOptions:
+    """How a command runs.
+
+    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one if there is none, and say so), or
+    "off". `environment_allow` names the variables of the runtime's environment that a command sees, `environment` adds
+    others. `readable` are directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are
+    those of a sandboxed command. A container is a sandbox of its own: there, only `environment` and `shell` count.
+    """
+
+    sandbox: SandboxMode = "required"
+    environment_allow: tuple[str, ...] = ENVIRONMENT
+    environment: Mapping[str, str] = field(factory=dict[str, str], converter=_read_only, repr=False)
+    readable: tuple[str, ...] = ()
+    shell: str = "/bin/sh"
+    bubblewrap: Bubblewrap = field(factory=Bubblewrap, repr=False)
+    limits: CommandLimits = field(factory=CommandLimits)
+
+    def __attrs_post_init__(self) -> None:
+        if self.sandbox not in get_args(SandboxMode):
+            raise ValueError(f"sandbox is {self.sandbox!r}; use 'auto', 'required' or 'off'")

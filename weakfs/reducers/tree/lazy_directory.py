@@ -1,0 +1,160 @@
+"""Directories from the past: based on packed ones, with entries and counts that are made when they are first read.
+
+A read of the past needs few of the directories that changed since a checkpoint, and what was in them is spread over the
+memory: with 8,000 records in 4,000 directories, looking it all up would take half of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.directory import Directory, Remembering, Unread
+from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, FILE_MODE, MODE, NO_FILE, WHITEOUT, size_of
+from weakfs.reducers.tree.packed import DIRECTORIES, LENGTH, NAMES, Packed, entry_of, part_of, remember
+
+# What remains of the writes to one file until the directory is read: the content, the mode if one was given, and the
+# times of the last write and the first. It depends on the entry before them which file they made.
+Write = tuple[Any, int | None, int, int]
+WRITE = 4
+
+MODIFIED_AT = 1
+
+# What is unset in such a directory, besides its entries.
+LAZY = frozenset(("_modified_at", "_file_count", "_directory_count", "_total_size"))
+
+# The attributes of a directory, read without `FileTree.__getattr__`, which would set them.
+_SLOTS = Directory.__dict__
+
+D = TypeVar("D", bound=Directory)
+
+
+def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
+    """Return a packed directory as a tree of a class, whose entries are unpacked when they are first read. O(1).
+
+    `known` holds the directories that were unpacked, by the identity of their packed form: one that occurs in several
+    places becomes one tree.
+    """
+    tree = known.get(id(packed))
+    if tree is None:
+        tree = cls({}, *packed[:NAMES])
+        remembering: Remembering = tree
+        remembering._unread = (packed, {}, known)
+        del tree._children
+        remember(tree, packed)
+        tree = known.setdefault(id(packed), tree)
+    return tree
+
+
+def unread(cls: type[D], origin: Unread, mode: int, modified_at: int | None, created_at: int) -> D:
+    """Return a packed directory with changes as a tree of a class. O(1).
+
+    Its entries and counts are made when they are first read, and so is the time when it was modified, if that is
+    `None`. See `FileTree.__getattr__`.
+    """
+    tree = cls({}, mode, modified_at or 0, created_at)
+    remembering: Remembering = tree
+    remembering._unread = origin
+    del tree._children, tree._file_count, tree._directory_count, tree._total_size
+    if modified_at is None:
+        del tree._modified_at
+    return tree
+
+
+def entries_of(tree: Directory) -> maps.Children:
+    """Return the entries of a directory made by `unpacked` or `unread`. O(entries)."""
+    packed, changes, known = tree._unread
+    part = part_of(packed)
+    entries = _unpacked_part(type(tree), part, known if packed[DIRECTORIES] else None)
+    return maps.updated(entries, settled(part, changes, 0)[0]) if changes else entries
+
+
+def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Directory] | None) -> Any:
+    """Return a map of entries; `known` may be `None` if there are no subdirectories."""
+    if len(part) != 2:
+        return tuple([None if below is None else _unpacked_part(cls, below, known) for below in part])
+    names, nodes = part
+    if known is not None:
+        nodes = [unpacked(cls, node, known) if len(node) == LENGTH else node for node in nodes]
+    return dict(zip(names, nodes, strict=True))
+
+
+def settled(part: Packed, changes: dict[str, Any], modified_at: int) -> tuple[dict[str, Any], int]:
+    """Return the changes in a packed directory with files in place of writes, and when the directory was modified."""
+    entries: dict[str, Any] = {}
+    for name, change in changes.items():
+        if type(change) is tuple and len(change) == WRITE:
+            content, mode, at, first = change
+            old = entry_of(part, name)
+            if old is not None and type(old[CONTENT]) not in NO_FILE:
+                change = (content, old[MODE] if mode is None else mode, at, old[CREATED_AT], bytearray())
+            else:
+                change = (content, FILE_MODE if mode is None else mode, at, first, bytearray())
+                if old is None or old[CONTENT] is WHITEOUT:
+                    modified_at = first
+        entries[name] = change
+    return entries, modified_at
+
+
+def complete(tree: Directory) -> None:
+    """Compute the counts of a directory that `unread` made, and when it was modified. O(what changed in it and below).
+
+    Any number of threads may do so at once.
+    """
+    stack = [tree]
+    while stack:
+        directory = stack[-1]
+        packed, changes, _ = directory._unread
+        below = [one for one in changes.values() if isinstance(one, Directory) and not _has(one, "_total_size")]
+        if below:
+            stack += below
+            continue
+        stack.pop()
+        part = part_of(packed)
+        entries, modified_at = settled(part, changes, packed[MODIFIED_AT])
+        if not _has(directory, "_modified_at"):
+            directory._modified_at = modified_at
+        files, directories, size = recounted(packed, entries, (entry_of(part, name) for name in entries))
+        directory._file_count, directory._directory_count = files, directories
+        # The last one, as it shows that the others are there.
+        directory._total_size = size
+
+
+def _has(tree: Directory, name: str) -> bool:
+    try:
+        _SLOTS[name].__get__(tree)
+    except AttributeError:
+        return False
+    return True
+
+
+def recounted(base: Directory | Packed, entries: dict[str, Any], old: Iterable[Any]) -> tuple[int, int, int]:
+    """Return the totals of a directory, computed from its changes and the entries that they replace."""
+    files, directories, size = counts_of(base)
+    more, less = sums(entries.values()), sums(old)
+    return files + more[0] - less[0], directories + more[1] - less[1], size + more[2] - less[2]
+
+
+def counts_of(directory: Directory | Packed) -> tuple[int, int, int]:
+    """Return the numbers of files, directories and bytes below a directory."""
+    if isinstance(directory, Directory):
+        return directory.file_count, directory.directory_count, directory.total_size
+    return directory[3], directory[4], directory[5]
+
+
+def sums(entries: Iterable[Any]) -> tuple[int, int, int]:
+    """Add up the files, directories and bytes of entries, none of which is a draft; `None` counts as nothing."""
+    files = directories = size = 0
+    for entry in entries:
+        if entry is None:
+            continue
+        if isinstance(entry, Directory) or len(entry) == LENGTH:
+            more = counts_of(entry)
+            files += more[0]
+            directories += more[1] + 1
+            size += more[2]
+        else:
+            files += 1
+            size += size_of(entry)
+    return files, directories, size

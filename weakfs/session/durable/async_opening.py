@@ -1,0 +1,113 @@
+"""Opening a session on an event loop, which then awaits its commits with the engine's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+
+from weakfs.session.durable.commit_queue import CommitQueue
+from weakfs.session.durable.flight import Flight
+from weakfs.session.durable.loop_store import LoopStore, OnLoop
+from weakfs.session.durable.opening import (
+    Durability,
+    OnOthers,
+    Where,
+    check_choice,
+    complete,
+    event_store,
+    is_awaited,
+    is_brief,
+    open_session,
+    opened,
+)
+from weakfs.session.durable.operations import Steps
+from weakfs.storage.adapters import SyncEventStore, ThreadedEventStore
+from weakfs.storage.event_store import AsyncEventStore, EventStore
+from weakfs.storage.locations import aopen_event_store, open_event_store, url_of
+from weakfs.storage.storage import AsyncStorage
+
+if TYPE_CHECKING:
+    from weakfs.session.session import Session
+
+T = TypeVar("T")
+S = TypeVar("S", bound="Session")
+
+AsyncWhere = Where | AsyncStorage | AsyncEventStore
+
+
+class _Clients(NamedTuple):
+    # For the event loop, and for everything else.
+    awaited: AsyncEventStore
+    store: EventStore
+    on_loop: OnLoop | None = None
+
+
+async def aopen_session(
+    create: Callable[[str | None], S],
+    where: AsyncWhere,
+    session_id: str | None,
+    *,
+    durability: Durability,
+    on_conflict: OnOthers,
+    exclusive: bool,
+) -> S:
+    """Open a session, or create one; see `Session.aopen`. `create` makes an empty session with an id."""
+    check_choice(on_conflict)
+    clients = await _clients(where, durability)
+    if clients is None:
+        opening = partial(open_session, durability=durability, on_conflict=on_conflict, exclusive=exclusive)
+        return await asyncio.to_thread(opening, create, cast(Where, where), session_id)
+    awaited, store, on_loop = clients
+    is_own = isinstance(where, str | os.PathLike)
+    try:
+        session = await _performed(opened(create, store, session_id, exclusive=exclusive), awaited)
+    except BaseException:
+        if is_own:
+            await awaited.close()
+        raise
+    log = complete(session, owns_store=is_own, merges=on_conflict == "merge")
+    log.queue, log.is_brief = CommitQueue(session, awaited), False
+    if on_loop is not None:
+        on_loop.lock = session.lock
+    return session
+
+
+async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None:
+    """Return the clients of a storage; `None` if its operations are so short that nobody needs to await them."""
+    if is_awaited(where):
+        has_streams = hasattr(where, "append")
+        awaited = cast(AsyncEventStore, where) if has_streams else await aopen_event_store(cast(AsyncStorage, where))
+        on_loop = OnLoop(awaited.url, asyncio.get_running_loop())
+        return _Clients(awaited, LoopStore(awaited.url, partial(SyncEventStore, awaited, run=on_loop)), on_loop)
+    if not isinstance(where, str | os.PathLike):
+        store = event_store(cast(Where, where), durability)
+        if is_brief(store.url, durability):
+            return None
+        return _Clients(ThreadedEventStore(store), LoopStore(store.url, lambda: store))
+    url = url_of(where)
+    if is_brief(url, durability):
+        return None
+    if url.startswith(("folder:", "sqlite:")):
+        store = await asyncio.to_thread(event_store, where, durability)
+        return _Clients(ThreadedEventStore(store), store)
+    awaited = await aopen_event_store(url)
+    return _Clients(awaited, LoopStore(awaited.url, partial(open_event_store, url)))
+
+
+async def _performed(steps: Steps[T], awaited: AsyncEventStore) -> T:
+    """Await steps that nothing else can see before they end. Threads do the work in between."""
+    flight = Flight(steps)
+    await asyncio.to_thread(flight.start)
+    while (operation := flight.operation) is not None:
+        reply, error = None, None
+        try:
+            reply = await operation.arun(awaited)
+        except BaseException as failure:
+            error = failure
+        await asyncio.to_thread(flight.advance, reply, error)
+    if flight.error is not None:
+        raise flight.error
+    return cast(T, flight.result)

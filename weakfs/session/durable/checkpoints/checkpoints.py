@@ -1,0 +1,420 @@
+"""Writing checkpoints in the background: the state is immutable, so a thread can write it while calls continue."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from threading import Thread
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from attrs import define, field, frozen
+
+from weakfs.session.blobs.blob import digest_of
+from weakfs.session.blobs.rope import Content, joined
+from weakfs.session.durable.checkpoints.copies import compressed, copies_of, copies_to_make
+from weakfs.session.durable.checkpoints.document import (
+    FORMAT,
+    VERSION,
+    LoadedCheckpoint,
+    MarkEntry,
+    StateDocument,
+    StatesEntry,
+    StoredMark,
+    StoredStates,
+    document_of,
+)
+from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead, StoredHead, event_runs, log_heads
+from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.frames.decoder import FrameDecoder
+from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
+from weakfs.session.errors import SessionFileError, UnsupportedVersion
+from weakfs.session.files.reader import Fields
+from weakfs.session.history.keyframes import GAP, Mark, PackedMark
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import Table
+from weakfs.storage.errors import StorageError
+from weakfs.storage.event_store import Checkpoint, EventStore
+
+if TYPE_CHECKING:
+    from weakfs.session.core import SessionCore
+
+# A checkpoint is due when the frames since the last one take this many bytes, and twice as many as it does.
+LEAST = 4 << 20
+FACTOR = 2
+# A checkpoint of the past is kept, for reading history, when the frames since the last one take this many times its
+# bytes.
+MARK_FACTOR = 8
+# The copies of a checkpoint and of the one that it replaces take at most one in this many of the bytes of frames and
+# contents. Otherwise, a checkpoint that nobody asked for is put off.
+COPY_SHARE = 4
+# Contents are stored in batches of about this many bytes.
+BATCH = 8 << 20
+
+logger = logging.getLogger("weakfs.session")
+
+
+@frozen(eq=False)
+class Moment:
+    """What a checkpoint consists of: the session after one frame."""
+
+    number: int
+    session_id: str
+    origin_id: str
+    counter: int
+    rules: Rules
+    line: Timeline
+    # The timeline, including the records that `line` has dropped.
+    whole: Timeline
+    # The bytes of frames since the last checkpoint.
+    size: int
+    counts: Mapping[str, int]
+    # The numbers of events before the first frame that stays.
+    kept_from: Mapping[str, int]
+    index: Any
+    # Whether somebody asked for it.
+    is_forced: bool = True
+
+
+@define(eq=False)
+class Written:
+    """What is known about the newest checkpoint."""
+
+    seq: int = 0
+    size: int = 0
+    runs: Mapping[str, EventRun] = field(factory=dict[str, EventRun])
+    states: tuple[StatesEntry, ...] = ()
+    marks: tuple[MarkEntry, ...] = ()
+    # The bytes of frames since the newest of these marks.
+    since_mark: int = 0
+    # The slices of the newest mark, if it was just written.
+    mark: Mark | None = None
+    digests: Mapping[int, tuple[Content, str]] = field(factory=dict[int, "tuple[Content, str]"])
+    # The keys of the copies that it refers to, by digest, and their sizes by key.
+    copies: Mapping[str, str] = field(factory=dict[str, str])
+    copy_sizes: Mapping[str, int] = field(factory=dict[str, int])
+    heads: Mapping[str, LogHead] = field(factory=dict[str, LogHead])
+
+
+@define(eq=False)
+class Checkpointing:
+    """The checkpoints of one stream, and the history before them."""
+
+    store: EventStore
+    stream: str
+    history: StreamHistory
+    states: StoredStates
+    last: Written = field(factory=Written)
+    # The bytes of frames since the newest checkpoint, and how many there must be if one was put off.
+    pending: int = 0
+    put_off_to: int = 0
+    # Identifies this writer in the keys of copies.
+    writer: str = field(factory=lambda: uuid4().hex[:12])
+    _thread: Thread | None = None
+
+    @classmethod
+    def of(cls, store: EventStore, stream: str, rules: Rules) -> Checkpointing:
+        """Return the checkpoints of a stream, without reading any."""
+        decoder = FrameDecoder(rules, StreamContents(store, stream))
+        states = StoredStates(decoder)
+        return cls(store, stream, StreamHistory(store, stream, decoder, states), states)
+
+    def moment(
+        self,
+        session: SessionCore,
+        number: int,
+        line: Timeline,
+        whole: Timeline | None = None,
+        *,
+        is_forced: bool = True,
+    ) -> Moment:
+        """Return what a checkpoint after a frame consists of. O(index).
+
+        `whole` is the timeline before it was compacted.
+        """
+        copy = line.copy()
+        return Moment(
+            number,
+            session.session_id,
+            session.origin_id,
+            session._counter,
+            session._rules,
+            copy,
+            copy if whole is None else whole.copy(),
+            self.pending,
+            dict(self.history.counts),
+            self.history.counts_before(line.dropped),
+            self.history.written(line.dropped),
+            is_forced,
+        )
+
+    @property
+    def due(self) -> int:
+        """How many bytes of frames make a checkpoint due."""
+        return max(LEAST, FACTOR * self.last.size, self.put_off_to)
+
+    def begin(self, session: SessionCore, number: int, *, is_forced: bool = False) -> None:
+        """Write a checkpoint of the trunk, the state after a frame, in the background."""
+        if self._thread is None:
+            moment = self.moment(session, number, session._trunk, is_forced=is_forced)
+            self.pending = self.put_off_to = 0
+            self._thread = Thread(
+                target=self._write_beside, args=(session, moment), name="weakfs-checkpoint", daemon=True
+            )
+            self._thread.start()
+
+    def _write_beside(self, session: SessionCore, moment: Moment) -> None:
+        try:
+            written = self.write(moment)
+        except Exception:
+            # The frames are stored, so the next checkpoint will do.
+            logger.exception("cannot write a checkpoint of session %r", moment.session_id)
+        else:
+            with session.lock:
+                if written is not None:
+                    self.settle(session, written)
+                else:
+                    self.pending += moment.size
+        finally:
+            self._thread = None
+
+    def forget_thread(self) -> None:
+        """Forget the thread of the process that this one was forked from."""
+        self._thread = None
+
+    def wait(self) -> None:
+        """Wait for a checkpoint that is being written; must not be called under the session's lock."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def write(self, moment: Moment) -> Written | None:
+        """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred.
+
+        Return `None` if it was put off, because its copies would take too much.
+        """
+        text, written, contents = self.document(moment)
+        if self.store.head(self.stream) < moment.number:
+            # Contents would make it anew.
+            raise StorageError(f"stream {self.stream!r} of {self.store.url} ends before frame {moment.number}")
+        size = sum({**self.last.copy_sizes, **written.copy_sizes}.values())
+        excess = COPY_SHARE * size - moment.index["bytes"]
+        if excess > 0 and not moment.is_forced:
+            self.put_off_to = moment.size + max(excess, LEAST)
+            return None
+        self.put(contents)
+        self._put_checkpoint(Checkpoint(moment.number, text), set(written.copies.values()))
+        return written
+
+    def _put_checkpoint(self, checkpoint: Checkpoint, copies: set[str]) -> None:
+        before = self.store.get_checkpoint(self.stream)
+        old = copies_of(document_of(before.data, "checkpoint").get("blobs", ())) if before is not None else set[str]()
+        if before is not None and before.number > checkpoint.number:
+            # Another writer was faster.
+            unused = copies - old
+        else:
+            self.store.put_checkpoint(self.stream, checkpoint)
+            unused = old - copies
+        if unused:
+            self.store.trim(self.stream, 0, contents=sorted(unused))
+
+    def document(self, moment: Moment, *, is_reset: bool = False) -> tuple[bytes, Written, dict[str, Content]]:
+        """Return a checkpoint's document, what is known about it, and the contents that it refers to.
+
+        The document and the contents of a reset last as long as its frame, so it uses no copies.
+        """
+        line, last = moment.line, self.last
+        whole = moment.whole
+        rows = list(whole.rows.since(max(last.seq - whole.dropped, 0)))
+        first = whole.seq - len(rows) + 1
+        document = StateDocument(moment.rules, last.digests)
+        runs = event_runs(moment.rules, line, moment.counts, moment.kept_from, last.runs, rows)
+        heads, chunks = log_heads(line.logs, runs, last.heads, StateDocument(moment.rules, {}).logs_text)
+        body = document.written(line, runs, heads)
+        states_of = document.blobs.by_digest
+        copies: dict[str, str] = {}
+        if not is_reset:
+            copies = copies_to_make(self.history.decoder.contents, states_of, last.copies, moment.number, self.writer)
+        contents: dict[str, Content] = dict(chunks)
+        marks = last.marks if moment.whole is moment.line else ()
+        since_mark = last.since_mark + moment.size
+        mark: Mark | None = None
+        cost = last.size + sum(len(states_of[digest]) for digest in copies)
+        if since_mark > MARK_FACTOR * cost and line.seq - line.dropped > GAP and moment.whole is moment.line:
+            past = StateDocument(moment.rules, document.blobs.digests)
+            text, lengths = past.mark(line, {tag: run for tag, run in runs.items() if run.count})
+            digest = digest_of(text).hex()
+            contents |= past.blobs.by_digest
+            contents[digest] = text
+            marks, since_mark = (*marks, MarkEntry(line.seq, digest, lengths)), 0
+            mark = Mark(line.seq, line.state, line.logs, 0)
+        states = tuple(entry for entry in last.states if entry.last > min(moment.index["seqs"], default=0))
+        of_records = StateDocument(moment.rules, document.blobs.digests)
+        found = of_records.states_of(first, rows)
+        if found:
+            text = of_records.text({"states": found, "dropped": 0, "records": []})
+            digest = digest_of(text).hex()
+            states = (*states, StatesEntry(first, line.seq, digest))
+            contents |= of_records.blobs.by_digest
+            contents[digest] = text
+        # What these documents refer to is kept.
+        copies = {digest: key for digest, key in copies.items() if digest not in contents}
+        document.blobs.name_copies(copies)
+        copy_sizes: dict[str, int] = {}
+        for digest, content in states_of.items():
+            key = copies.get(digest)
+            if key is None:
+                contents[digest] = content
+            elif key in last.copy_sizes:
+                copy_sizes[key] = last.copy_sizes[key]
+            else:
+                contents[key] = copy = compressed(content)
+                copy_sizes[key] = len(copy)
+        text = document.text(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "session_id": moment.session_id,
+                "origin_id": moment.origin_id,
+                "counter": moment.counter,
+                **body,
+                "index": moment.index,
+                "states": [[entry.first, entry.last, entry.digest] for entry in states],
+                "marks": [[entry.seq, entry.digest, entry.lengths] for entry in marks],
+            }
+        )
+        for stored in (document.stored, of_records.stored):
+            contents |= self.history.decoder.contents.missing_of(stored)
+        written = Written(
+            line.seq,
+            len(text),
+            runs,
+            states,
+            marks,
+            since_mark,
+            mark,
+            document.blobs.digests,
+            copies,
+            copy_sizes,
+            heads,
+        )
+        return text, written, contents
+
+    def put(self, contents: Mapping[str, Content]) -> None:
+        """Store the contents that the stream does not have yet."""
+        there = self.store.has_contents(self.stream, list(contents))
+        batch: dict[str, bytes] = {}
+        size = 0
+        for digest, content in contents.items():
+            if digest in there:
+                continue
+            batch[digest] = joined(content)
+            size += len(batch[digest])
+            if size > BATCH:
+                self.store.put_contents(self.stream, batch)
+                batch, size = {}, 0
+        if batch:
+            self.store.put_contents(self.stream, batch)
+
+    def settle(self, session: SessionCore, written: Written) -> None:
+        """Make a written checkpoint the newest one, and drop the history that it refers to from memory."""
+        self.last = written
+        self.states.entries = list(written.states)
+        self.history.until = written.seq
+        self.history.decoder.rules = session._rules
+        line = session._trunk
+        if written.mark is not None:
+            mark, written.mark = written.mark, None
+            line.settle_history(mark, self._stored_marks(written.marks, line.logs))
+        for stretch, end in line.rows._stretches():
+            if isinstance(stretch.items, StoredRecords):
+                break
+            size = end - stretch.start
+            if stretch.is_packed and len(stretch.items) == size and line.dropped + end <= written.seq:
+                stretch.items = StoredRecords(self.history, line.dropped + stretch.start + 1, size)
+        for tag, run in written.runs.items():
+            values: Log[Any] = line.logs.get(tag, Log())
+            for stretch, end in values._stretches():
+                if isinstance(stretch.items, StoredEvents) or stretch.start < run.head:
+                    break
+                size = end - stretch.start
+                if stretch.is_packed and len(stretch.items) == size and end <= run.head + run.count:
+                    stretch.items = StoredEvents(self.history, tag, run.first + stretch.start - run.head, size)
+
+    def replace(self, session: SessionCore, moment: Moment, text: bytes, written: Written) -> None:
+        """Make the document of a frame the newest checkpoint, and trim history that nothing needs any more."""
+        from weakfs.session.durable.checkpoints.trimming import trim
+
+        self.pending = 0
+        before = self.last
+        self.last = written
+        self.states.entries = list(written.states)
+        self.history.until = written.seq
+        self._put_checkpoint(Checkpoint(moment.number, text), set())
+        if moment.line.dropped:
+            for line in (session._trunk, moment.line):
+                self._hold_events(line, written)
+            gone = [entry.digest for entry in before.states] + [entry.digest for entry in before.marks]
+            gone += [digest for head in before.heads.values() for _, digest in head.chunks]
+            trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
+
+    def _hold_events(self, line: Timeline, written: Written) -> None:
+        """Read into memory the LOG values whose frames or documents are about to be deleted."""
+        for tag, run in written.runs.items():
+            head = written.heads.get(tag)
+            kept = {digest for _, digest in head.chunks} if head is not None else set[str]()
+            for stretch, _ in line.logs.get(tag, Log())._stretches():
+                items = stretch.items
+                if isinstance(items, StoredEvents):
+                    is_lost = stretch.start < run.head
+                else:
+                    is_lost = isinstance(items, StoredHead) and items.digest not in kept
+                if is_lost:
+                    stretch.items = stretch.read()
+
+    def _stored_marks(self, entries: Iterable[MarkEntry], logs: Table) -> list[StoredMark]:
+        return [StoredMark(entry, self.states, logs) for entry in entries]
+
+    def load(self, text: bytes, where: str) -> tuple[Timeline, dict[str, Any], Rules]:
+        """Read a checkpoint's document: return its timeline, the session's own fields and the rules."""
+        document = document_of(text, where)
+        if type(document) is not dict or document.get("format") != FORMAT:
+            raise SessionFileError("this is not a checkpoint of a session", where=where)
+        if document.get("version") != VERSION:
+            raise UnsupportedVersion(
+                f"the checkpoint has version {document.get('version')!r:.60} and this library reads {VERSION}; use a "
+                f"newer release of weakfs",
+                where=where,
+            )
+        fields = Fields(document, "$")
+        fields.take("format", str)
+        fields.take("version", int)
+        header = {
+            "session_id": fields.take("session_id", str),
+            "origin_id": fields.take("origin_id", str),
+            "counter": fields.take("counter", int),
+        }
+        self.history.take_over(fields.take("index", dict))
+        self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
+        marks = tuple(MarkEntry(*entry) for entry in fields.take("marks", list))
+        loaded = LoadedCheckpoint(self.history.decoder, fields, self.history, self.states.logs_of)
+        fields.done()
+        line = loaded.line
+        self.history.decoder.rules = loaded.rules
+        self.history.until = line.seq
+        self.last = Written(
+            line.seq,
+            len(text),
+            loaded.runs,
+            tuple(self.states.entries),
+            marks,
+            copies=loaded.copies,
+            copy_sizes=loaded.copy_sizes,
+            heads=loaded.heads,
+        )
+        past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
+        # They are read in the same way as packed ones.
+        line.forget_keyframes(cast("Log[PackedMark]", Log(past)))
+        return line, header, loaded.rules

@@ -1,0 +1,134 @@
+"""Copies of contents that only checkpoints use: the full contents of files that frames describe by their edits.
+
+Each has a key of its own, to which no frame refers, so that a checkpoint can delete the copies of the one that it
+replaces while other writers append. A session that still refers to a deleted copy gets the content from the frames
+again.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from weakfs.session.blobs.blob import checked
+from weakfs.session.blobs.rope import Content, joined
+from weakfs.session.codec.shared_values import Json
+from weakfs.session.durable.contents import StreamContents
+from weakfs.session.errors import MissingBlob, SessionFileError
+
+if TYPE_CHECKING:
+    from weakfs.session.slices.registry import Registry
+    from weakfs.storage.event_store import Frame
+
+# The digest, the number of a frame after which the content existed, and the name of the writer. Then a `c` if the copy
+# is compressed, as all are that this version makes.
+COPY = re.compile("[0-9a-f]{64}[0-9a-f]{16}[0-9a-f]{12}c?")
+
+
+# The length of the key of a copy that is not compressed.
+UNCOMPRESSED = 64 + 16 + 12
+
+
+def copy_key(digest: str, number: int, writer: str) -> str:
+    """Return the key of a copy that the checkpoint after a frame makes."""
+    return f"{digest}{number:016x}{writer}c"
+
+
+def compressed(content: Content) -> bytes:
+    """Return a content as a copy holds it."""
+    return zlib.compress(joined(content), 1)
+
+
+def copied_digest(key: str) -> str:
+    """Return the digest of the content that a key names."""
+    return key[:64]
+
+
+def copies_of(rows: Iterable[Json]) -> set[str]:
+    """Return the keys of the copies that the blobs of a checkpoint refer to."""
+    return {row["copy"] for row in rows if type(row) is dict and "copy" in row}
+
+
+@frozen
+class Copies:
+    """The source of one content that a checkpoint copied."""
+
+    contents: StreamContents
+    key: str
+    size: int
+    registry: Registry
+
+    def read(self, digest: bytes) -> bytes:
+        """Return the content. Raise `MissingBlob` if neither a copy nor the frames contain it any more."""
+        store, stream = self.contents.store, self.contents.stream
+        name = digest.hex()
+        found = store.get_contents(stream, [self.key, name])
+        data = found.get(name)
+        if self.key in found:
+            data = self._expanded(found[self.key])
+        if data is None:
+            data = self._from_frames(name)
+        where = f"stream {stream!r} of {store.url}"
+        if data is None:
+            raise MissingBlob(
+                f"the content {name} is missing from the storage: another process compacted the session; open it again",
+                where=where,
+                digest=digest,
+            )
+        return checked(digest, data, where)
+
+    def _expanded(self, copy: bytes) -> bytes:
+        if len(self.key) == UNCOMPRESSED:
+            return copy
+        try:
+            # No more than it can be, whatever the copy says.
+            return zlib.decompressobj().decompress(copy, self.size + 1)
+        except zlib.error:
+            return b""  # which has another digest
+
+    def _from_frames(self, digest: str) -> bytes | None:
+        """Return the content from the state to which the frames lead. O(frames)."""
+        from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
+        from weakfs.session.durable.checkpoints.document import StateDocument
+        from weakfs.session.durable.commit_log import CommitLog
+        from weakfs.session.durable.frames.decoder import parsed
+        from weakfs.session.history.log import Log
+        from weakfs.session.history.timeline import Timeline
+        from weakfs.session.slices.schema import Rules
+
+        store, stream = self.contents.store, self.contents.stream
+        number, rules = int(self.key[64:80], 16), Rules.of(self.registry)
+        log = CommitLog(store, stream, Checkpointing.of(store, stream, rules), 0, frozenset())
+        line: Timeline = Timeline(touched=Log())
+        frames: list[Frame] = []
+        for frame in takewhile(lambda frame: frame.number <= number, store.read(stream)):
+            read = parsed(*frame)
+            if "reset" in read:
+                line, rules = log.load_reset(frame.number, read)
+                frames.clear()
+            else:
+                frames.append(frame)
+        reader = log.reader(rules, line, 0, is_new=True)
+        try:
+            reader.apply(frames)
+        except SessionFileError:
+            # Some frames were trimmed.
+            return None
+        document = StateDocument(reader.rules, {})
+        document.written(reader.line, {}, {})
+        content = document.blobs.by_digest.get(digest)
+        return None if content is None else joined(content)
+
+
+def copies_to_make(
+    contents: StreamContents, digests: Iterable[str], known: Mapping[str, str], number: int, writer: str
+) -> dict[str, str]:
+    """Return the keys of the copies that a checkpoint needs, by digest: the contents that no frame has stored."""
+    wanted = list(digests)
+    there = contents.store.has_contents(contents.stream, wanted)
+    return {digest: known.get(digest) or copy_key(digest, number, writer) for digest in wanted if digest not in there}

@@ -1,0 +1,252 @@
+"""The commit queue: commits that an event loop awaits, in order, several in one append.
+
+While one append is under way, other calls end; their commits wait here, and the next append stores all of them. Each
+gets its own outcome: one that conflicts with those before it is refused alone. A commit that is cancelled while it
+waits never happens. If it is cancelled during its append, the append is cancelled, the others in it are sent again
+without it, and frames that the storage may have received nevertheless are rolled back when they turn up, like those of
+every change whose outcome is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from weakfs.session.durable.flight import Flight
+from weakfs.session.durable.operations import Operation, Steps
+from weakfs.session.errors import SessionConflict
+from weakfs.session.transactions.transaction import Transaction
+from weakfs.storage.errors import StorageError
+from weakfs.storage.event_store import AsyncEventStore
+
+if TYPE_CHECKING:
+    from weakfs.session.session import Session
+
+# How many commits one append stores at most.
+GROUP = 128
+
+logger = logging.getLogger("weakfs.session")
+
+
+@define(eq=False)
+class Entry:
+    """A commit that waits or is under way: that of a transaction, or other steps, which go alone."""
+
+    done: asyncio.Future[None]
+    own: Transaction | None = None
+    steps: Callable[[], Steps[None]] | None = None
+    error: Exception | None = None
+    is_withdrawn: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it cannot share an append: work outside the session belongs to one commit."""
+        return self.own is None or bool(self.own.journals)
+
+
+@define(eq=False)
+class CommitQueue:
+    """The commits of one session. Methods are called on its event loop, except `keep`."""
+
+    session: Session
+    store: AsyncEventStore
+    loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
+    _waiting: deque[Entry] = field(factory=deque[Entry])
+    _flying: list[Entry] = field(factory=list[Entry])
+    _flight: Flight[None] | None = None
+    _running: asyncio.Future[object] | None = None
+    _worker: asyncio.Task[None] | None = None
+    _closing: asyncio.Task[None] | None = None
+    # Whether the loop is ending, and cancels everything.
+    _is_closing: bool = False
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the running code is on the event loop of the session."""
+        return asyncio._get_running_loop() is self.loop
+
+    async def commit(self, own: Transaction) -> None:
+        """Commit a transaction; sets its `is_stored` if that succeeds, even if this is cancelled."""
+        await self._settled(Entry(self.loop.create_future(), own))
+
+    async def perform(self, steps: Callable[[], Steps[None]]) -> None:
+        """Perform other steps that may change the session."""
+        await self._settled(Entry(self.loop.create_future(), steps=steps))
+
+    def keep(self, own: Transaction) -> None:
+        """Commit the records of a transaction that was rolled back, without anybody waiting. From any thread."""
+        if self.is_here:
+            self._keep(own)
+        else:
+            self.loop.call_soon_threadsafe(self._keep, own)
+
+    def _keep(self, own: Transaction) -> None:
+        entry = Entry(self.loop.create_future(), own)
+        entry.done.add_done_callback(_log_lost)
+        self._add(entry)
+
+    async def flush(self) -> None:
+        """Wait until nothing waits any more, and everything is as durable as the storage can make it."""
+        while self._worker is not None:
+            await asyncio.wait([self._worker])
+        log = self.session._log
+        if log is not None:
+            await asyncio.to_thread(log.checkpoints.wait)
+        await self.store.flush()
+
+    async def close(self) -> None:
+        """Make everything durable, and release the lease and the storage."""
+        log = self.session._log
+        if log is None or log.is_closed:
+            return
+        log.is_closed = True
+        await self.flush()
+        if log.lease is not None:
+            await self.store.release(log.lease.lease)
+        if log.owns_store:
+            await self.store.close()
+            # The second client.
+            await asyncio.to_thread(log.store.close)
+
+    def close_soon(self) -> None:
+        """Close in the background."""
+        self._closing = self.loop.create_task(self.close(), context=Context())
+
+    async def _settled(self, entry: Entry) -> None:
+        if not self.is_here:
+            raise RuntimeError(
+                f"session {self.session.session_id!r} was opened on another event loop; open it with aopen in this one"
+            )
+        self._add(entry)
+        try:
+            await asyncio.shield(entry.done)
+        except asyncio.CancelledError:
+            self._withdraw(entry)
+            # Until the engine has given up: nothing of it takes effect after that. Cancelling again changes nothing.
+            while not entry.done.done():
+                try:
+                    await asyncio.wait([entry.done])
+                except asyncio.CancelledError:
+                    continue
+            if not entry.done.cancelled():
+                entry.done.exception()
+            raise
+
+    def _add(self, entry: Entry) -> None:
+        self._waiting.append(entry)
+        if self._worker is None:
+            # In a context of its own: no transaction of a call is active in it.
+            self._worker = self.loop.create_task(self._work(), name="weakfs-commits", context=Context())
+
+    def _withdraw(self, entry: Entry) -> None:
+        entry.is_withdrawn = True
+        if entry in self._waiting:
+            self._waiting.remove(entry)
+            entry.done.cancel()
+        elif entry in self._flying and self._running is not None:
+            self._running.cancel()
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting and not self._is_closing:
+                self._flying = [self._waiting.popleft()]
+                while self._waiting and len(self._flying) < GROUP:
+                    if self._flying[0].is_alone or self._waiting[0].is_alone:
+                        break
+                    self._flying.append(self._waiting.popleft())
+                await self._fly(self._flying)
+        finally:
+            for entry in self._waiting:
+                entry.done.cancel()
+            self._waiting.clear()
+            self._worker, self._flying = None, []
+
+    async def _fly(self, group: list[Entry]) -> None:
+        """Commit a group, and settle its entries or put them back."""
+        session, log = self.session, self.session._log
+        assert log is not None
+        flight = Flight(self._steps(group))
+        flight.on_landed = lambda: self.loop.call_soon_threadsafe(self._wake, flight)
+        with session.lock:
+            log.flight, self._flight = flight, flight
+            flight.start()
+        try:
+            while (operation := flight.operation) is not None:
+                reply, error = None, None
+                try:
+                    if any(entry.is_withdrawn for entry in group):
+                        raise asyncio.CancelledError
+                    reply = await self._awaited(operation)
+                except BaseException as failure:
+                    error = failure
+                with session.lock:
+                    # Unless somebody else has completed it in the meantime.
+                    if flight.operation is operation:
+                        flight.advance(reply, error)
+        finally:
+            with session.lock:
+                if log.flight is flight:
+                    log.flight = None
+        self._settle(group, flight.error)
+        session._notify()
+
+    async def _awaited(self, operation: Operation) -> object:
+        """Await an operation, which a withdrawn commit or a closing loop cancels."""
+        self._running = running = asyncio.ensure_future(operation.arun(self.store))
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            self._is_closing = True
+            while not running.done():
+                running.cancel()
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([running])
+        return running.result()
+
+    def _wake(self, flight: Flight[None]) -> None:
+        if self._flight is flight and self._running is not None:
+            self._running.cancel()
+
+    def _steps(self, group: list[Entry]) -> Steps[None]:
+        own = group[0].own
+        if group[0].steps is not None:
+            yield from group[0].steps()
+        elif own is not None and own.journals:
+            yield from self.session._committed(own)
+            own.is_stored = True
+        else:
+            transactions = {entry.own: entry for entry in group if entry.own is not None}
+            failed = yield from self.session._join_all(list(transactions), {})
+            for transaction, entry in transactions.items():
+                entry.error = failed.get(transaction)
+                transaction.is_stored = entry.error is None
+
+    def _settle(self, group: list[Entry], error: BaseException | None) -> None:
+        if error is not None and (self._is_closing or any(entry.is_withdrawn for entry in group)):
+            for entry in group:
+                if entry.is_withdrawn or self._is_closing:
+                    entry.done.cancel()
+            # The others begin again.
+            self._waiting.extendleft(entry for entry in reversed(group) if not entry.done.done())
+            return
+        for entry in group:
+            failure = error or entry.error
+            if failure is None:
+                entry.done.set_result(None)
+            else:
+                entry.done.set_exception(failure)
+
+
+def _log_lost(done: asyncio.Future[None]) -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        if not isinstance(error, (StorageError, SessionConflict)):
+            raise error
+        # Everything is as it was before; only the records of what failed are lost.
+        logger.warning("the records of a transaction that failed could not be stored: %s", error)

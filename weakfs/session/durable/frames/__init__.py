@@ -1,0 +1,1 @@
+"""Frames: the changes of a session as JSON, one frame for each commit."""

@@ -1,0 +1,408 @@
+"""Writing frames: the changes of one commit of a session, as JSON with the names and forms of a session file.
+
+A frame holds the new records, the blobs in them, and what records do not contain: snapshots, installed slices, ids. A
+state, such as that of a rollback, is written as its difference from the state before the frame. Frames are written
+under the session's lock: an event costs one dict, made by a function that is compiled for its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import attrs
+import orjson
+from attrs import frozen
+
+from weakfs.session.blobs.blob import Stored, digest_of
+from weakfs.session.blobs.rope import Content, joined
+from weakfs.session.codec.encoding import Writing
+from weakfs.session.codec.scalars import AS_IT_IS
+from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.durable.frames.state_difference import pools_that_compare, write_table
+from weakfs.session.events import Merged, RolledBack
+from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.snapshot_table import SnapshotEntry
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.replay.reduction import Row
+from weakfs.session.slices.registry import Registry, Shape
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.slice import SliceSpec
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.slices.tags import tag_of
+
+# Contents up to this size are in the frame itself; larger ones are stored once by digest.
+INLINE = 512
+
+ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
+
+NO_EXTERNALS = Timeline().externals
+
+WriteField = Callable[[Any, "FrameBlobs"], Json]
+
+
+class FrameBlobs(Blobs):
+    """The blobs of one frame. Large ones are written as their digest, and collected in `contents_by_digest`."""
+
+    def __init__(self, known: KnownDigests) -> None:
+        # No other attributes: one of these is created for each frame.
+        self.rows = []
+        self.contents = []
+        self.stored = {}
+        self._by_identity = {}
+        self.by_digest: dict[str, bytes] = {}
+        self._known = known
+
+    def number(self, content: Content, parent: Content | None = None) -> int:
+        """Return the number of a blob."""
+        number = self._by_identity.get(id(content))
+        if number is not None:
+            return number
+        number = len(self.rows)
+        if type(content) is Stored:
+            self.rows.append({"stored": content.digest.hex(), "size": content.size})
+            self.stored.setdefault(content.digest, {})[id(content.source)] = content
+        else:
+            data = joined(content)
+            if len(data) <= INLINE:
+                self.rows.append(shown(data))
+            else:
+                digest = self._known.digest(data)
+                self.by_digest[digest] = data
+                self.rows.append({"content": digest, "size": len(data)})
+        # Keeping it alive also keeps its id from being reused.
+        self.contents.append(content)
+        self._by_identity[id(content)] = number
+        return number
+
+    def number_all(self, contents: Sequence[Content]) -> list[int]:
+        """Return the numbers of many blobs."""
+        return [self.number(content) for content in contents]
+
+    def are_equal(self, one: Content, other: Content) -> bool:
+        """Return whether two blobs are the same object. Treating any others as different is always correct."""
+        return one is other
+
+
+class KnownDigests:
+    """The digests of the contents written most recently, so that each is hashed only once."""
+
+    COUNT = 64
+    LARGEST = 1 << 20
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[bytes, str]] = {}
+
+    def digest(self, content: bytes) -> str:
+        """Return the digest of a blob in hexadecimal."""
+        known = self._known.get(id(content))
+        if known is not None and known[0] is content:
+            return known[1]
+        digest = digest_of(content).hex()
+        if len(content) <= self.LARGEST:
+            if len(self._known) >= self.COUNT:
+                del self._known[next(iter(self._known))]
+            self._known[id(content)] = (content, digest)
+        return digest
+
+
+class FrameWriting(Writing):
+    """Encodes the values of one frame after another. Building its converter takes milliseconds."""
+
+    def __init__(self, registry: Registry) -> None:
+        super().__init__(registry, self._state, lambda row: EMPTY_TABLE)
+        self.write_state: Callable[[Table], Json] = lambda table: None
+
+    def _state(self, table: Table) -> Json:
+        return self.write_state(table)
+
+    def begin(self, blobs: FrameBlobs) -> None:
+        """Start a frame."""
+        self.blobs = blobs
+        for pool, _ in [*self.pools.values()]:
+            self.pools[pool.cls] = (pool, pool.writer(blobs))
+
+    def row(self, value: Any, type_: type) -> Json:
+        """Return a value as JSON; it was checked when it was dispatched."""
+        if type_ in self.pools and type(value) is type_:
+            return self._pooled(value)
+        return self._converter.unstructure(value, unstructure_as=type_)
+
+
+@frozen(eq=False)
+class Change:
+    """The contents of a frame: the change from one timeline to the one that continues it, and its rows.
+
+    `externals` are those of `Timeline.externals` that were stored, `installed` the slices that readers do not know
+    about. The values of `undeclared` slices are part of the frame. A frame that is part of a history has no states.
+    """
+
+    before: Timeline
+    after: Timeline
+    rows: Sequence[Row]
+    externals: Mapping[int, Any]
+    installed: tuple[SliceSpec, ...] = ()
+    undeclared: frozenset[str] = frozenset()
+    is_part: bool = False
+
+
+class FrameWriter:
+    """Writes the frames of one session."""
+
+    def __init__(self) -> None:
+        self._known = KnownDigests()
+        self._events: dict[str, PlainFields | None] = {}
+        self._writing: FrameWriting | None = None
+
+    def plain(self, rows: Sequence[Row], name: str, after: int, counter: int) -> tuple[bytes, FrameBlobs | None] | None:
+        """Return the frame of rows that follow record `after`, and its blobs; `None` if `frame` has to write it.
+
+        As `frame` does for nearly every call, in half the time.
+        """
+        events, blobs = self._events, None
+        records: list[Json] = []
+        for at, cause, tag, values in rows:
+            fields = events.get(tag)
+            if fields is None:
+                return None
+            names, special = fields
+            event = dict(zip(names, values))  # noqa: B905  # the fields of the event's type
+            if special:
+                blobs = blobs or FrameBlobs(self._known)
+                for field_name, place, write in special:
+                    event[field_name] = write(values[place], blobs)
+            records.append({"at": at, "type": tag, "cause": cause, "event": event})
+        frame: dict[str, Json] = {"id": name, "after": after, "counter": counter, "records": records}
+        if blobs is not None and blobs.rows:
+            frame["blobs"] = blobs.rows
+        try:
+            return orjson.dumps(frame, option=AS_IT_IS), blobs
+        except (TypeError, ValueError):
+            return None
+
+    def frame(self, rules: Rules, change: Change, name: str, counter: int) -> tuple[bytes, FrameBlobs]:
+        """Return the frame of a change, and its blobs. `name` identifies it among all frames."""
+        try:
+            return self._frame(rules, change, name, counter, fast=True)
+        except (TypeError, ValueError):
+            # For a value that JSON cannot represent, such as a large number: the slow path marks it.
+            return self._frame(rules, change, name, counter, fast=False)
+
+    def part(self, rules: Rules, rows: Sequence[Row], after: int, *, name: str) -> tuple[bytes, FrameBlobs]:
+        """Return a frame of history: the records that follow record `after`, without the states in them."""
+        before = Timeline(base=Mark(after, EMPTY_TABLE, EMPTY_TABLE, 0))
+        return self.frame(rules, Change(before, before, tuple(rows), before.externals, is_part=True), name, 0)
+
+    def _frame(self, rules: Rules, change: Change, name: str, counter: int, *, fast: bool) -> tuple[bytes, FrameBlobs]:
+        blobs = FrameBlobs(self._known)
+        before, after = change.before, change.after
+        frame: dict[str, Json] = {"id": name, "after": before.seq, "counter": counter}
+        writing: FrameWriting | None = None
+        if change.is_part:
+            frame["part"] = True
+        if change.installed:
+            writing = self._begin(rules, blobs, before)
+            frame["installed"] = [
+                {"tag": spec.tag, "kind": spec.kind, "initial": [writing.row(value, spec.cls) for value in spec.empty]}
+                for spec in change.installed
+            ]
+        if change.rows:
+            records: list[Json] = []
+            for at, cause, tag, values in change.rows:
+                fields = self._plain_fields(rules, tag) if fast else None
+                if fields is not None:
+                    event: Json = fields.write(values, blobs)
+                else:
+                    writing = writing or self._begin(rules, blobs, before)
+                    if change.is_part:
+                        writing.write_state = _no_state
+                    event = self._event(rules, writing, before, tag, values)
+                records.append({"at": at, "type": tag, "cause": cause, "event": event})
+            frame["records"] = records
+        slices = self._undeclared(rules, change) if change.undeclared else []
+        if slices:
+            writing = writing or self._begin(rules, blobs, before)
+            frame["slices"] = self._slices(rules, writing, blobs, before, after, slices)
+        if after.snapshots is not before.snapshots:
+            writing = writing or self._begin(rules, blobs, before)
+            writing.write_state = self._state_writer(rules, writing, blobs, before, after)
+            taken, gone = _snapshot_changes(before, after)
+            frame["snapshots"] = [self._snapshot(writing, entry) for entry in taken]
+            frame["dropped"] = gone
+        if after.externals is not change.externals:
+            writing = writing or self._begin(rules, blobs, before)
+            frame["externals"] = [
+                [seq, writing.any(kept)]
+                for seq, kept in sorted(after.externals.items())
+                if change.externals.get(seq) is not kept
+            ]
+        if writing is not None:
+            for pool, pool_writer in writing.pools.values():
+                if pool_writer.rows:
+                    frame[pool.section] = pool_writer.rows
+        if blobs.rows:
+            frame["blobs"] = blobs.rows
+        return orjson.dumps(frame, option=AS_IT_IS), blobs
+
+    def _plain_fields(self, rules: Rules, tag: str) -> PlainFields | None:
+        if tag not in self._events:
+            self._events[tag] = plain_fields(rules.registry.shape(tag))
+        return self._events[tag]
+
+    def _begin(self, rules: Rules, blobs: FrameBlobs, before: Timeline) -> FrameWriting:
+        writing = self._writing
+        if writing is None or writing.registry.pools != rules.registry.pools:
+            writing = self._writing = FrameWriting(rules.registry)
+        writing.registry = rules.registry
+        writing.begin(blobs)
+        writing.write_state = self._state_writer(rules, writing, blobs, before, None)
+        return writing
+
+    def _state_writer(
+        self, rules: Rules, writing: FrameWriting, blobs: FrameBlobs, before: Timeline, after: Timeline | None
+    ) -> Callable[[Table], Json]:
+        """Return the function that writes a state: the one before or after the frame, or its difference from it."""
+
+        def write(state: Table) -> Json:
+            if state is before.state:
+                return {"state": "before"}
+            if after is not None and state is after.state:
+                return {"state": "after"}
+            pools = pools_that_compare(rules)
+            return {"slices": write_table(rules, before.state, state, writing.row, pools, blobs)}
+
+        return write
+
+    def _event(self, rules: Rules, writing: FrameWriting, before: Timeline, tag: str, values: tuple[Any, ...]) -> Json:
+        shape = rules.registry.shape(tag)
+        if tag == tag_of(RolledBack):
+            target, snapshot_id, state = values
+            entry = before.snapshots.get(snapshot_id) if snapshot_id is not None else None
+            if entry is not None and entry.state is state:
+                return {"target": target, "snapshot_id": snapshot_id, "state": {"snapshot": snapshot_id}}
+        return writing.row(shape.build(*values), shape.cls)
+
+    def _undeclared(self, rules: Rules, change: Change) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+        for tag in sorted(change.undeclared):
+            kind = "logs" if rules.specs[tag].kind == "log" else "state"
+            if getattr(change.before, kind).get(tag) is not getattr(change.after, kind).get(tag):
+                found.append((tag, kind))
+        return found
+
+    def _slices(
+        self,
+        rules: Rules,
+        writing: FrameWriting,
+        blobs: FrameBlobs,
+        before: Timeline,
+        after: Timeline,
+        slices: list[tuple[str, str]],
+    ) -> Json:
+        """Return the values of slices whose reducers a reader may not know."""
+        old = EMPTY_TABLE
+        new = EMPTY_TABLE
+        for tag, kind in slices:
+            was, now = getattr(before, kind).get(tag), getattr(after, kind).get(tag)
+            old = old if was is None else old.set(tag, was)
+            new = new if now is None else new.set(tag, now)
+        return write_table(rules, old, new, writing.row, pools_that_compare(rules), blobs)
+
+    def _snapshot(self, writing: FrameWriting, entry: SnapshotEntry) -> Json:
+        row: dict[str, Json] = {
+            "id": entry.snapshot_id,
+            "number": entry.number,
+            "seq": entry.seq,
+            "at": entry.at,
+            "tag": entry.tag,
+            "state": writing.write_state(entry.state),
+        }
+        if entry.externals:
+            row["externals"] = writing.any(entry.externals)
+        return row
+
+
+def _no_state(state: Table) -> Json:
+    return None
+
+
+def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotEntry], list[str]]:
+    """Return the snapshots added to a timeline, and the ids of those removed. O(changes)."""
+    ids: Iterable[str] = {*before.snapshots, *after.snapshots}
+    if before.touched is not None and after.touched is not None and after.touched.extends(before.touched):
+        ids = set(after.touched.since(len(before.touched)))
+    taken = [
+        after.snapshots[key]
+        for key in ids
+        if after.snapshots.get(key) is not before.snapshots.get(key, None) and key in after.snapshots
+    ]
+    gone = sorted(key for key in ids if key in before.snapshots and key not in after.snapshots)
+    return sorted(taken, key=attrgetter("age")), gone
+
+
+class PlainFields(NamedTuple):
+    """The fields of a type of event that are strings, integers, blobs, or tuples of these: they are written fast."""
+
+    names: tuple[str, ...]
+    # The fields that JSON does not take as they are: their names, their places, and what writes them.
+    special: tuple[tuple[str, int, WriteField], ...]
+
+    def write(self, values: tuple[Any, ...], blobs: FrameBlobs) -> dict[str, Json]:
+        """Return an event as JSON."""
+        row = dict(zip(self.names, values, strict=True))
+        for name, place, write in self.special:
+            row[name] = write(values[place], blobs)
+        return row
+
+
+def plain_fields(shape: Shape) -> PlainFields | None:
+    """Return the fields of a type of event; `None` if some need the slow path."""
+    if shape.tag in (tag_of(RolledBack), tag_of(Merged)) or not attrs.has(shape.cls):
+        return None
+    try:
+        hints = get_type_hints(shape.cls, include_extras=True)
+    except NameError:
+        return None
+    special: list[tuple[str, int, WriteField]] = []
+    for place, name in enumerate(shape.names):
+        write = _field_writer(hints[name]) if name in hints else None
+        if write is None:
+            return None
+        if write is not _plain:
+            special.append((name, place, write))
+    return PlainFields(tuple(shape.names), tuple(special))
+
+
+def _field_writer(hint: Any) -> WriteField | None:
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if ATOMS.issuperset(members):
+        return _plain
+    if {bytes, Stored, *ATOMS}.issuperset(members):
+        return _blob
+    if get_origin(hint) is tuple:
+        return _tuple_writer(get_args(hint))
+    return None
+
+
+def _plain(value: Any, blobs: FrameBlobs) -> Json:
+    return value
+
+
+def _blob(value: Any, blobs: FrameBlobs) -> Json:
+    return {"blob": blobs.number(value)} if type(value) in (bytes, Stored) else value
+
+
+def _tuple_writer(members: tuple[Any, ...]) -> WriteField | None:
+    if len(members) == 2 and members[1] is ...:
+        write = _field_writer(members[0])
+        if write is None:
+            return None
+        return lambda value, blobs: [write(item, blobs) for item in value]
+    writers = [writer for member in members if (writer := _field_writer(member)) is not None]
+    if len(writers) != len(members):
+        return None
+    return lambda value, blobs: [own(item, blobs) for own, item in zip(writers, value, strict=True)]

@@ -1,0 +1,116 @@
+"""A connection to a SQLite file, and the tables."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from weakfs.storage.errors import StorageDamaged, StorageError
+
+# The types of a value in SQL, in a row or as a parameter.
+Value = str | bytes | int | float | None
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, value BLOB NOT NULL, version TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS streams (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL DEFAULT 0,
+    fencing INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
+    expires REAL NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS frames (
+    stream INTEGER NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS contents (
+    stream INTEGER NOT NULL, digest TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, digest));
+CREATE TABLE IF NOT EXISTS checkpoints (stream INTEGER PRIMARY KEY, number INTEGER NOT NULL, data BLOB NOT NULL);
+"""
+# The version of the schema, in the header of the file.
+VERSION = 1
+# How long to wait for another process's transaction, in seconds.
+BUSY = 60.0
+
+
+class Database:
+    """One connection, which threads take turns using."""
+
+    def __init__(self, path: str, *, durability: str = "process") -> None:
+        if durability not in ("process", "power", "manual"):
+            raise ValueError(f"invalid durability {durability!r}: choose 'process', 'power' or 'manual'")
+        self.path, self._lock, self._is_closed = path, threading.RLock(), False
+        with self._errors():
+            self._connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+        try:
+            with self._errors():
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
+            self._make_schema()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _make_schema(self) -> None:
+        with self.transaction():
+            ((version,),) = self.rows("PRAGMA user_version")
+            if not isinstance(version, int) or version > VERSION:
+                raise StorageError(
+                    f"cannot open {self.path!r}: its schema has version {version!r}, and this weakfs reads up to "
+                    f"version {VERSION}; upgrade weakfs"
+                )
+            if version < VERSION:
+                for statement in filter(str.strip, SCHEMA.split(";")):
+                    self.rows(statement)
+                self.rows(f"PRAGMA user_version = {VERSION}")
+
+    @property
+    def url(self) -> str:
+        is_plain = "?" not in self.path and not self.path.startswith("//")
+        return f"sqlite:{self.path}" if is_plain else f"sqlite://{quote(os.path.abspath(self.path))}"
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise StorageError(
+                f"cannot use {self.path!r}: {error}; check the file, the disk and permissions"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
+
+    def rows(self, statement: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
+        with self._lock, self._errors():
+            if self._is_closed:
+                raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def many(self, statement: str, parameters: Iterable[Sequence[Value]]) -> None:
+        with self._lock, self._errors():
+            self._connection.executemany(statement, parameters)
+
+    def changed(self, statement: str, parameters: Sequence[Value] = ()) -> int:
+        """Execute a statement; return the number of rows that it changed."""
+        with self._lock, self._errors():
+            if self._is_closed:
+                raise StorageError(f"cannot use {self.path!r}: it was closed; open it again")
+            return self._connection.execute(statement, parameters).rowcount
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Make several changes as one, or none of them if the block raises an exception."""
+        with self._lock:
+            self.rows("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.rows("COMMIT")
+            except BaseException:
+                # If the disk is full, SQLite has rolled back already.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            self._connection.close()

@@ -1,0 +1,183 @@
+"""Event streams in tables of SQLite: an append is a transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from weakfs.storage.derived import PagedEventStore
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.engines.sqlite.database import Database
+from weakfs.storage.errors import StreamConflict
+from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.keys import LAST, check_digest, check_stream
+
+
+class AsyncSqliteEventStore(PagedEventStore):
+    """An `AsyncEventStore` in a SQLite file, whose methods block; `SqliteEventStore` opens it."""
+
+    first_pause, longest_pause = 0.002, 0.1
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def url(self) -> str:
+        return self._database.url
+
+    async def head(self, stream: str) -> int:
+        return self._find(stream)[1]
+
+    async def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        _check_digests(contents or {})
+        with self._database.transaction():
+            id_, number = self._find(stream)
+            if number != expected and frames and await self._has_frames(stream, expected, frames):
+                return expected + len(frames)
+            self._check_fencing(stream, fencing)
+            if number != expected:
+                raise StreamConflict(stream, expected, number)
+            id_ = id_ or self._create(stream)
+            self._store_contents(id_, contents or {})
+            last = expected + len(frames)
+            rows = zip([id_] * len(frames), range(expected + 1, last + 1), frames, strict=True)
+            self._database.many("INSERT INTO frames VALUES (?, ?, ?)", rows)
+            self._database.rows("UPDATE streams SET number = ? WHERE id = ?", [last, id_])
+            return last
+
+    async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
+        rows = self._database.rows(
+            "SELECT number, data FROM frames WHERE stream = ? AND number > ? ORDER BY number LIMIT ?",
+            [self._find(stream)[0], after, limit],
+        )
+        return [Frame(number, data) for number, data in rows if isinstance(number, int) and isinstance(data, bytes)]
+
+    async def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
+        _check_digests(contents)
+        with self._database.transaction():
+            self._store_contents(self._find(stream)[0] or self._create(stream), contents)
+
+    async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        id_, _ = self._find(stream)
+        found: dict[str, bytes] = {}
+        for digest in digests:
+            for (data,) in self._database.rows(
+                "SELECT data FROM contents WHERE stream = ? AND digest = ?", [id_, check_digest(digest)]
+            ):
+                assert isinstance(data, bytes)
+                found[digest] = data
+        return found
+
+    async def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
+        id_, _ = self._find(stream)
+        statement = "SELECT 1 FROM contents WHERE stream = ? AND digest = ?"
+        return {digest for digest in digests if self._database.rows(statement, [id_, check_digest(digest)])}
+
+    async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        with self._database.transaction():
+            id_, number = self._find(stream)
+            if checkpoint.number > number:
+                raise StreamConflict(stream, checkpoint.number, number)
+            id_ = id_ or self._create(stream)
+            self._database.rows(
+                "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT (stream) DO UPDATE "
+                "SET number = excluded.number, data = excluded.data WHERE number <= excluded.number",
+                [id_, checkpoint.number, checkpoint.data],
+            )
+
+    async def get_checkpoint(self, stream: str) -> Checkpoint | None:
+        id_, _ = self._find(stream)
+        for number, data in self._database.rows("SELECT number, data FROM checkpoints WHERE stream = ?", [id_]):
+            assert isinstance(number, int)
+            assert isinstance(data, bytes)
+            return Checkpoint(number, data)
+        return None
+
+    async def trim(
+        self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
+    ) -> None:
+        with self._database.transaction():
+            id_, number = self._find(stream)
+            if expected is not None and expected != number:
+                raise StreamConflict(stream, expected, number)
+            self._database.rows("DELETE FROM frames WHERE stream = ? AND number < ?", [id_, before])
+            rows = [(id_, check_digest(digest)) for digest in contents]
+            self._database.many("DELETE FROM contents WHERE stream = ? AND digest = ?", rows)
+
+    async def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        rows = self._database.rows(
+            "SELECT name FROM streams WHERE name >= ? AND name < ? AND name > ? ORDER BY name LIMIT ?",
+            [prefix, prefix + LAST, after, -1 if limit is None else limit],
+        )
+        return [str(name) for (name,) in rows]
+
+    async def delete(self, stream: str) -> bool:
+        with self._database.transaction():
+            id_, _ = self._find(stream)
+            for table in ("frames", "contents", "checkpoints"):
+                self._database.rows(f"DELETE FROM {table} WHERE stream = ?", [id_])
+            return bool(self._database.changed("DELETE FROM streams WHERE id = ?", [id_]))
+
+    async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+        with self._database.transaction():
+            id_ = self._find(stream)[0] or self._create(stream)
+            (row,) = self._database.rows("SELECT fencing, owner, expires FROM streams WHERE id = ?", [id_])
+            fencing, now = int(row[0] or 0), time.time()
+            left = float(row[2] or 0) - now
+            fencing += not lease_is_held(stream, owner, by=str(row[1]), left=left)
+            self._database.rows(
+                "UPDATE streams SET fencing = ?, owner = ?, expires = ? WHERE id = ?",
+                [fencing, owner, now + seconds, id_],
+            )
+            return Lease(stream, owner, fencing, seconds)
+
+    async def release(self, lease: Lease) -> None:
+        self._database.rows(
+            "UPDATE streams SET owner = '', expires = 0 WHERE name = ? AND owner = ? AND fencing = ?",
+            [lease.stream, lease.owner, lease.fencing],
+        )
+
+    async def flush(self) -> None:
+        """Copy the write-ahead log into the file, which syncs both."""
+        self._database.rows("PRAGMA wal_checkpoint(FULL)")
+
+    async def close(self) -> None:
+        self._database.close()
+
+    def _find(self, stream: str) -> tuple[int, int]:
+        """Return the id and the newest frame of a stream; zeros if the stream does not exist."""
+        for id_, number in self._database.rows("SELECT id, number FROM streams WHERE name = ?", [check_stream(stream)]):
+            assert isinstance(id_, int)
+            assert isinstance(number, int)
+            return id_, number
+        return 0, 0
+
+    def _create(self, stream: str) -> int:
+        self._database.rows("INSERT INTO streams (name) VALUES (?)", [stream])
+        return self._find(stream)[0]
+
+    def _check_fencing(self, stream: str, fencing: int | None) -> None:
+        statement = "SELECT fencing, owner, expires FROM streams WHERE name = ?"
+        for newest, owner, expires in self._database.rows(statement, [stream]):
+            is_held = float(expires or 0) > time.time()
+            check_fencing(stream, fencing, newest=int(newest or 0), owner=str(owner), is_held=is_held)
+
+    def _store_contents(self, id_: int, contents: Mapping[str, bytes]) -> None:
+        rows = [(id_, digest, data) for digest, data in contents.items()]
+        self._database.many("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", rows)
+
+
+def _check_digests(contents: Mapping[str, bytes]) -> None:
+    for digest in contents:
+        check_digest(digest)

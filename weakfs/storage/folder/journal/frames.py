@@ -1,0 +1,50 @@
+"""Reading the frames of a journal, a segment at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weakfs.storage.event_store import Frame
+from weakfs.storage.folder.journal.journal import Journal
+from weakfs.storage.folder.journal.reader import BadRecord, records
+from weakfs.storage.folder.journal.records import FRAME, NUMBER
+
+
+def frames_from(journal: Journal, number: int) -> Iterator[Frame]:
+    """Yield the frames from a number on, while the lock of the stream is held."""
+    while number <= journal.head:
+        for frame in segment_frames(journal, number):
+            yield frame
+            number = frame.number + 1
+
+
+def segment_frames(journal: Journal, number: int) -> Iterator[Frame]:
+    """Return the frames of one segment, from a frame on. The file that they are read from does not change."""
+    holding = next((entry.sequence for entry in journal.sealed if number <= entry.last), journal.active.sequence)
+    segment = journal.segment(holding)
+    if not segment.first <= number <= segment.last:
+        raise journal.damaged(holding, BadRecord(0, f"frame {number} is missing"), number - 1)
+    kept = segment.take_kept(number)
+    if kept is not None:
+        return map(Frame._make, enumerate(kept, number))
+    file, start, end, last = segment.file, segment.place(number), segment.end, segment.last
+
+    def frames(number: int = number) -> Iterator[Frame]:
+        try:
+            for kind, offset, _, body, _ in records(file, start, end, verify_contents=False):
+                if kind != FRAME:
+                    continue
+                found: int = NUMBER.unpack_from(body)[0]
+                if found < number:
+                    continue
+                if found > number:
+                    raise BadRecord(offset, f"frame {number} is missing")
+                yield Frame(found, bytes(body[8:]))
+                number += 1
+                if found == last:
+                    return
+            raise BadRecord(end, f"frame {number} is missing")
+        except BadRecord as bad:
+            raise journal.damaged(holding, bad, number - 1) from None
+
+    return frames()

@@ -1,0 +1,405 @@
+"""`Journal`: the segments of one stream, as of the last time its lock was held.
+
+The lock of the stream is held while its journal is used. The newest segment is the active one; the others are sealed,
+and listed in the newest state record. Each segment begins with such a record.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from errno import EBADF, EINVAL
+
+from attrs import frozen
+
+from weakfs.storage.errors import StorageError
+from weakfs.storage.folder.errors import JournalDamaged
+from weakfs.storage.folder.files import (
+    Descriptor,
+    Workplace,
+    cut,
+    remove,
+    rename,
+    size_of,
+    sync_file,
+    sync_folder,
+    write_at,
+)
+from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
+from weakfs.storage.folder.journal.reader import BadRecord, later_commit
+from weakfs.storage.folder.journal.records import (
+    CHECKSUM,
+    COMMIT_BODY,
+    FRAME_HEAD,
+    MASK,
+    OVERHEAD,
+    Batch,
+    Entry,
+    Header,
+    HeaderProblem,
+    State,
+    encode_header,
+    single_frame,
+)
+from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
+
+# How many sealed segments are kept open.
+AWAKE = 64
+# What a frame takes in addition to its data.
+FRAME_SIZE = FRAME_HEAD.size + CHECKSUM.size
+_SEGMENT = re.compile(r"([0-9]{16})\.journal")
+
+
+@frozen
+class Place:
+    """Where a stream is, and how it is written."""
+
+    stream: str
+    path: str
+    workplace: Callable[[], Workplace]
+    # Whether new files are synced before they are used.
+    is_synced: bool
+
+
+class Journal:
+    """The segments of a stream."""
+
+    def __init__(self, place: Place, folder: Descriptor, active: Segment) -> None:
+        self.place, self.folder, self.active = place, folder, active
+        self._is_synced = place.is_synced
+        self.before, self.fencing, self.head = 1, 0, active.last
+        self.sealed: tuple[Entry, ...] = ()
+        # Up to where the active segment is known to be on the disk, for the commits of streams that sync.
+        self.synced = 0
+        self._awake: OrderedDict[int, Segment] = OrderedDict()
+        # The filters of the sealed segments, from when they are needed.
+        self._filters = Filters()
+
+    # Opening, and following other processes
+
+    def catch_up(self) -> None:
+        """Read what has been appended since, and cut off a torn tail. Raises `JournalDamaged`."""
+        while True:
+            active = self.active
+            size = size_of(active.file)
+            known = active.state_at
+            try:
+                if size < active.end:
+                    raise BadRecord(size, f"the file was {active.end} bytes long")
+                active.read_on(size)
+            except BadRecord as bad:
+                self._judge(bad)
+            if active.state_at != known or not active.state_at:
+                self._take_state()
+            self.head = active.last
+            if active.following in (None, DELETED):
+                break
+            self._follow()
+
+    @property
+    def is_deleted(self) -> bool:
+        """Return whether the stream was deleted: its files are gone, or soon will be."""
+        return self.active.following == DELETED
+
+    def _judge(self, bad: BadRecord) -> None:
+        """Truncate the file after the last whole batch if what follows was never finished; raise if it is damaged."""
+        active = self.active
+        # Each segment begins with a state, written together with its header.
+        if (
+            not active.state_at
+            or bad.offset < active.end
+            or later_commit(active.file, bad.offset, active.marker) is not None
+        ):
+            raise self.damaged(active.sequence, bad, active.last)
+        if active.following is None:
+            # A reader that may not write sees the same state.
+            try:
+                cut(active.file, active.end)
+            except OSError as error:
+                if error.errno not in (EBADF, EINVAL):
+                    raise
+
+    def _take_state(self) -> None:
+        try:
+            state = self.active.state()
+        except BadRecord as bad:
+            raise self.damaged(self.active.sequence, bad, self.active.last) from None
+        self.before, self.fencing = state.before, state.fencing
+        # A folded segment has another size.
+        listed = {(entry.sequence, entry.size) for entry in state.sealed}
+        for entry in self.sealed:
+            if (entry.sequence, entry.size) not in listed:
+                self._forget(entry.sequence)
+        self.sealed = state.sealed
+
+    def _forget(self, sequence: int) -> None:
+        self._awake.pop(sequence, None)
+
+    def _follow(self) -> None:
+        """Continue with the segment after the active one."""
+        active, following = self.active, self.active.following
+        assert following is not None
+        try:
+            if segment_name(following) not in (names := os.listdir(self.folder.number)):
+                if next_name(following) not in names:
+                    cause = f"segment {following}, which should follow, is missing"
+                    raise self.damaged(active.sequence, BadRecord(active.end, cause), active.last)
+                rename(next_name(following), self.folder, segment_name(following), self.folder)
+            self.active = self._opened(following)
+        except HeaderProblem as problem:
+            raise self.damaged(following, BadRecord(0, str(problem)), active.last) from None
+        if active.uncovered:
+            active.load_index(self.folder)
+        self._awake[active.sequence] = active
+        self.synced = 0
+
+    def _opened(self, sequence: int) -> Segment:
+        """Open a segment of this stream."""
+        segment = open_segment(segment_name(sequence), sequence, self.folder)
+        if segment.stream != self.place.stream or segment.stream_id != self.active.stream_id:
+            raise HeaderProblem(f"it belongs to another stream, which was called {segment.stream!r}")
+        return segment
+
+    def damaged(self, sequence: int, bad: BadRecord, number: int) -> JournalDamaged:
+        """Return the error for a bad record in a segment; `number` is the last frame before it."""
+        path = os.path.join(self.place.path, segment_name(sequence))
+        return JournalDamaged(path, bad.offset, max(number, 0), bad.cause)
+
+    def check_files(self, names: Iterable[str]) -> None:
+        """Compare the files with the list of segments: remove leftovers, and raise if one is missing."""
+        found = {int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name))}
+        listed = {entry.sequence for entry in self.sealed}
+        for entry in self.sealed:
+            if entry.sequence not in found:
+                raise self.damaged(entry.sequence, BadRecord(0, "the file is missing"), entry.first - 1)
+        for sequence in found - listed - {self.active.sequence}:
+            self.remove_segment(sequence)
+
+    def remove_segment(self, sequence: int) -> None:
+        """Remove a segment that the newest state no longer lists."""
+        self._forget(sequence)
+        # What is left is removed the next time the stream is opened.
+        with suppress(OSError):
+            remove(index_name(sequence), self.folder)
+            remove(segment_name(sequence), self.folder)
+
+    # Looking things up
+
+    def segment(self, sequence: int) -> Segment:
+        """Return an open segment. Raises `JournalDamaged`."""
+        if sequence == self.active.sequence:
+            return self.active
+        if (segment := self._awake.get(sequence)) is not None:
+            self._awake.move_to_end(sequence)
+            return segment
+        entry = next(entry for entry in self.sealed if entry.sequence == sequence)
+        try:
+            segment = self._opened(sequence)
+            if not segment.load_index(self.folder) or segment.following is None:
+                segment.read_on(size_of(segment.file))
+                if segment.following is None:
+                    raise BadRecord(segment.end, "the file ends before the segment does")
+                segment.save_index(self.folder, self.place.workplace())
+        except FileNotFoundError:
+            raise self.damaged(sequence, BadRecord(0, "the file is missing"), entry.first - 1) from None
+        except HeaderProblem as problem:
+            raise self.damaged(sequence, BadRecord(0, str(problem)), entry.first - 1) from None
+        except BadRecord as bad:
+            raise self.damaged(sequence, bad, segment.last if segment is not None else entry.first - 1) from None
+        segment.contents = entry.contents
+        self._awake[sequence] = segment
+        if len(self._awake) > AWAKE:
+            self._awake.popitem(last=False)
+        return segment
+
+    def locate(self, digest: bytes, *, before: int | None = None) -> tuple[int, int] | None:
+        """Return the segment and the offset of a blob; `None` if the stream does not have it, or no longer has it.
+
+        With `before`, as of the end of the segment before that one.
+        """
+        sequence = self.active.sequence
+        try:
+            if before is None and (offset := self.active.find(digest)) is not None:
+                return None if offset & TOMBSTONE else (sequence, offset)
+            if not self.sealed:
+                return None
+            for sequence in self._loaded_filters().may_have(key_of(digest)):
+                is_there = any(entry.sequence == sequence for entry in self.sealed)
+                if is_there and (before is None or sequence < before):
+                    offset = self.segment(sequence).find(digest)
+                    if offset is not None:
+                        return None if offset & TOMBSTONE else (sequence, offset)
+        except BadRecord as bad:
+            raise self.damaged(sequence, bad, self.segment(sequence).first - 1) from None
+        return None
+
+    def _loaded_filters(self) -> Filters:
+        """Return the filters, with those of all sealed segments."""
+        if self.sealed[-1].sequence not in self._filters.sequences:
+            for entry in self.sealed:
+                if entry.sequence not in self._filters.sequences:
+                    self._filters.add(entry.sequence, self.segment(entry.sequence).filter)
+        return self._filters
+
+    def content(self, digest: bytes) -> bytes | None:
+        """Return a blob. Raises `JournalDamaged`."""
+        place = self.locate(digest)
+        if place is None:
+            return None
+        segment = self.segment(place[0])
+        try:
+            return segment.content(digest, place[1])
+        except BadRecord as bad:
+            raise self.damaged(place[0], bad, segment.first - 1) from None
+
+    # Writing
+
+    def batch(self) -> Batch:
+        """Return an empty batch, for the end of the active segment."""
+        return Batch(self.active.end, self.active.seed)
+
+    def write(self, batch: Batch) -> None:
+        """Write a batch with its commit. If that fails, the journal is unchanged."""
+        batch.commit(self.active.marker, self._unsynced(batch.offset))
+        self._write(b"".join(batch.pieces), batch.seed)
+
+    def _unsynced(self, end: int) -> int:
+        return min(end - self.synced, MASK) if self._is_synced else 0
+
+    def _write(self, data: bytes, seed: int) -> None:
+        """Write a whole batch, which ends with this checksum."""
+        active = self.active
+        active.kept = None
+        try:
+            write_at(active.file, active.end, data)
+        except BaseException:
+            # If this fails as well, the next holder of the lock finds a torn tail.
+            with suppress(OSError):
+                cut(active.file, active.end)
+            raise
+        active.end += len(data)
+        active.seed = seed
+
+    def append(self, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]) -> None:
+        """Append contents that the stream does not have yet, and frames."""
+        active = self.active
+        offset, number = active.end, active.last
+        if len(frames) == 1 and not contents:
+            unsynced = self._unsynced(offset + FRAME_SIZE + len(frames[0])) if self._is_synced else 0
+            self._write(*single_frame(offset, active.seed, number + 1, frames[0], active.marker, unsynced))
+        else:
+            batch = Batch(offset, active.seed)
+            written: dict[bytes, tuple[int, int]] = {}
+            for digest, data in contents:
+                if digest not in written and self.locate(digest) is None:
+                    written[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
+                    batch.content(digest, data)
+            offset = batch.offset
+            for at, frame in enumerate(frames, number + 1):
+                batch.frame(at, frame)
+            if not batch.pieces:
+                return
+            self.write(batch)
+            for digest, (at, size) in written.items():
+                active.add_content(digest, at, size)
+        for frame in frames:
+            number += 1
+            size = FRAME_SIZE + len(frame)
+            active.add_frame(number, offset, size)
+            offset += size
+        self.head = number
+
+    def state(self) -> State:
+        return State(self.before, self.head, self.fencing, self.sealed)
+
+    def write_state(self, batch: Batch, state: State) -> None:
+        """Write a batch that ends with a new state."""
+        offset = batch.offset
+        batch.state(state)
+        self.write(batch)
+        self.active.state_at = offset
+        self._take_state()
+
+    def delete(self) -> None:
+        """Mark the stream as deleted for everybody who has it open."""
+        batch = self.batch()
+        batch.seal(DELETED)
+        self.write(batch)
+        self.active.following = DELETED
+
+    def roll_over(self) -> None:
+        """Seal the active segment, and continue in a new one."""
+        active, place = self.active, self.place
+        following = active.sequence + 1
+        batch = self.batch()
+        batch.seal(following)
+        sealed_size = batch.offset + OVERHEAD + COMMIT_BODY.size
+        sealed = (*self.sealed, active.entry._replace(size=sealed_size))
+        header = Header(following, self.head + 1, active.stream_id, os.urandom(16), place.stream)
+        # The new segment is complete on the disk before the old one names it as the next.
+        place.workplace().publish(
+            new_segment(header, State(self.before, self.head, self.fencing, sealed)),
+            next_name(following),
+            self.folder,
+            is_synced=place.is_synced,
+        )
+        self.write(batch)
+        active.following = following
+        if place.is_synced:
+            sync_file(active.file)
+        active.save_index(self.folder, place.workplace())
+        self.catch_up()
+        if place.is_synced:
+            sync_folder(self.folder)
+            self.synced = self.active.end
+
+
+def new_segment(header: Header, state: State) -> list[bytes]:
+    """Return the bytes of a segment that contains only a state."""
+    encoded = encode_header(header)
+    batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
+    batch.state(state)
+    batch.commit(header.marker, 0)
+    return [encoded, *batch.pieces]
+
+
+def create_segment(place: Place, folder: Descriptor) -> None:
+    """Write the first segment of a new stream."""
+    header = Header(1, 1, os.urandom(16), os.urandom(16), place.stream)
+    pieces = new_segment(header, State(1, 0, 0, ()))
+    place.workplace().publish(pieces, segment_name(1), folder, is_synced=place.is_synced)
+
+
+def open_journal(place: Place, folder: Descriptor) -> Journal:
+    """Open the newest segment of a stream, and read what its index does not cover.
+
+    Raises `JournalDamaged`; damage to older segments is found when they are read.
+    """
+    names = os.listdir(folder.number)
+    sequences = sorted(int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name)))
+    if not sequences:
+        raise StorageError(
+            f"cannot open the stream {place.stream!r}: there is no journal in {place.path!r}; restore the folder from "
+            f"a backup, or remove it"
+        )
+    sequence = sequences[-1]
+    path = os.path.join(place.path, segment_name(sequence))
+    try:
+        active = open_segment(segment_name(sequence), sequence, folder)
+        if active.stream != place.stream:
+            raise HeaderProblem(f"it belongs to another stream, which was called {active.stream!r}")
+    except (HeaderProblem, BadRecord) as problem:
+        cause = problem.cause if isinstance(problem, BadRecord) else str(problem)
+        raise JournalDamaged(path, 0, 0, cause) from None
+    active.load_index(folder)
+    active.kept = []
+    journal = Journal(place, folder, active)
+    if active.state_at:
+        journal._take_state()
+    journal.catch_up()
+    if not journal.is_deleted:
+        journal.check_files(names)
+    return journal

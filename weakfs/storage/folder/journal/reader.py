@@ -1,0 +1,250 @@
+"""Reading the records of a segment file, and distinguishing a torn write at its end from damage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from zlib import crc32
+
+from weakfs.storage.folder.files import Descriptor, read_at, size_of
+from weakfs.storage.folder.journal.records import (
+    CHECKSUM,
+    COMMIT,
+    COMMIT_BODY,
+    CONTENT,
+    KINDS,
+    LONGEST_DIGEST,
+    LONGEST_NAME,
+    MASK,
+    OVERHEAD,
+    PREFIX,
+    Header,
+    HeaderProblem,
+    commit_pattern,
+    decode_header,
+    is_sound,
+)
+
+# How many bytes are read at once.
+WINDOW = 1 << 18
+# How many bytes are read for a single record at first.
+PAGE = 1 << 12
+
+
+class Record(NamedTuple):
+    """A record: its kind, where it begins, how many bytes it takes, and its body."""
+
+    kind: int
+    offset: int
+    size: int
+    # For a content that was not verified, only the digest.
+    body: memoryview
+    # Its checksum, from which that of the next record continues.
+    seed: int
+
+
+class BadRecord(Exception):
+    """There is no whole record at `offset`; `cause` says why."""
+
+    def __init__(self, offset: int, cause: str) -> None:
+        self.offset, self.cause = offset, cause
+        super().__init__(offset, cause)
+
+
+def read_header(file: Descriptor) -> tuple[Header, int]:
+    """Return the header of a segment file and its size. Raises `HeaderProblem`."""
+    data = read_at(file, 0, 4096)
+    try:
+        return decode_header(data)
+    except HeaderProblem:
+        if len(data) < 4096:
+            raise
+        return decode_header(read_at(file, 0, LONGEST_NAME + 4096))
+
+
+def seed_at(file: Descriptor, offset: int) -> int:
+    """Return the checksum before a record, from which its own continues."""
+    data = read_at(file, offset - 4, 4)
+    if len(data) < 4:
+        raise BadRecord(offset, "the file ends before it")
+    seed: int = CHECKSUM.unpack(data)[0]
+    return seed
+
+
+def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = True) -> Iterator[Record]:
+    """Yield the records between two offsets. Raises `BadRecord` where there is no whole one.
+
+    Without `verify_contents`, only the digests of contents are read.
+    """
+    seed = seed_at(file, start)
+    window, base, offset, stop = memoryview(b""), start, start, 0
+    unpack_prefix, unpack_checksum, head_size = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size
+    # A named tuple, made as fast as any other.
+    new = tuple.__new__
+    while offset < end:
+        at = offset - base
+        if at + head_size > len(window):
+            window, base, at = memoryview(read_at(file, offset, min(WINDOW, end - offset))), offset, 0
+            if len(window) < head_size:
+                raise BadRecord(offset, "the record is cut off")
+        length, kind = unpack_prefix(window, at)
+        size = length + OVERHEAD
+        if kind not in KINDS:
+            raise BadRecord(offset, f"there is no record of kind {kind}")
+        # Checked before reading anything of that length.
+        if offset + size > end:
+            raise BadRecord(offset, "the record is cut off")
+        is_skipped = kind == CONTENT and not verify_contents
+        needed = min(size, head_size + 1 + LONGEST_DIGEST) if is_skipped else size
+        if at + needed > len(window):
+            window, base, at = memoryview(read_at(file, offset, min(max(WINDOW, needed), end - offset))), offset, 0
+            if len(window) < needed:
+                raise BadRecord(offset, "the record is cut off")
+        stop = at + size - 4
+        if is_skipped:
+            seed = unpack_checksum(window, stop)[0] if stop + 4 <= len(window) else seed_at(file, offset + size)
+            yield new(Record, (kind, offset, size, window[at + head_size : at + needed], seed))
+        else:
+            checksum = unpack_checksum(window, stop)[0]
+            # `is_sound`, inlined.
+            if crc32(window[at:stop], seed ^ offset & MASK) != checksum:
+                raise BadRecord(offset, "the record does not match its checksum")
+            seed = checksum
+            yield new(Record, (kind, offset, size, window[at + head_size : stop], seed))
+        offset += size
+
+
+def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[tuple[list[Record], int, int]]:
+    """Yield the whole batches between two offsets: the records before each commit, where it ends, and its checksum.
+
+    Raises `BadRecord` at the first record that is not part of a whole batch.
+    """
+    waiting: list[Record] = []
+    seed, offset = seed_at(file, start), start
+    while offset < end:
+        found: list[Record] = []
+        bad: BadRecord | None = None
+        size = WINDOW
+        while True:
+            window = memoryview(read_at(file, offset, min(size, end - offset)))
+            try:
+                needed = sound_records(window, offset, end, seed, found)
+            except BadRecord as problem:
+                bad = problem
+                break
+            if found or needed <= len(window):
+                break
+            size = needed
+        for record in found:
+            kind, at, taken, body, seed = record
+            offset = at + taken
+            if kind != COMMIT:
+                waiting.append(record)
+                continue
+            if len(body) != COMMIT_BODY.size or body[:4] != marker:
+                raise BadRecord(at, "the commit is malformed")
+            start = offset
+            yield waiting, start, seed
+            waiting = []
+        if bad is not None:
+            raise bad
+    if waiting:
+        raise BadRecord(start, "the commit is missing")
+
+
+def sound_records(window: memoryview, base: int, end: int, seed: int, found: list[Record]) -> int:
+    """Add the whole records at the beginning of a window to `found`; return how many bytes the next record needs.
+
+    `base` is where the window is in the file, and `seed` the checksum before it. Raises `BadRecord`.
+    """
+    unpack_prefix, unpack_checksum, head_size, new = (
+        PREFIX.unpack_from,
+        CHECKSUM.unpack_from,
+        PREFIX.size,
+        tuple.__new__,
+    )
+    at, last = 0, len(window)
+    while at + head_size <= last:
+        length, kind = unpack_prefix(window, at)
+        after: int = at + length + OVERHEAD
+        if kind not in KINDS:
+            raise BadRecord(base + at, f"there is no record of kind {kind}")
+        # Checked before reading anything of that length.
+        if base + after > end:
+            raise BadRecord(base + at, "the record is cut off")
+        if after > last:
+            return after - at
+        stop = after - 4
+        # `is_sound`, inlined.
+        checksum = unpack_checksum(window, stop)[0]
+        if crc32(window[at:stop], seed ^ base + at & MASK) != checksum:
+            raise BadRecord(base + at, "the record does not match its checksum")
+        seed = checksum
+        found.append(new(Record, (kind, base + at, after - at, window[at + head_size : stop], seed)))
+        at = after
+    if base + last >= end and at < last:
+        raise BadRecord(base + at, "the record is cut off")
+    return head_size
+
+
+def record_at(file: Descriptor, offset: int, end: int) -> Record:
+    """Return the record at an offset. Raises `BadRecord`."""
+    # With the checksum before it; most records fit.
+    data = read_at(file, offset - CHECKSUM.size, PAGE)
+    start = CHECKSUM.size + PREFIX.size
+    if len(data) < start or offset >= end:
+        raise BadRecord(offset, "the file ends before it")
+    length, kind = PREFIX.unpack_from(data, CHECKSUM.size)
+    size = length + OVERHEAD
+    if kind not in KINDS:
+        raise BadRecord(offset, f"there is no record of kind {kind}")
+    if offset + size > end:
+        raise BadRecord(offset, "the record is cut off")
+    stop = size
+    if stop + CHECKSUM.size > len(data):
+        data += read_at(file, offset - CHECKSUM.size + len(data), stop + CHECKSUM.size - len(data))
+        if len(data) < stop + CHECKSUM.size:
+            raise BadRecord(offset, "the record is cut off")
+    view = memoryview(data)
+    checksum = CHECKSUM.unpack_from(data, stop)[0]
+    if not is_sound(view[CHECKSUM.size : stop], checksum, CHECKSUM.unpack_from(data)[0], offset):
+        raise BadRecord(offset, "the record does not match its checksum")
+    return Record(kind, offset, size, view[start:stop], checksum)
+
+
+def head_at(file: Descriptor, offset: int, end: int) -> Record:
+    """Return the record at an offset, unverified and without the data of a blob. Raises `BadRecord`."""
+    data = memoryview(read_at(file, offset, PREFIX.size + 1 + LONGEST_DIGEST))
+    if len(data) < PREFIX.size:
+        raise BadRecord(offset, "the record is cut off")
+    length, kind = PREFIX.unpack_from(data)
+    if kind not in KINDS or offset + length + OVERHEAD > end:
+        raise BadRecord(offset, "there is no such record")
+    return Record(kind, offset, length + OVERHEAD, data[PREFIX.size : PREFIX.size + length], 0)
+
+
+def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
+    """Return where a whole commit follows a bad record that was on the disk by then; `None` if there is no such commit.
+
+    If there is one, the bad record is damaged. If not, the record was never finished: the process or the power failed.
+    A commit is also found if bytes were inserted or removed before it. A commit inside a blob, as part of a copy of
+    this file, dates from before the bad record.
+    """
+    pattern, end = commit_pattern(marker), size_of(file)
+    size = PREFIX.size + COMMIT_BODY.size
+    offset = bad
+    while offset < end:
+        window = read_at(file, offset, WINDOW + size)
+        at = window.find(pattern)
+        while at >= 0:
+            place = offset + at
+            record = read_at(file, place, size + CHECKSUM.size)
+            if len(record) == size + CHECKSUM.size:
+                _, unsynced, own = COMMIT_BODY.unpack_from(record, PREFIX.size)
+                checksum = CHECKSUM.unpack_from(record, size)[0]
+                is_later = own - unsynced > bad or own == bad
+                if is_later and is_sound(record[:size], checksum, seed_at(file, place), own):
+                    return place
+            at = window.find(pattern, at + 1)
+        offset += WINDOW
+    return None

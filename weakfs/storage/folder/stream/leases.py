@@ -1,0 +1,81 @@
+"""The lease of a stream: a small file that says who holds it, until when, and under which fencing number."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.event_store import Lease
+from weakfs.storage.folder.errors import JournalDamaged
+from weakfs.storage.folder.files import Descriptor, Workplace, read_all
+
+if TYPE_CHECKING:
+    from weakfs.storage.folder.stream.stream import Stream
+
+LEASE = "lease"
+
+
+class Holder(NamedTuple):
+    """Who holds a lease, and until when, in seconds since 1970."""
+
+    owner: str
+    fencing: int
+    expires: float
+
+
+def read_lease(folder: Descriptor, path: str) -> Holder | None:
+    """Return the last holder of the lease; `None` if it was never taken or was released."""
+    try:
+        fields = json.loads(read_all(LEASE, folder))
+        owner, fencing, expires = fields["owner"], fields["fencing"], fields["expires"]
+        if not (isinstance(owner, str) and isinstance(fencing, int) and isinstance(expires, int | float)):
+            raise TypeError("a field has another type")
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise JournalDamaged(os.path.join(path, LEASE), 0, None, f"it is not a lease: {error}") from None
+    return Holder(owner, fencing, expires)
+
+
+def write_lease(holder: Holder, folder: Descriptor, workplace: Workplace, *, is_synced: bool) -> None:
+    """Replace the lease."""
+    workplace.publish([json.dumps(holder._asdict()).encode()], LEASE, folder, is_synced=is_synced)
+
+
+def take_lease(stream: Stream, owner: str, seconds: float) -> Lease:
+    """Take or renew the lease of a stream; see `EventStore.lease`."""
+    options = stream.options
+    now = options.clock()
+    with stream:
+        journal = stream.create()
+        holder = read_lease(journal.folder, stream.path)
+        left = holder.expires - now if holder is not None and holder.fencing == journal.fencing else 0
+        if not lease_is_held(stream.name, owner, by=holder.owner if holder is not None else "", left=left):
+            # The lease may have reached the disk although the journal has not.
+            journal.fencing = max(journal.fencing, holder.fencing if holder is not None else 0) + 1
+            journal.write_state(journal.batch(), journal.state())
+        granted = Holder(owner, journal.fencing, now + seconds)
+        write_lease(granted, journal.folder, stream.root.workplace(), is_synced=options.is_synced)
+        return Lease(stream.name, owner, granted.fencing, seconds)
+
+
+def release_lease(stream: Stream, lease: Lease) -> None:
+    """Give a lease back if nobody else has taken it."""
+    with stream:
+        journal = stream.journal
+        holder = read_lease(journal.folder, stream.path) if journal is not None else None
+        if journal is not None and holder is not None and holder.fencing == lease.fencing == journal.fencing:
+            released = holder._replace(expires=0)
+            write_lease(released, journal.folder, stream.root.workplace(), is_synced=stream.options.is_synced)
+
+
+def check_lease(stream: Stream, fencing: int | None) -> None:
+    """Raise `LeaseLost` if an append with a fencing number, or without one, may not be made; the lock is held."""
+    journal = stream.journal
+    newest = journal.fencing if journal is not None else 0
+    holder = read_lease(journal.folder, stream.path) if journal is not None and fencing is None else None
+    is_held = holder is not None and holder.fencing == newest and stream.options.clock() < holder.expires
+    owner = holder.owner if holder is not None else ""
+    check_fencing(stream.name, fencing, newest=newest, owner=owner, is_held=is_held)

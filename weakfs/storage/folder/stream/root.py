@@ -1,0 +1,60 @@
+"""The folder of a store, and how it keeps its streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from attrs import frozen
+
+from weakfs.storage.folder.files import Descriptor, Workplace, is_removed, make_root, open_root
+
+
+class Root:
+    """The folder of a store, opened when it is first needed and created when something is first written."""
+
+    def __init__(self, path: str, *, is_synced: bool) -> None:
+        self.path, self.is_synced = path, is_synced
+        self._folder: Descriptor | None = None
+        self._workplace: Workplace | None = None
+
+    def folder(self) -> Descriptor | None:
+        """Return the folder; `None` if it does not exist."""
+        self._forget_removed()
+        if self._folder is None:
+            with suppress(FileNotFoundError):
+                self._folder = open_root(self.path)
+        return self._folder
+
+    def made(self) -> Descriptor:
+        """Return the folder, creating it if it does not exist."""
+        self._forget_removed()
+        if self._folder is None:
+            self._folder = make_root(self.path, is_synced=self.is_synced)
+        return self._folder
+
+    def workplace(self) -> Workplace:
+        """Return the directory of temporary files."""
+        root = self.made()
+        if self._workplace is None:
+            self._workplace = Workplace(root, is_synced=self.is_synced)
+        return self._workplace
+
+    def _forget_removed(self) -> None:
+        """Forget the folder if it was removed: there may be another one in its place."""
+        if self._folder is not None and is_removed(self._folder):
+            self._folder = self._workplace = None
+
+
+@frozen
+class Options:
+    """How a store keeps its streams."""
+
+    # Appends wait for the disk.
+    is_synced: bool
+    # A segment that has reached this size is sealed by the next append.
+    segment_size: int
+    # How long to wait for another process, in seconds.
+    lock_timeout: float
+    # The time in seconds since 1970, for leases.
+    clock: Callable[[], float]

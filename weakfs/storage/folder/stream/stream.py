@@ -1,0 +1,445 @@
+"""`Stream`: one stream as all threads of a process use it. Its lock excludes other threads and other processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from errno import EEXIST, ENOTEMPTY
+from itertools import islice
+from threading import Condition, Lock
+from types import TracebackType
+
+from weakfs.platforms import fcntl
+from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
+from weakfs.storage.event_store import Checkpoint, Frame
+from weakfs.storage.folder.files import (
+    Descriptor,
+    make_folder,
+    open_folder,
+    remove_folder,
+    rename,
+    sync_file,
+    sync_folder,
+)
+from weakfs.storage.folder.journal.frames import frames_from, segment_frames
+from weakfs.storage.folder.journal.journal import Journal, Place, create_segment, open_journal
+from weakfs.storage.folder.names import components
+from weakfs.storage.folder.stream.checkpoints import read_checkpoint, write_checkpoint
+from weakfs.storage.folder.stream.group_sync import GroupSync, Position
+from weakfs.storage.folder.stream.leases import check_lease
+from weakfs.storage.folder.stream.root import Options, Root
+
+SUFFIX = ".stream"
+# A reader of frames holds the lock for one segment, a reader of contents for this many contents.
+CONTENTS_AT_ONCE = 64
+_LONGEST_POLL = 0.05
+# A checkpoint also indexes what was appended if it is more than this, so that opening need not read it again.
+_INDEX_EACH = 1 << 20
+
+
+class Stream:
+    """A stream. `with stream:` holds its lock; `journal` is then up to date, or `None` if there is no stream."""
+
+    def __init__(self, root: Root, name: str, options: Options) -> None:
+        self.root, self.options, self.name = root, options, name
+        self._parts = components(name, SUFFIX)
+        self.path = os.path.join(root.path, *self._parts)
+        self.place = Place(name, self.path, root.workplace, options.is_synced)
+        self._mutex = Lock()
+        self._opened: Journal | None = None
+        self._sync = GroupSync(name)
+        self._arrived = Condition()
+        self._waiting = 0
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether appends wait for the disk."""
+        return self.options.is_synced
+
+    # The lock
+
+    @property
+    def journal(self) -> Journal | None:
+        """Return the journal, `None` if the stream does not exist. The caller holds the lock."""
+        return self._opened
+
+    def __enter__(self) -> Stream:
+        self._mutex.acquire()
+        try:
+            while True:
+                journal = self._opened
+                if journal is None:
+                    journal = self._opened = self._open()
+                    if journal is None:
+                        return self
+                else:
+                    try:
+                        fcntl.flock(journal.folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        self._wait_for_lock(journal.folder)
+                active = journal.active
+                status = os.fstat(active.file.number)
+                if not status.st_nlink:
+                    # The folder was removed, or what was damaged in it was given up.
+                    self._unlock()
+                    continue
+                if status.st_size != active.end:
+                    journal.catch_up()
+                if not journal.is_deleted:
+                    return self
+                self._finish_deletion(journal)
+        except BaseException:
+            self._unlock()
+            self._mutex.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        opened = self._opened
+        if error is not None and not isinstance(error, StreamConflict | LeaseLost):
+            # The state in memory may be behind the one on the disk.
+            self._unlock()
+        elif opened is not None:
+            fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
+        self._mutex.release()
+
+    def _unlock(self) -> None:
+        """Forget the journal, so that it is opened again."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            with suppress(OSError):
+                fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
+
+    def _lock(self, folder: Descriptor) -> None:
+        try:
+            fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait_for_lock(folder)
+
+    def _wait_for_lock(self, folder: Descriptor) -> None:
+        deadline, delay = time.monotonic() + self.options.lock_timeout, 0.0001
+        while True:
+            time.sleep(delay)
+            try:
+                return fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StorageError(
+                        f"cannot use the stream {self.name!r}: another process has held the lock of {self.path!r} for "
+                        f"{self.options.lock_timeout:g} s; check whether it hangs"
+                    ) from None
+                delay = min(2 * delay, 0.01)
+
+    # Opening, creating and deleting
+
+    def _open(self) -> Journal | None:
+        """Open the journal under its lock; return `None` if the stream does not exist."""
+        root = self.root.folder()
+        if root is None:
+            return None
+        while True:
+            try:
+                folder = root
+                for part in self._parts:
+                    folder = open_folder(part, folder)
+            except FileNotFoundError:
+                return None
+            self._lock(folder)
+            try:
+                # It may have been deleted while this thread waited.
+                if self._is_current(folder):
+                    return open_journal(self.place, folder)
+            except BaseException:
+                # The traceback of the error may keep the directory open.
+                fcntl.flock(folder.number, fcntl.LOCK_UN)
+                raise
+
+    @contextmanager
+    def opened_folder(self) -> Generator[Descriptor | None, None, None]:
+        """Hold the lock of a stream whose journal may be damaged; yield its directory, or `None` if there is none."""
+        with self._mutex:
+            self._unlock()
+            folder = self.root.folder()
+            try:
+                for part in self._parts if folder is not None else ():
+                    folder = open_folder(part, folder) if folder is not None else None
+            except FileNotFoundError:
+                folder = None
+            if folder is None:
+                yield None
+                return
+            self._lock(folder)
+            try:
+                yield folder
+            finally:
+                fcntl.flock(folder.number, fcntl.LOCK_UN)
+
+    def _is_current(self, folder: Descriptor) -> bool:
+        try:
+            return os.path.samestat(os.fstat(folder.number), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def create(self) -> Journal:
+        """Return the journal, creating the stream if it does not exist. The caller holds the lock."""
+        while self._opened is None:
+            folder = self.root.made()
+            for part in self._parts[:-1]:
+                folder = make_folder(part, folder, is_synced=self.options.is_synced)
+            workplace = self.root.workplace()
+            temporary, made = workplace.new_folder()
+            try:
+                create_segment(self.place, made)
+                rename(temporary, workplace.folder, self._parts[-1], folder)
+            except OSError as error:
+                remove_folder(temporary, workplace.folder)
+                if error.errno not in (EEXIST, ENOTEMPTY):
+                    raise
+                # Another process was first.
+                journal = self._opened = self._open()
+                if journal is not None and journal.is_deleted:
+                    self._finish_deletion(journal)
+                continue
+            if self.options.is_synced:
+                sync_folder(folder)
+            # Its lock has been held since it was created.
+            self._opened = open_journal(self.place, made)
+        return self._opened
+
+    def delete(self) -> bool:
+        """Delete the stream; return whether there was one. The caller holds the lock."""
+        journal = self._opened
+        if journal is None:
+            return False
+        journal.delete()
+        self._finish_deletion(journal)
+        return True
+
+    def _finish_deletion(self, journal: Journal) -> None:
+        """Remove the files of a stream that is marked as deleted, unless that has been done already."""
+        self._opened = None
+        parent = self.root.made()
+        for part in self._parts[:-1]:
+            parent = open_folder(part, parent)
+        if self._is_current(journal.folder):
+            workplace = self.root.workplace()
+            remove_folder(workplace.discard(self._parts[-1], parent), workplace.folder)
+            if self.options.is_synced:
+                sync_folder(parent)
+        fcntl.flock(journal.folder.number, fcntl.LOCK_UN)
+
+    # Appending and reading
+
+    def append(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
+    ) -> int:
+        """Append frames and contents; see `EventStore.append`."""
+        position = self._append_next(expected, frames, contents) if fencing is None else None
+        if position is not None:
+            number = expected + len(frames)
+        else:
+            number, position = self._append(expected, frames, contents, fencing)
+        if self.options.is_synced:
+            self._sync.wait(position, self._sync_written)
+        if self._waiting:
+            with self._arrived:
+                self._arrived.notify_all()
+        return number
+
+    def _append_next(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]
+    ) -> Position | None:
+        """Append to a journal that is open and up to date, as it nearly always is; return `None` if it is not.
+
+        This is `_append` without what that has to consider, in half the time. Returns where the journal ends then.
+        """
+        with self._mutex:
+            journal = self._opened
+            if journal is None or self._sync.failure is not None:
+                return None
+            lock = journal.folder.number
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return None
+            active = journal.active
+            end = active.end
+            try:
+                status = os.fstat(active.file.number)
+                if (
+                    status.st_size != end
+                    or not status.st_nlink
+                    or journal.head != expected
+                    or journal.fencing
+                    or end >= self.options.segment_size
+                ):
+                    return None
+                journal.append(frames, contents)
+            except BaseException:
+                self._opened = None
+                raise
+            finally:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+            return active.sequence, active.end
+
+    def _append(
+        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
+    ) -> tuple[int, Position]:
+        with self:
+            self._sync.refuse_after_failure()
+            journal = self._opened
+            head = journal.head if journal is not None else 0
+            if expected != head and journal is not None and frames and self._holds(journal, expected, frames):
+                number = expected + len(frames)
+            else:
+                if fencing is not None or (journal is not None and journal.fencing):
+                    check_lease(self, fencing)
+                if expected != head:
+                    raise StreamConflict(self.name, expected, head)
+                if journal is None:
+                    if not frames and not contents:
+                        return 0, self._sync.reached
+                    journal = self.create()
+                if journal.active.end >= self.options.segment_size:
+                    journal.roll_over()
+                journal.append(frames, contents)
+                number = journal.head
+            return number, (journal.active.sequence, journal.active.end)
+
+    def put_contents(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
+        """Append contents alone, whatever the number of the newest frame."""
+        with self:
+            self._sync.refuse_after_failure()
+            if not contents:
+                return
+            journal = self.create()
+            if journal.active.end >= self.options.segment_size:
+                journal.roll_over()
+            journal.append((), contents)
+            position = journal.active.sequence, journal.active.end
+        if self.options.is_synced:
+            self._sync.wait(position, self._sync_written)
+
+    def _holds(self, journal: Journal, expected: int, frames: Sequence[bytes]) -> bool:
+        """Return whether the frames to append were already appended."""
+        if not journal.before - 1 <= expected <= journal.head - len(frames):
+            return False
+        found = islice(frames_from(journal, expected + 1), len(frames))
+        return [frame.data for frame in found] == list(frames)
+
+    def head(self) -> int:
+        """Return the number of the newest frame."""
+        with self:
+            return self._opened.head if self._opened is not None else 0
+
+    def read(self, after: int, limit: int | None) -> Iterator[Frame]:
+        """Yield frames. The lock is not held in the meantime."""
+        number, left = max(after, 0) + 1, limit
+        while left is None or left > 0:
+            with self:
+                journal = self._opened
+                if journal is None or (number := max(number, journal.before)) > journal.head:
+                    return
+                found = segment_frames(journal, number)
+            for frame in found:
+                yield frame
+                number = frame.number + 1
+                if left is not None:
+                    left -= 1
+                    if not left:
+                        return
+
+    def contents(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the contents among these that the stream has."""
+        for start in range(0, len(digests), CONTENTS_AT_ONCE):
+            with self:
+                if self._opened is None:
+                    return
+                chosen = digests[start : start + CONTENTS_AT_ONCE]
+                found = [(digest, self._opened.content(digest)) for digest in chosen]
+            yield from ((digest, data) for digest, data in found if data is not None)
+
+    def having(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Return which of these contents the stream has."""
+        with self:
+            journal = self._opened
+            return {digest for digest in digests if journal is not None and journal.locate(digest) is not None}
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Wait for a frame after `after`: appends of this process notify, those of other processes are polled for."""
+        deadline, delay = time.monotonic() + timeout, 0.001
+        while True:
+            head = self.head()
+            left = deadline - time.monotonic()
+            if head > after or left <= 0:
+                return head
+            with self._arrived:
+                self._waiting += 1
+                try:
+                    self._arrived.wait(min(delay, left))
+                finally:
+                    self._waiting -= 1
+            delay = min(2 * delay, _LONGEST_POLL)
+
+    # Checkpoints
+
+    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint once the frames before it are on the disk. The lock is not held in the meantime."""
+        with self:
+            journal = self._opened if checkpoint.number else self.create()
+            if journal is None or journal.head < checkpoint.number:
+                raise StreamConflict(self.name, checkpoint.number, 0 if journal is None else journal.head)
+            folder = journal.folder
+            if journal.active.uncovered > _INDEX_EACH:
+                journal.active.save_index(folder, self.root.workplace())
+        self.flush()
+        write_checkpoint(checkpoint, folder, self.root.workplace())
+
+    def get_checkpoint(self) -> Checkpoint | None:
+        """Return the newest checkpoint."""
+        with self:
+            folder = self._opened.folder if self._opened is not None else None
+        return read_checkpoint(folder, self.path) if folder is not None else None
+
+    # Syncing
+
+    def flush(self) -> None:
+        """Wait until everything that was appended is on the disk."""
+        with self:
+            journal = self._opened
+            if journal is None:
+                return
+            position = journal.active.sequence, journal.active.end
+        self._sync.wait(position, self._sync_written)
+
+    def _sync_written(self) -> Position:
+        """Sync everything that is not synced yet; appends continue in the meantime."""
+        with self:
+            journal, synced = self._opened, self._sync.reached
+            if journal is None:
+                return synced  # deleted in the meantime
+            reached = journal.active.sequence, journal.active.end
+            sealed = [entry.sequence for entry in journal.sealed if entry.sequence >= synced[0]]
+            files = [*(journal.segment(sequence).file for sequence in sealed), journal.active.file]
+            folder = journal.folder
+        for file in files:
+            sync_file(file)
+        if reached[0] != synced[0]:
+            self._sync_names(folder)
+        if self._mutex.acquire(blocking=False):
+            # This only helps in judging a torn tail, so it may be late.
+            if self._opened is journal and journal.active.sequence == reached[0]:
+                journal.synced = max(journal.synced, reached[1])
+            self._mutex.release()
+        return reached
+
+    def _sync_names(self, folder: Descriptor) -> None:
+        """Sync the directory of the stream, and those above it."""
+        sync_folder(folder)
+        above = self.root.made()
+        for part in self._parts:
+            sync_folder(above)
+            above = open_folder(part, above)

@@ -1,0 +1,140 @@
+"""Streams side by side: their names, waiting for them, and their leases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from weakfs.storage import Checkpoint, EventStore, LeaseLost
+
+from .event_store_harness import EventStoreCases, data_of
+
+INVALID_STREAMS = ("", "a\0b", "a\nb", "\ud800", "x" * 256)
+ODD_STREAMS = ("..", ".", ".a", "a/b", "a/frames", "../x", "%2F", "a b", "ä", "'", "*", "{x}", "s:1", "x" * 255)
+
+
+class StreamCases(EventStoreCases):
+    """Names, waiting and leases."""
+
+    def test_streams_are_listed_in_order_and_in_pages(self, store: EventStore) -> None:
+        names = [f"s{number:02}" for number in range(12)]
+        for name in [*reversed(names), "t", "a"]:
+            store.append(name, 0, [name.encode()])
+        assert store.streams() == ["a", *names, "t"]
+        assert store.streams("s") == names
+        assert store.streams("s0") == names[:10]
+        assert store.streams("s", after="s03", limit=3) == names[4:7]
+        assert store.streams(after="s10") == ["s11", "t"]
+        assert store.streams("x") == store.streams(limit=0) == []
+
+    def test_streams_do_not_touch_one_another(self, store: EventStore) -> None:
+        for at, name in enumerate(ODD_STREAMS):
+            store.append(name, 0, [name.encode()], contents={"ab": name.encode()})
+            store.put_checkpoint(name, Checkpoint(1, b"%d" % at))
+        assert sorted(store.streams()) == sorted(ODD_STREAMS)
+        assert store.streams("../") == ["../x"]
+        assert store.delete("a") is False
+        assert store.delete("a/b")
+        for at, name in enumerate(ODD_STREAMS):
+            is_there = name != "a/b"
+            assert data_of(store, name) == [name.encode()] * is_there
+            assert store.get_contents(name, ["ab"]) == ({"ab": name.encode()} if is_there else {})
+            assert store.get_checkpoint(name) == ((1, b"%d" % at) if is_there else None)
+
+    @pytest.mark.parametrize("stream", INVALID_STREAMS, ids=lambda name: ascii(name)[:20])
+    def test_an_invalid_name_is_refused(self, store: EventStore, stream: str) -> None:
+        calls: list[Callable[[], object]] = [
+            lambda: store.head(stream),
+            lambda: store.append(stream, 0, [b""]),
+            lambda: list(store.read(stream)),
+            lambda: store.put_contents(stream, {"ab": b""}),
+            lambda: store.put_checkpoint(stream, Checkpoint(0, b"")),
+            lambda: store.delete(stream),
+            lambda: store.lease(stream, "me", 1),
+        ]
+        for call in calls:
+            with pytest.raises(ValueError, match="invalid stream"):
+                call()
+        assert store.streams() == []
+
+    def test_a_deleted_stream_can_be_made_again(self, store: EventStore, other: EventStore) -> None:
+        store.append("s", 0, [b"a", b"b"], contents={"aa": b"1"})
+        store.put_checkpoint("s", Checkpoint(2, b"two"))
+        assert other.delete("s")
+        assert not store.delete("s")
+        assert (store.head("s"), data_of(store), store.get_checkpoint("s")) == (0, [], None)
+        assert store.get_contents("s", ["aa"]) == {}
+        assert store.append("s", 0, [b"c"], contents={"aa": b"1"}) == 1
+        assert data_of(other) == [b"c"]
+        assert other.get_contents("s", ["aa"]) == {"aa": b"1"}
+
+    # Waiting
+
+    def test_waiting_for_what_is_there_returns_at_once(self, store: EventStore) -> None:
+        store.append("s", 0, [b"a", b"b"])
+        assert store.wait("s", 1, 3600) == 2
+        assert store.wait("s", 2, 0) == 2
+        assert store.wait("s", 2, 0.03) == 2
+        assert store.wait("new", 0, 0) == 0
+
+    def test_waiting_sees_what_another_appends(self, store: EventStore, other: EventStore) -> None:
+        store.append("s", 0, [b"a"])
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(other.wait, "s", 1, 60)
+            store.append("t", 0, [b"x"])
+            store.append("s", 1, [b"b"])
+            assert waiting.result() == 2
+
+    # Leases
+
+    def test_a_lease_excludes_others(self, store: EventStore, other: EventStore) -> None:
+        lease = store.lease("s", "one", 3600)
+        assert (lease.stream, lease.owner, lease.seconds) == ("s", "one", 3600)
+        with pytest.raises(LeaseLost, match="one"):
+            other.lease("s", "two", 3600)
+        with pytest.raises(LeaseLost):
+            other.append("s", 0, [b"x"])
+        with pytest.raises(LeaseLost):
+            other.append("s", 0, [b"x"], fencing=lease.fencing - 1)
+        assert store.head("s") == 0
+        assert store.append("s", 0, [b"a"], fencing=lease.fencing) == 1
+        assert store.lease("s", "one", 3600).fencing == lease.fencing
+        store.release(lease)
+        assert other.lease("s", "two", 3600).fencing > lease.fencing
+        with pytest.raises(LeaseLost):
+            store.append("s", 1, [b"b"], fencing=lease.fencing)
+        assert data_of(other) == [b"a"]
+
+    def test_an_expired_lease_can_be_taken_over(self, store: EventStore, other: EventStore) -> None:
+        old = store.lease("s", "one", 0)
+        assert store.append("s", 0, [b"a"], fencing=old.fencing) == 1
+        assert store.append("s", 1, [b"b"]) == 2
+        new = other.lease("s", "two", 3600)
+        assert new.fencing > old.fencing
+        store.release(old)
+        with pytest.raises(LeaseLost):
+            store.append("s", 2, [b"c"], fencing=old.fencing)
+        assert other.append("s", 2, [b"c"], fencing=new.fencing) == 3
+        other.release(new)
+        other.release(new)
+        assert store.append("s", 3, [b"d"]) == 4
+
+    def test_a_retry_is_recognized_after_the_lease_was_lost(self, store: EventStore, other: EventStore) -> None:
+        old = store.lease("s", "one", 0)
+        store.append("s", 0, [b"a"], fencing=old.fencing)
+        other.lease("s", "two", 3600)
+        assert store.append("s", 0, [b"a"], fencing=old.fencing) == 1
+
+    # The store itself
+
+    def test_it_says_where_it_is(self, store: EventStore) -> None:
+        assert isinstance(store, EventStore)
+        assert ":" in store.url
+        store.flush()
+
+    def test_it_can_be_closed_twice(self) -> None:
+        store = self.open_event_store()
+        store.close()
+        store.close()

@@ -1,0 +1,123 @@
+"""Calls that succeeded, found by the id that their caller gave them: a call that is repeated is not done twice.
+
+A process that dies while its call is committed does not learn the outcome. Whoever goes on in its place repeats the
+call with the same id, and gets the recorded answer if the call is in the session after all.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from bisect import bisect_right
+from collections import OrderedDict
+from operator import itemgetter
+from threading import Lock
+from typing import Any
+
+from weakfs.session import Merged, Records, RolledBack, Session
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.table import Table
+from weakfs.session.slices.tags import tag_of
+from weakfs.tools.results import Receipt, ToolResult
+from weakfs.tools.slices import ToolCall
+
+# How many of the newest calls are known.
+MOST = 1024
+
+
+class FinishedCalls:
+    """The newest calls of a session, by id."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._tag = tag_of(ToolCall)
+        self._known: OrderedDict[str, ToolCall] = OrderedDict()
+        self._read: Log[ToolCall] = Log()
+        self._lock = Lock()
+
+    def find(self, call_id: str, tool: str, arguments: str | bytes) -> ToolCall | None:
+        """Return the call with an id, a tool and arguments, if it succeeded and was not rolled back.
+
+        O(calls since this was last called); the first time, it may read old calls from storage.
+        """
+        session = self._session
+        with session.lock:
+            values, records = self._values(session._table("log")), session.records
+        # Without the session's lock: reading may take long.
+        with self._lock:
+            if not values.extends(self._read):
+                # Old calls were dropped.
+                self._read = Log()
+            for known in values.since(max(len(self._read), len(values) - MOST)):
+                self._known[known.call_id] = known
+                if len(self._known) > MOST:
+                    self._known.popitem(last=False)
+            self._read = values
+            call = self._known.get(call_id)
+        if call is None or not _is(call, call_id, tool, arguments):
+            return None
+        return call if is_in_effect(call, records) else None
+
+    def count(self) -> int:
+        """Return the number of calls so far."""
+        return len(self._values(self._session._table("log")))
+
+    def find_after(
+        self, line: Timeline, count: int, call_id: str, tool: str, arguments: str | bytes
+    ) -> ToolCall | None:
+        """Return the same from a timeline that is about to be committed, if it is not among its first `count` calls."""
+        for call in self._values(line.logs).since(count):
+            if _is(call, call_id, tool, arguments):
+                records = Records(self._session._rules, line.rows, line.dropped)
+                return call if is_in_effect(call, records) else None
+        return None
+
+    def _values(self, logs: Table) -> Log[ToolCall]:
+        values: Log[ToolCall] = logs.get(self._tag, Log())
+        return values
+
+
+def _is(call: ToolCall, call_id: str, tool: str, arguments: str | bytes) -> bool:
+    """Return whether a call succeeded that had this id, tool and arguments."""
+    if (call.call_id, call.tool, call.status) != (call_id, tool, "ok"):
+        return False
+    return call.arguments == arguments or bool(json.loads(call.arguments) == json.loads(arguments))
+
+
+def is_in_effect(call: ToolCall, records: Records) -> bool:
+    """Return whether what a call changed was not rolled back since, or that rollback was. O(records since)."""
+    if call.last_seq is None:
+        return True
+    # Whether it was in effect after which record.
+    turns = [(call.last_seq, True)]
+    block_end = 0
+    for record in records.since(call.last_seq):
+        event = record.event
+        if record.seq <= block_end:
+            # What happened in a fork changed the session when it was merged.
+            continue
+        if isinstance(event, Merged):
+            block_end = record.seq + event.count
+        elif isinstance(event, RolledBack):
+            place = bisect_right(turns, event.target, key=itemgetter(0))
+            turns.append((record.seq, place > 0 and turns[place - 1][1]))
+    return turns[-1][1]
+
+
+def recorded_answer(call: ToolCall, kind: type[Receipt]) -> ToolResult[object]:
+    """Return the answer to a call from its record; its value is a receipt of this kind if it fits."""
+    import cattrs
+
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook(bytes, _read_bytes)
+    value = call.read_receipt()
+    try:
+        value = converter.structure(value, kind)
+    except Exception:  # whatever a class of the program raises for values that are not its own
+        value = call.read_receipt()
+    return ToolResult(call.summary, value, True, call.status, call.error_code, call.summary)
+
+
+def _read_bytes(value: Any, _: type) -> bytes:
+    return b64decode(value["base64"])

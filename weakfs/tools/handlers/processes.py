@@ -1,0 +1,415 @@
+"""`process_start` and the other tools for commands that keep running after the call that started them."""
+
+from __future__ import annotations
+
+import signal
+from errno import EROFS
+from functools import partial
+from math import inf
+
+from attrs import field, frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.messages import clip, one_line, plural
+from weakfs.platforms import require_linux
+from weakfs.processes import CommandOptions, check_command
+from weakfs.processes.background import (
+    BackgroundProcesses,
+    ProcessInfo,
+    ProcessLimits,
+    SupportsProcesses,
+    no_processes,
+)
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.handlers.output import kept_as_blob, shown
+from weakfs.tools.handlers.shell import directory_path
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
+
+DEFAULT_WAIT = 120
+MAX_WAIT = 600
+
+_ABOUT_ID = param("the id of the process")
+
+
+@frozen(kw_only=True)
+class ProcessOptions(CommandOptions):
+    """Options for background processes, set by the runtime and never by a model; see also `CommandOptions`.
+
+    `process_limits` bounds how many there are, and how long each may run. One answer has at most `max_output` bytes of
+    output, and waits for at most `max_wait` seconds.
+    """
+
+    process_limits: ProcessLimits = field(factory=ProcessLimits)
+    max_output: int = 32 * 1024
+    max_wait: float = MAX_WAIT
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.max_output < 1:
+            raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes from 1 on")
+        if not 0 < self.max_wait < inf:
+            raise ValueError(f"max_wait is {self.max_wait!r}; give a number of seconds above 0")
+
+
+@frozen
+class ProcessStartParams:
+    """What `process_start` takes."""
+
+    command: str = field(metadata=param("the command, as /bin/sh takes it"))
+    workdir: str = field(default="/", metadata=param("the directory to run it in"))
+
+
+@frozen
+class ProcessOutputParams:
+    """What `process_output` takes. A `timeout` above the tool's maximum is reduced to it."""
+
+    process_id: str = field(metadata=_ABOUT_ID)
+    since: int | None = field(
+        default=None, metadata=param("show what follows this position; the newest output by default", at_least=0)
+    )
+    timeout: float = field(default=0, metadata=param("seconds to wait for more output", at_least=0))
+
+
+@frozen
+class ProcessInputParams:
+    """What `process_input` takes."""
+
+    process_id: str = field(metadata=_ABOUT_ID)
+    text: str = field(default="", metadata=param("what to write to its standard input"))
+    close: bool = field(default=False, metadata=param("end its input after the text"))
+
+
+@frozen
+class ProcessSignalParams:
+    """What `process_signal` takes."""
+
+    process_id: str = field(metadata=_ABOUT_ID)
+    signal: str = field(default="TERM", metadata=param("name of the signal"))
+
+
+@frozen
+class ProcessWaitParams:
+    """What `process_wait` takes. A `timeout` above the tool's maximum is reduced to it."""
+
+    process_id: str = field(metadata=_ABOUT_ID)
+    timeout: float = field(default=DEFAULT_WAIT, metadata=param("seconds to wait", at_least=0))
+
+
+@frozen
+class ProcessListParams:
+    """What `process_list` takes: nothing."""
+
+
+@frozen(kw_only=True)
+class ProcessReceipt(Receipt):
+    """A process: its id, its state and how it ended.
+
+    `state` is "held", "running", "ended" or "lost"; see `ProcessInfo`. `exit_code` is 128 + n if signal n killed it,
+    and `None` while it runs or if it is unknown. `ended_because` is why it ended, unless it ended by itself.
+    """
+
+    process_id: str | None = None
+    state: str | None = None
+    exit_code: int | None = None
+    ended_because: str | None = None
+
+
+@frozen(kw_only=True)
+class ProcessStartReceipt(ProcessReceipt):
+    """A process that was started. `unsandboxed_because` says why there was no sandbox."""
+
+    sandboxed: bool | None = None
+    unsandboxed_because: str | None = None
+
+
+@frozen(kw_only=True)
+class ProcessOutputReceipt(ProcessReceipt):
+    """What a process printed, to standard output and standard error in the order in which it did.
+
+    `output` is the text from position `since` to `next`, in bytes of the whole output, of which there are `total`;
+    output too large for a capability is a reference. `dropped` is how many bytes before it are not kept any more.
+    """
+
+    output: str | BlobReference | None = None
+    since: int | None = None
+    next: int | None = None
+    total: int | None = None
+    dropped: int | None = None
+
+
+@frozen(kw_only=True)
+class ProcessWaitReceipt(ProcessReceipt):
+    """How a process ended. `timed_out` is true if it still runs.
+
+    `changed_paths` are the paths found changed at its end, by this process or others; canonical and sorted.
+    """
+
+    timed_out: bool | None = None
+    changed_paths: tuple[str, ...] | None = None
+
+
+@frozen(kw_only=True)
+class ProcessListReceipt(Receipt):
+    """The processes that the session knows, in the order in which they were started."""
+
+    processes: tuple[ProcessInfo, ...] | None = None
+
+
+def process_start_handler(
+    params: ProcessStartParams, *, context: ToolContext, options: ProcessOptions
+) -> ToolResult[ProcessStartReceipt]:
+    """Start a command that outlives the call.
+
+    It runs once the call's transaction is committed, so that a call that fails has started nothing.
+    """
+    require_linux("start a process", "use the other tools, which need no system of their own")
+    fs = require_filesystem(context)
+    if not params.command.strip():
+        raise ToolValidationError("command: it is empty; name a command to run")
+    check_command(params.command)
+    workdir = directory_path(fs, params.workdir)
+    if fs.read_only:
+        raise fault(
+            PermissionError,
+            EROFS,
+            "cannot start a process: the filesystem is read-only and a process may change anything; use a writable one",
+        )
+    background = _background(context)
+    context.check_deadline()
+    process, is_nested = background.start(params.command, workdir, options, options.process_limits)
+    summary = f"Started {process.process_id}"
+    if is_nested:
+        summary += "; it runs when the transaction around this call is committed"
+    if process.unsandboxed_because:
+        summary += f"; not sandboxed: {process.unsandboxed_because}"
+    return answer(
+        ProcessStartReceipt(
+            summary_text=summarize(summary),
+            process_id=process.process_id,
+            state="held" if is_nested else "running",
+            sandboxed=process.unsandboxed_because is None,
+            unsandboxed_because=process.unsandboxed_because,
+        )
+    )
+
+
+def process_output_handler(
+    params: ProcessOutputParams, *, context: ToolContext, options: ProcessOptions
+) -> ToolResult[ProcessOutputReceipt]:
+    """Return what a process printed."""
+    background = _background(context)
+    process = background.get(params.process_id)
+    with context.cancellation.stopping(process.notify):
+        beyond = process.output_size if params.since is None else params.since
+        seconds = _bounded(params.timeout, options, context)
+        process.wait_for_output(beyond, seconds, lambda: context.cancellation.is_cancelled)
+    context.check_deadline()
+    background.settle()
+    found = process.output(params.since, options.max_output)
+    total, info = process.output_size, _info(background, params.process_id)
+    kept = kept_as_blob(found.text, "auto", context, "shell")
+    dropped = f"; {plural(found.dropped, 'byte')} before that are not kept" if found.dropped else ""
+    more = f"; go on with since={found.end}" if found.end < total or info.state == "running" else ""
+    summary = f"{_told(info)}; output {found.start} to {found.end} of {plural(total, 'byte')}{dropped}{more}"
+    receipt = ProcessOutputReceipt(
+        summary_text=summarize(summary),
+        process_id=info.process_id,
+        state=info.state,
+        exit_code=info.exit_code,
+        ended_because=info.reason,
+        output=found.text if kept is None else kept,
+        since=found.start,
+        next=found.end,
+        total=total,
+        dropped=found.dropped,
+    )
+    text = found.text.removesuffix("\n") if kept is None else shown(kept, "ask for less to see all of it")
+    return answer(receipt, f"{text}\n[{receipt.summary_text}]" if text else f"[{receipt.summary_text}]")
+
+
+def process_input_handler(params: ProcessInputParams, *, context: ToolContext) -> ToolResult[ProcessReceipt]:
+    """Write to a process's standard input, all of it or nothing; the process reads it when it likes."""
+    background = _background(context)
+    process = background.get(params.process_id)
+    if not params.text and not params.close:
+        raise ToolValidationError("text: it is empty; give some, or set close")
+    data = params.text.encode()
+    context.check_deadline()
+    process.write(data, close=params.close)
+    closed = ", and its input ends there" if params.close else ""
+    return _about(background, params.process_id, f"{plural(len(data), 'byte')} for {params.process_id}{closed}")
+
+
+def process_signal_handler(params: ProcessSignalParams, *, context: ToolContext) -> ToolResult[ProcessReceipt]:
+    """Send a signal to a process and the processes in its group."""
+    number = _signal(params.signal)
+    background = _background(context)
+    process = background.get(params.process_id)
+    context.check_deadline()
+    process.signal(number)
+    return _about(background, params.process_id, f"Sent {number.name} to {params.process_id}")
+
+
+def process_wait_handler(
+    params: ProcessWaitParams, *, context: ToolContext, options: ProcessOptions
+) -> ToolResult[ProcessWaitReceipt]:
+    """Wait until a process has ended, and find out what it changed."""
+    background = _background(context)
+    process = background.get(params.process_id)
+    with context.cancellation.stopping(process.notify):
+        seconds = _bounded(params.timeout, options, context)
+        has_ended = process.wait(seconds, lambda: context.cancellation.is_cancelled)
+    context.check_deadline()
+    changed: tuple[str, ...] = ()
+    note = ""
+    if has_ended:
+        try:
+            changed = background.survey()
+            note = f"; {plural(len(changed), 'path')} changed"
+        except OSError as error:
+            # The process has ended all the same; what it changed is found when the cause is removed.
+            note = f"; what it changed cannot be found out: {error}"
+    background.settle()
+    info = _info(background, params.process_id)
+    summary = f"{_told(info)}{note}"
+    receipt = ProcessWaitReceipt(
+        summary_text=summarize(summary),
+        process_id=info.process_id,
+        state=info.state,
+        exit_code=info.exit_code,
+        ended_because=info.reason,
+        timed_out=not has_ended,
+        changed_paths=changed,
+    )
+    return answer(receipt)
+
+
+def process_list_handler(params: ProcessListParams, *, context: ToolContext) -> ToolResult[ProcessListReceipt]:
+    """List the processes of the session."""
+    background = _background(context)
+    background.settle()
+    infos, now = background.infos(), context.session.now()
+    lines = [f"{_told(info)}, started {(now - info.started_at) / 1e9:.0f} s ago: {_short(info)}" for info in infos]
+    running = sum(info.state == "running" for info in infos)
+    count = f"{len(infos)} processes" if len(infos) != 1 else "1 process"
+    receipt = ProcessListReceipt(summary_text=f"{count}, {running} running", processes=infos)
+    return answer(receipt, "\n".join([*lines, f"[{receipt.summary_text}]"]))
+
+
+def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
+    """Make the tools for background processes, with your own options."""
+    options = ProcessOptions() if options is None else options
+    return (
+        Tool(
+            "process_start",
+            "Start a shell command that keeps running after the call, such as a server, and return its process_id. "
+            "What it changes in the files stays, whatever later calls do; going back to a snapshot ends it.",
+            ProcessStartParams,
+            partial(process_start_handler, options=options),
+            aliases={"cmd": "command", "cwd": "workdir"},
+            receipt=ProcessStartReceipt,
+            operation="shell",
+        ),
+        Tool(
+            "process_output",
+            "Return what a process printed. since is the position that the last answer named.",
+            ProcessOutputParams,
+            partial(process_output_handler, options=options),
+            read_only=True,
+            receipt=ProcessOutputReceipt,
+            operation="shell",
+        ),
+        Tool(
+            "process_input",
+            "Write text to a process's standard input. Lines need their line break.",
+            ProcessInputParams,
+            process_input_handler,
+            receipt=ProcessReceipt,
+            operation="shell",
+        ),
+        Tool(
+            "process_signal",
+            "Send a signal to a process: TERM, KILL, INT, HUP, USR1, STOP, CONT and so on.",
+            ProcessSignalParams,
+            process_signal_handler,
+            receipt=ProcessReceipt,
+            operation="shell",
+        ),
+        Tool(
+            "process_wait",
+            "Wait until a process has ended, and return its exit code and the paths that it changed.",
+            ProcessWaitParams,
+            partial(process_wait_handler, options=options),
+            read_only=True,
+            receipt=ProcessWaitReceipt,
+            operation="shell",
+        ),
+        Tool(
+            "process_list",
+            "List the processes, with state, age and exit code.",
+            ProcessListParams,
+            process_list_handler,
+            read_only=True,
+            receipt=ProcessListReceipt,
+            operation="shell",
+        ),
+    )
+
+
+def _background(context: ToolContext) -> BackgroundProcesses:
+    fs = require_filesystem(context)
+    if not isinstance(fs, SupportsProcesses):
+        raise ToolValidationError(no_processes(fs))
+    return fs.background
+
+
+def _bounded(timeout: float, options: ProcessOptions, context: ToolContext) -> float:
+    """Return how long to wait: no longer than the tool allows, nor past the call's deadline."""
+    context.check_deadline()
+    left = inf if context.deadline is None else (context.deadline - context.session.now()) / 1e9
+    return max(min(timeout, options.max_wait, left), 0)
+
+
+def _info(background: BackgroundProcesses, process_id: str) -> ProcessInfo:
+    return next(info for info in background.infos() if info.process_id == process_id)
+
+
+def _about(background: BackgroundProcesses, process_id: str, summary: str) -> ToolResult[ProcessReceipt]:
+    info = _info(background, process_id)
+    return answer(
+        ProcessReceipt(
+            summary_text=summarize(summary),
+            process_id=process_id,
+            state=info.state,
+            exit_code=info.exit_code,
+            ended_because=info.reason,
+        )
+    )
+
+
+def _told(info: ProcessInfo) -> str:
+    """Return a process's state in words."""
+    if info.state != "ended":
+        return f"{info.process_id} {'is ' if info.state != 'running' else ''}{info.state}"
+    code = "no exit code" if info.exit_code is None else f"exit code {info.exit_code}"
+    return f"{info.process_id} ended, {code}" + (f" ({info.reason})" if info.reason else "")
+
+
+def _short(info: ProcessInfo) -> str:
+    where = "" if info.workdir == "/" else f" (in {info.workdir})"
+    return one_line(clip(info.command, 200) + where)
+
+
+def _signal(name: str) -> signal.Signals:
+    known = {one.name: one for one in signal.Signals}
+    upper = name.upper()
+    number = known.get(upper if upper.startswith("SIG") else f"SIG{upper}")
+    if number is None:
+        raise ToolValidationError(
+            f"signal: there is none called {clip(name, 40)!r}; use TERM, KILL, INT, HUP, QUIT, USR1, USR2, STOP or CONT"
+        )
+    return number
