@@ -10,6 +10,7 @@ import click
 import weakfs
 from weakfs.cli.commands.host_commands import COMMANDS
 from weakfs.cli.commands.location_commands import LOCATION_COMMANDS
+from weakfs.cli.commands.undo_commands import UNDO_COMMANDS
 from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, USAGE, Failure
 from weakfs.cli.options import EXIT_STATUSES, expansion_option, json_option, registry_option, store_option
 from weakfs.cli.output import Output, ReaderGone, warn
@@ -371,7 +372,7 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
     return DONE if is_same else UNMET
 
 
-for one in (*COMMANDS, *LOCATION_COMMANDS):
+for one in (*COMMANDS, *LOCATION_COMMANDS, *UNDO_COMMANDS):
     command.add_command(one)
 
 
