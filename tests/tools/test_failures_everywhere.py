@@ -183,6 +183,10 @@ def test_every_code_of_the_tables_occurs_here() -> None:
     """No code stands in a table that no test makes occur."""
     here = {code for *_, code in FAILURES} | {code for *_, code in RAISED}
     here |= {code for *_, code in BOUNDED} | {"read_only", "deadline_exceeded", "changed_by_another", "not_read"}
+    # In `tests/tools/test_process_tools.py` and `tests/backends/test_host_processes.py`.
+    here |= {"process_not_found", "process_not_running", "too_many_processes", "processes_running", "input_closed"}
+    # In `tests/tools/test_shell.py`.
+    here.add("sandbox_unavailable")
     assert {code for _, code in (*BY_CLASS.values(), *BY_ERRNO.values())} <= here
 
 

@@ -211,7 +211,7 @@ def test_a_definition_tells_the_default_that_calls_have() -> None:
 
 def test_the_provider_of_a_toolset_is_the_default_of_its_definitions() -> None:
     assert toolset(provider="mcp").definitions() == toolset().definitions("mcp")
-    with pytest.raises(ValueError, match="cannot define tools for no provider"):
+    with pytest.raises(ValueError, match="cannot define tools without a provider"):
         toolset().definitions()
     with pytest.raises(ValueError, match="there is no provider 'cohere'"):
         toolset(provider=cast(Provider, "cohere"))

@@ -152,6 +152,13 @@ def test_large_output_is_a_blob_where_the_capability_says_so(opened: Open) -> No
 # Refusals
 
 
+def test_an_input_that_was_ended_takes_no_more(tools: Toolset) -> None:
+    process = start(tools, "sleep 600")
+    ok(tools.call("process_input", {"process_id": process, "text": "", "close": True}))
+    more = tools.call("process_input", {"process_id": process, "text": "more"})
+    assert (more.status, more.error_code) == ("error", "input_closed")
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "code"),
     [

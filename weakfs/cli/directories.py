@@ -39,6 +39,7 @@ def open_directory(
     max_bytes: int | None = None,
     session: Session | None = None,
     read_only: bool = False,
+    filesystem_id: str | None = None,
 ) -> HostFilesystem:
     """Open a directory; raise `Failure` with the cause if that is impossible.
 
@@ -57,7 +58,14 @@ def open_directory(
             # Short, because users type the ids of its snapshots.
             session = Session(session_id=secrets.token_hex(SHORTEST // 2))
         with _library_warnings_muted():
-            return HostFilesystem(directory, session=session, read_only=read_only, snapshots=kind, store=kept)
+            return HostFilesystem(
+                directory,
+                session=session,
+                read_only=read_only,
+                snapshots=kind,
+                store=kept,
+                filesystem_id=filesystem_id,
+            )
 
 
 def recover(directory: str, store: str | None) -> int:

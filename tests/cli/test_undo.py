@@ -1,0 +1,91 @@
+"""`weakfs undo`, `redo` and `revert`, on session files, in storage and in directories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
+
+LINES = "".join(f"line {number}\n" for number in range(1, 9))
+
+
+def work(session: Session, files: InMemoryFilesystem | HostFilesystem) -> None:
+    tools = Toolset(session, files)
+    tools.call("write_file", {"path": "/a", "content": LINES}, call_id="c1")
+    tools.call("edit_file", {"path": "/a", "old_string": "line 2", "new_string": "two"}, call_id="c2")
+    tools.call("edit_file", {"path": "/a", "old_string": "two", "new_string": "deux"}, call_id="c3")
+
+
+@pytest.fixture(params=["file", "folder", "sqlite"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    kind = request.param
+    where = str(tmp_path / "s.json") if kind == "file" else f"{kind}:{tmp_path}/store{'.db' * (kind == 'sqlite')}"
+    session = Session(session_id="s", clock=lambda: 1)
+    work(session, InMemoryFilesystem(session))
+    if kind == "file":
+        session.save(where)
+    else:
+        session.copy_to(where)
+    return where
+
+
+def test_work_is_undone_redone_and_reverted(run: Run, place: str) -> None:
+    assert run("undo", place, "--preview").out == "changed  /a  +1 -1\nnothing was changed: a preview\n"
+    assert run("undo", place, "-n", "2").out == "changed  /a  +1 -1\nchanged  /a  +1 -1\n"
+    assert run("cat", place, "/a").out == LINES
+    run("redo", place)
+    assert run("cat", place, "/a").out == LINES.replace("line 2", "two")
+    found = json.loads(run("revert", place, "c2", "--json").out)
+    assert (found["how"], [change["path"] for change in found["changes"]]) == ("revert", ["/a"])
+    assert run("cat", place, "/a").out == LINES
+
+
+def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
+    refused = run("revert", place, "c2")
+    assert refused.status == 1
+    assert "/a" in refused.err
+    assert run("revert", place, "c2", "--preview").status == 3
+    assert run("cat", place, "/a").out == LINES.replace("line 2", "deux")
+    run("revert", place, "c2", "--on-conflict", "theirs")
+    assert run("cat", place, "/a").out == LINES
+
+
+def test_what_is_not_there_is_named(run: Run, place: str) -> None:
+    for words, said in (
+        (("revert", place, "c9"), "c9"),
+        (("revert", place, "88-99"), "88 to 99"),
+        (("redo", place), "redo"),
+    ):
+        done = run(*words)
+        assert (done.status, said in done.err) == (1, True)
+
+
+def test_the_directory_of_a_session_goes_back_with_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, file = tmp_path / "root", tmp_path / "s.json"
+    root.mkdir()
+    session = Session(session_id="s", clock=lambda: 1)
+    work(session, HostFilesystem(root, session=session, store=tmp_path / "store"))
+    session.save(file)
+    refused = run("undo", file)
+    assert (refused.status, "give --root DIR" in refused.err) == (1, True)
+    options = ("--root", root, "--store", tmp_path / "store")
+    (root / "new").write_text("mine\n")
+    run("undo", file, *options)
+    assert (root / "a").read_text() == LINES.replace("line 2", "two")
+    with monkeypatch.context() as patch:
+
+        def fails(*_: object, **__: object) -> None:
+            raise OSError("the disk is full")
+
+        patch.setattr(Session, "save", fails)
+        assert run("undo", file, *options).status == 1
+    assert (root / "a").read_text() == LINES.replace("line 2", "two")
+    run("redo", file, *options)
+    assert (root / "a").read_text() == LINES.replace("line 2", "deux")
+    assert (root / "new").read_text() == "mine\n"

@@ -1,0 +1,113 @@
+"""`weakfs undo`, `redo` and `revert`: work of a session taken back, in its file or storage and in its directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from weakfs import Session
+from weakfs.cli.directories import open_directory
+from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
+from weakfs.cli.formatting import shown
+from weakfs.cli.output import Output
+from weakfs.cli.sessions import is_location, load
+from weakfs.reducers import ExternalTrees
+from weakfs.session import Reversion
+
+
+@frozen
+class Asked:
+    """The options of the commands."""
+
+    file: str
+    preview: bool
+    on_conflict: str
+    root: str | None
+    store: str | None
+    foreign: str
+    registry: str | None
+    max_expansion: float | None
+    as_json: bool
+
+
+def target_of(text: str) -> int | range | str:
+    """Read a call id, a record number or a range of record numbers."""
+    if numbers := re.fullmatch(r"([0-9]+)-([0-9]+)", text):
+        return range(int(numbers[1]), int(numbers[2]) + 1)
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
+    """Load the session, take work back, and save it; return the exit status."""
+    session = load(asked.file, asked.registry, asked.max_expansion)
+    _open_root(session, asked)
+    before = session.seq
+    options = {"preview": asked.preview, "on_conflict": asked.on_conflict, "foreign": asked.foreign}
+    with as_failure(f"change {asked.file!r}"):
+        done = work(session, options)
+        if done.record is not None and not is_location(asked.file):
+            try:
+                session.save(asked.file)
+            except BaseException:
+                # The directory goes back too.
+                session.rollback(before)
+                raise
+    _show(out, asked, done)
+    return UNMET if done.conflicts else DONE
+
+
+def _open_root(session: Session, asked: Asked) -> None:
+    """Open the directory that the session worked in; raise `Failure` where it is not given."""
+    known = [*(session[ExternalTrees].latest() or ExternalTrees()).trees]
+    if asked.root is None:
+        if known:
+            raise Failure(
+                f"cannot take work of {asked.file!r} back without its directory: it worked in "
+                f"{', '.join(shown(name) for name in known)}; give --root DIR"
+            )
+        return
+    if len(known) > 1:
+        raise Failure(
+            f"cannot take work of {asked.file!r} back: it worked in {len(known)} directories; open them in a program, "
+            f"and call session.undo() there"
+        )
+    open_directory(asked.root, store=asked.store, session=session, filesystem_id=known[0] if known else None)
+
+
+def _show(out: Output, asked: Asked, done: Reversion) -> None:
+    if asked.as_json:
+        out.record(
+            type="reversion",
+            how=done.how,
+            preview=asked.preview,
+            records=[list(pair) for pair in done.records],
+            changes=[
+                {
+                    "path": change.path,
+                    "change": change.change,
+                    "source": change.source,
+                    "lines_added": change.lines_added,
+                    "lines_removed": change.lines_removed,
+                }
+                for change in done.changes
+            ],
+            conflicts=[{"path": entry.path, "kind": entry.kind} for entry in done.conflicts],
+            foreign=list(done.foreign),
+        )
+        return
+    for path in done.foreign:
+        out.line(("changed by another program", "yellow"), f"  {shown(path)}")
+    for change in done.changes:
+        source = "" if change.source is None else f"{shown(change.source)} -> "
+        out.line(f"{change.change:8} {source}{shown(change.path)}  +{change.lines_added} -{change.lines_removed}")
+    for entry in done.conflicts:
+        out.line(("conflict", "red"), f"  {shown(entry.path)} ({entry.kind})")
+    if done.conflicts:
+        out.line("nothing was changed: a preview; --on-conflict says which side to take")
+    elif not done.changes:
+        out.line("nothing to change")
+    elif asked.preview:
+        out.line("nothing was changed: a preview")

@@ -1,0 +1,90 @@
+"""The click commands that take work of a session back: `undo`, `redo` and `revert`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from weakfs.cli.options import expansion_option, json_option, registry_option, store_option
+from weakfs.cli.output import Output
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.argument("file"),
+    click.option("--preview", is_flag=True, help="Show what would change, and change nothing."),
+    click.option(
+        "--on-conflict",
+        type=click.Choice(["raise", "ours", "theirs", "markers"]),
+        default="raise",
+        show_default=True,
+        help='For lines that later work changed as well: "theirs" is how they were before, "ours" how they are now.',
+    ),
+    click.option("--root", metavar="DIR", type=click.Path(), help="The directory that the session worked in."),
+    store_option,
+    click.option(
+        "--foreign",
+        type=click.Choice(["keep", "replace"]),
+        default="keep",
+        show_default=True,
+        help="Whether to keep what other programs changed in DIR.",
+    ),
+    registry_option,
+    expansion_option,
+    json_option,
+)
+
+
+def _with_options(function: F) -> F:
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+number_option = click.option("-n", "number", type=click.IntRange(min=1), default=1, show_default=True, help="How many.")
+
+
+@click.command("undo")
+@number_option
+@_with_options
+def undo_command(number: int, **options: Any) -> int:
+    """Undo the last operations of the session FILE: tool calls, merges, rollbacks.
+
+    FILE is a saved session, or a location such as sqlite:sessions.db#ID. If the session worked in a directory, give it
+    as --root DIR.
+    """
+    from weakfs.cli.commands.undo import Asked, take_back
+
+    return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.undo(number, **how))
+
+
+@click.command("redo")
+@number_option
+@_with_options
+def redo_command(number: int, **options: Any) -> int:
+    """Undo the last undos of the session FILE, as long as nothing else was done since."""
+    from weakfs.cli.commands.undo import Asked, take_back
+
+    return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.redo(number, **how))
+
+
+@click.command("revert")
+@_with_options
+@click.argument("target")
+@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only this file or directory; may be repeated.")
+def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
+    """Take back what one call of the session FILE changed, and keep what came later.
+
+    TARGET is the id of a call, a record number, or a range of them such as 12-15; "weakfs log" shows both.
+    """
+    from weakfs.cli.commands.undo import Asked, take_back, target_of
+
+    meant, only = target_of(target), paths or None
+    return take_back(
+        Output(finish_unread=True), Asked(**options), lambda session, how: session.revert(meant, paths=only, **how)
+    )
+
+
+UNDO_COMMANDS = (undo_command, redo_command, revert_command)
