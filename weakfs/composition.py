@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from attrs import frozen
 
 from weakfs import backends, session
+from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
 from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
@@ -39,6 +40,10 @@ class Session(session.Session):
     __slots__ = ()
 
     _registry_type: ClassVar[type[session.Registry]] = Registry
+
+    @staticmethod
+    def _canonical_path(path: str) -> str:
+        return normalize(path)
 
     @staticmethod
     def _path_matcher(path: str) -> Callable[[str], bool]:

@@ -142,6 +142,7 @@ SLICES = (
         reducers={EntryFound: _of_own(on_found), LayerEmptied: _of_own(on_emptied)},
         is_safe=True,
         go_back=_with_files,
+        is_observed=True,
     ),
     Declaration(
         LowerEntry,
@@ -153,6 +154,7 @@ SLICES = (
         },
         is_safe=True,
         go_back=_with_files,
+        is_observed=True,
     ),
     Declaration(ExternalFsSnapshot, kind="log", reducers={ExternalFsSnapshot: append_all}),
 )

@@ -292,6 +292,77 @@ def test_a_durable_session_keeps_what_was_undone(tmp_path: Path) -> None:
         assert files.read("/a").content == "2\n"
 
 
+def test_a_read_is_no_operation_and_does_not_end_what_can_be_redone(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    desk.session.undo()
+    assert desk.text("/below") in (None, LINES)
+    desk.session.redo()
+    assert desk.text("/a") == "1\n"
+    desk.session.undo()
+    with pytest.raises(SessionError, match="nothing to undo"):
+        desk.session.undo()
+
+
+def test_an_operation_of_which_nothing_is_left_is_undone_once(desk: Desk) -> None:
+    desk.write("/b", "1\n")
+    last = desk.write("/a", "2\n")
+    desk.session.revert(last)
+    desk.write("/c", "3\n")
+    desk.session.revert(last)
+    done = [desk.session.undo() for _ in range(4)]
+    assert [one.paths for one in done] == [("/c",), ("/a",), ("/a",), ("/b",)]
+    while done:
+        done.pop()
+        desk.session.redo()
+    assert (desk.text("/a"), desk.text("/b"), desk.text("/c")) == (None, "1\n", "3\n")
+
+
+def test_an_undo_goes_on_past_a_file_that_a_person_removed(tmp_path: Path) -> None:
+    desk = on_host(tmp_path)
+    desk.write("/b", "1\n")
+    desk.write("/a", "2\n")
+    (tmp_path / "root" / "a").unlink()
+    assert (desk.session.undo().paths, desk.session.undo().paths) == ((), ("/b",))
+    desk.session.redo(2)
+    assert (desk.text("/a"), desk.text("/b")) == (None, "1\n")
+
+
+def test_work_whose_cause_reads_like_that_of_a_reversion_is_an_operation_of_its_own(desk: Desk) -> None:
+    first = desk.write("/a", "1\n")
+    with desk.session.transaction(cause=f"revert {first}"):
+        desk.fs.write("/b", "2\n")
+    desk.session.revert(first)
+    desk.session.undo()
+    assert (desk.text("/a"), desk.text("/b")) == ("1\n", "2\n")
+
+
+@pytest.mark.parametrize("path", ["d/a", "/d/", "d/", "/x/../d/a", "./d", "\\d\\a", "//d//a"])
+def test_paths_are_read_as_everywhere_else(desk: Desk, path: str) -> None:
+    call = desk.write("/d/a", "1\n")
+    desk.write("/b", "2\n")
+    desk.session.revert(call, paths=[path])
+    assert (desk.text("/d/a"), desk.text("/b")) == (None, "2\n")
+
+
+def test_a_path_above_the_root_is_refused(desk: Desk) -> None:
+    call = desk.write("/a", "1\n")
+    before = desk.session.seq
+    with pytest.raises(PermissionError):
+        desk.session.revert(call, paths=["/../a"], preview=True)
+    assert (desk.text("/a"), desk.session.seq) == ("1\n", before)
+
+
+def test_the_records_of_work_in_memory_and_on_the_host_lead_to_its_state(tmp_path: Path) -> None:
+    desk = on_host(tmp_path)
+    files = InMemoryFilesystem(desk.session)
+    with desk.session.transaction(cause="both"):
+        files.write("/a", "1\n")
+        desk.fs.write("/b", "1\n")
+    desk.session.undo()
+    assert (files.exists("/a"), desk.text("/b")) == (False, None)
+    check_history(desk.session, tmp_path / "s.json")
+
+
 # What other programs change
 
 

@@ -77,7 +77,8 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
                 merged = remove(merged, path, at)
             elif type(new) is FileTree and type(find(merged, path)) is FileTree:
                 stack.append((path, old if type(old) is FileTree else EMPTY_TREE, new))
-            else:
+            elif old != new:
+                # Equal ones may be different objects after loading: their change is none.
                 merged = put(merged, path, new, at)
     return merged
 

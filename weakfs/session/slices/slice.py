@@ -181,6 +181,8 @@ class Declaration:
     fold: Fold | None = None
     # For a slice that holds files: which of its values go back when files do; see `GoBack`.
     go_back: GoBack | None = None
+    # Whether the values only tell what was found elsewhere, so that a read may add some: nothing to undo by itself.
+    is_observed: bool = False
 
 
 def reducer(*, on: type) -> Callable[[F], F]:

@@ -48,7 +48,7 @@ class Reversion:
 
     `records` are the numbers of the first and last record of each operation that was taken back. `foreign` names the
     external files that other programs had changed. `record` is the last record of the reversion; `None` for a preview,
-    or if there was nothing to change.
+    or if a revert or restore had nothing to change.
     """
 
     how: How
@@ -115,6 +115,11 @@ class Undo(Forks):
     """The part of a session that takes work back."""
 
     __slots__ = ()
+
+    @staticmethod
+    def _canonical_path(path: str) -> str:
+        """Return the form in which slices know a path: the path itself here; a subclass may know others."""
+        return path
 
     def undo(
         self, n: int = 1, *, preview: bool = False, on_conflict: OnConflict = "raise", foreign: Foreign = "keep"
@@ -236,10 +241,11 @@ class Undo(Forks):
 
     def _changes(self, line: Timeline, one: Operation) -> bool:
         """Return whether an operation changed anything that can be taken back."""
-        states = self._states(line, {one.first - 1, one.last})
+        rules, states = self._rules, self._states(line, {one.first - 1, one.last})
         after = states[one.last]._table("state")
         before = self._gone_back(after, states[one.first - 1]._table("state"), None)
-        return any(self._differs(tag, before, after) for tag in {*before, *after}) or any(
+        observed = {rules.by_type[each.cls].tag for each in rules.registry.slices if each.is_observed}
+        return any(self._differs(tag, before, after) for tag in {*before, *after} - observed) or any(
             external.differing(*self._files_around(line, external, one.first - 1, one.last))
             for external in self._reversible()
         )
@@ -306,11 +312,15 @@ class Undo(Forks):
             raise TypeError(f"paths is {paths!r}; pass a sequence of paths, such as [{paths!r}]")
         cause = checked_text("cause", f"{how} {label}") or how
         resolver = Resolver(on_conflict, self._path_matcher, wants_changes=True)
-        wanted = None if paths is None else tuple(paths)
+        wanted = None if paths is None else tuple(map(self._canonical_path, paths))
         transaction: AbstractContextManager[object] = nullcontext() if preview else self.transaction(cause=cause)
         record = None
         with transaction:
             line = self._line()
+            newest = line.rows.last()
+            if newest is not None and newest[1] == cause and newest[2] != tag_of(Reverted):
+                # Work that has this cause already is another operation.
+                cause = f"{cause} at {line.seq + 1}"
             work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [], foreign == "keep")
             named = self._look(work)
             try:
@@ -355,7 +365,7 @@ class Undo(Forks):
         if any(self._differs(tag, after, then) for tag in {*after, *then}):
             self._merge(work, merged, base, after, target, then)
         changed_outside = self._merge_outside(work, base, target)
-        if merged.seq == line.seq and not changed_outside:
+        if merged.seq == line.seq and not changed_outside and work.how not in ("undo", "redo"):
             return
         work.changes_anything = True
         if preview:
