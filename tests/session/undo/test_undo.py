@@ -303,20 +303,6 @@ def test_a_read_is_no_operation_and_does_not_end_what_can_be_redone(desk: Desk) 
         desk.session.undo()
 
 
-def test_an_operation_of_which_nothing_is_left_is_undone_once(desk: Desk) -> None:
-    desk.write("/b", "1\n")
-    last = desk.write("/a", "2\n")
-    desk.session.revert(last)
-    desk.write("/c", "3\n")
-    desk.session.revert(last)
-    done = [desk.session.undo() for _ in range(4)]
-    assert [one.paths for one in done] == [("/c",), ("/a",), ("/a",), ("/b",)]
-    while done:
-        done.pop()
-        desk.session.redo()
-    assert (desk.text("/a"), desk.text("/b"), desk.text("/c")) == (None, "1\n", "3\n")
-
-
 def test_an_undo_goes_on_past_a_file_that_a_person_removed(tmp_path: Path) -> None:
     desk = on_host(tmp_path)
     desk.write("/b", "1\n")
