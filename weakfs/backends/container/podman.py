@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -110,6 +109,8 @@ class Podman:
         """The options of `create` that depend on the machine and the program."""
         # Podman's own defaults may exceed what this process may set.
         limits: list[str] = []
+        import resource  # not on Windows
+
         for name, number in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
             hard = resource.getrlimit(number)[1]
             most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
