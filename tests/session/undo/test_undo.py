@@ -303,6 +303,15 @@ def test_a_read_is_no_operation_and_does_not_end_what_can_be_redone(desk: Desk) 
         desk.session.undo()
 
 
+def test_a_rollback_to_the_very_beginning_is_undone(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    desk.session.rollback(0)
+    desk.session.undo()
+    assert desk.text("/a") == "1\n"
+    desk.session.redo()
+    assert desk.text("/a") is None
+
+
 def test_an_undo_goes_on_past_a_file_that_a_person_removed(tmp_path: Path) -> None:
     desk = on_host(tmp_path)
     desk.write("/b", "1\n")

@@ -46,7 +46,7 @@ PathsOf = Callable[[str], tuple[str | None, str | None, str | None]]
 def merge_files(sides: Sides) -> Log[FileTree]:
     """Return the merged values of the file slice: ours with what their side changed."""
     slices = [cast("Log[FileTree]", table.get(TAG, Log())) for table in (sides.base, sides.ours, sides.theirs)]
-    if slices[1] is slices[0]:
+    if slices[1] is slices[0] or not (slices[1] or slices[0]):
         if sides.resolver.wants_changes:
             sides.resolver.changes += changes(slices[1].last(EMPTY_TREE), slices[2].last(EMPTY_TREE))
         return slices[2]

@@ -318,7 +318,8 @@ class Undo(Forks):
         with transaction:
             line = self._line()
             newest = line.rows.last()
-            if newest is not None and newest[1] == cause and newest[2] != tag_of(Reverted):
+            ends = (tag_of(Reverted), tag_of(RolledBack))
+            if newest is not None and newest[1] == cause and newest[2] not in ends:
                 # Work that has this cause already is another operation.
                 cause = f"{cause} at {line.seq + 1}"
             work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [], foreign == "keep")
