@@ -311,17 +311,16 @@ class Undo(Forks):
         if isinstance(paths, str):
             raise TypeError(f"paths is {paths!r}; pass a sequence of paths, such as [{paths!r}]")
         cause = checked_text("cause", f"{how} {label}") or how
+        last = self._line().rows.last()
+        if last is not None and last[1] == cause and last[2] not in (tag_of(Reverted), tag_of(RolledBack)):
+            # Work that has this cause already is another operation.
+            cause = f"{cause} at {self.seq + 1}"
         resolver = Resolver(on_conflict, self._path_matcher, wants_changes=True)
         wanted = None if paths is None else tuple(map(self._canonical_path, paths))
         transaction: AbstractContextManager[object] = nullcontext() if preview else self.transaction(cause=cause)
         record = None
         with transaction:
             line = self._line()
-            newest = line.rows.last()
-            ends = (tag_of(Reverted), tag_of(RolledBack))
-            if newest is not None and newest[1] == cause and newest[2] not in ends:
-                # Work that has this cause already is another operation.
-                cause = f"{cause} at {line.seq + 1}"
             work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [], foreign == "keep")
             named = self._look(work)
             try:
