@@ -20,8 +20,9 @@ from weakfs.messages import clip, one_line
 # Starting a container takes a fraction of a second; a busy machine and a large image may take long.
 PATIENCE = 300.0
 
-# The most open files and processes of a container; commands have limits of their own.
-MOST = 32_768
+# The most open files of a container, and the most processes of its user on this machine: commands have limits of their
+# own, but a fork bomb must not take all process ids before it is noticed.
+MOST_FILES, MOST_PROCESSES = 32_768, 4_096
 
 # On a machine with cgroups of both versions, crun refuses to run unless those of version 2 are out of sight.
 HYBRID = "/sys/fs/cgroup/unified"
@@ -111,9 +112,12 @@ class Podman:
         limits: list[str] = []
         import resource  # not on Windows
 
-        for name, number in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
+        for name, number, most in (
+            ("nofile", resource.RLIMIT_NOFILE, MOST_FILES),
+            ("nproc", resource.RLIMIT_NPROC, MOST_PROCESSES),
+        ):
             hard = resource.getrlimit(number)[1]
-            most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
+            most = most if hard == resource.RLIM_INFINITY else min(hard, most)
             limits += ("--ulimit", f"{name}={most}:{most}")
         if os.path.basename(self.program) != "podman":
             return tuple(limits)
