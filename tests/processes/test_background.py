@@ -218,19 +218,20 @@ def test_it_is_ended_when_it_is_idle(start: Start) -> None:
     assert ended(start("echo once; sleep 1000", max_idle=0.05))[1] == "it was idle for 0.05 s"
 
 
-def test_a_fork_bomb_ends_with_its_sandbox(tmp_path: Path, table: ProcessTable) -> None:
+def test_too_many_processes_end_with_their_sandbox(tmp_path: Path, table: ProcessTable) -> None:
+    """Not a true fork bomb: of root's processes the supervisor counts them, and one could take all ids before that."""
     if BUBBLEWRAP.problem():
         pytest.skip(f"no sandbox: {BUBBLEWRAP.problem()}")
     options = CommandOptions(bubblewrap=BUBBLEWRAP, limits=CommandLimits(max_processes=40))
     launcher = HostLauncher(str(tmp_path), options)
-    bomb = table.start(
-        lambda: launcher.launch(["/bin/sh", "-c", "bomb() { bomb | bomb & }; bomb; sleep 1000"], directory="/"),
+    many = table.start(
+        lambda: launcher.launch(["/bin/sh", "-c", "for i in $(seq 300); do sleep 1000 & done; wait"], directory="/"),
         ProcessLimits(max_lifetime=20),
         new_id=lambda: "p1",
     )
-    bomb.begin()
+    many.begin()
 
-    code, reason = ended(bomb)
+    code, reason = ended(many)
 
     # Killed by the supervisor, or starved by the kernel, which stops the forks of a user who is not root.
     assert reason is not None or code != 0
