@@ -69,16 +69,14 @@ def test_reverting_twice_is_nothing(seed: int, tmp_path: Path) -> None:
         before, seq = fs.tree(), session.seq
         if not any(record.cause == f"c{number}" for record in session.records):
             continue
-        try:
-            done = session.revert(f"c{number}")
-        except MergeConflict as error:
-            conflicts = error.conflicts
-        else:
-            conflicts = ()
-        if conflicts:
+        found = session.revert(f"c{number}", preview=True)
+        if found.conflicts:
+            with pytest.raises(MergeConflict) as caught:
+                session.revert(f"c{number}")
+            assert caught.value.conflicts == found.conflicts
             assert (fs.tree(), session.seq) == (before, seq)
-            assert session.revert(f"c{number}", preview=True).conflicts == conflicts
             continue
+        done = session.revert(f"c{number}")
         if done.record is None:
             assert fs.tree() is before
             continue
