@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
@@ -43,12 +44,24 @@ class Database:
             self._connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
         try:
             with self._errors():
-                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._use_write_ahead_log()
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
             self._make_schema()
         except BaseException:
             self._connection.close()
             raise
+
+    def _use_write_ahead_log(self) -> None:
+        # SQLite does not wait here while another connection opens the file or recovers it after a kill.
+        last = time.monotonic() + BUSY
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                    raise
+            time.sleep(0.01)
 
     def _make_schema(self) -> None:
         with self.transaction():
