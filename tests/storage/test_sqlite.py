@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,7 @@ from weakfs.storage import (
     StorageError,
     StorageEventStore,
 )
+from weakfs.storage.engines.sqlite import database
 
 
 class InFile(Located):
@@ -144,3 +146,22 @@ def test_durability_is_that_of_sqlite(tmp_path: Path, durability: str, synchrono
 def test_a_wrong_url_is_refused(url: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         storage.open(url)
+
+
+def test_opening_waits_while_another_connection_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite itself does not wait before it changes to its write-ahead log: it says that the database is locked."""
+    path = str(tmp_path / "s.db")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("CREATE TABLE t (x)")
+    other.execute("BEGIN EXCLUSIVE")
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        other.execute("COMMIT")
+
+    monkeypatch.setattr(database, "BUSY", 0.05)
+    monkeypatch.setattr(database, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=wait))
+    database.Database(path).close()
+    other.close()
+    assert len(waits) == 1
