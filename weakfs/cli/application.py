@@ -294,11 +294,11 @@ def diff_command(
     FILE may also be a directory: --at and --to then name snapshots, and default to the newest snapshot and the
     current contents of the directory.
     """
+    from weakfs.cli.calls import trees_of_call
     from weakfs.cli.commands.diff import differences, show_as_json, show_names, show_texts
     from weakfs.cli.directories import is_directory, trees
     from weakfs.cli.errors import as_failure
     from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
-    from weakfs.cli.states import trees_of_call
     from weakfs.filesystem import normalize
 
     with as_failure(f"use the path {path!r}"):
