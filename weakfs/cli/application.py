@@ -295,7 +295,7 @@ def diff_command(
     current contents of the directory.
     """
     from weakfs.cli.calls import trees_of_call
-    from weakfs.cli.commands.diff import differences, show_as_json, show_names, show_texts
+    from weakfs.cli.commands.diff import show_as_json, show_names, show_texts
     from weakfs.cli.directories import is_directory, trees
     from weakfs.cli.errors import as_failure
     from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
