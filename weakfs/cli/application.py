@@ -300,6 +300,7 @@ def diff_command(
     from weakfs.cli.errors import as_failure
     from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
     from weakfs.filesystem import normalize
+    from weakfs.history.tree_patch import differences
 
     with as_failure(f"use the path {path!r}"):
         path = normalize(path)
