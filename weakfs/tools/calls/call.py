@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import cast
 
 from attrs import define, evolve, field
 
@@ -32,6 +32,7 @@ from weakfs.session.transactions.transaction import Transaction
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer
 from weakfs.tools.calls.stale_writes import Readings, Version
+from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
@@ -40,8 +41,6 @@ from weakfs.tools.policy import CallToJudge, Policy, check_call, check_result
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
-
-T = TypeVar("T")
 
 # An answer names so many things that could not be put back as they were.
 MAX_NOTES = 20
@@ -89,17 +88,6 @@ def _cancelling() -> tuple[type[BaseException], ...]:
     """Return the exceptions of a cancelled call, without importing asyncio."""
     asyncio = sys.modules.get("asyncio")
     return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
-
-
-class Step(NamedTuple):
-    """Something that a call waits for: a function that returns it, and one whose result is awaited."""
-
-    run: Callable[[], object]
-    arun: Callable[[], Awaitable[object]]
-
-
-# Each step that is yielded gets its result sent back, or its error thrown.
-Steps = Generator[Step, Any, T]
 
 
 @define(eq=False)
@@ -153,37 +141,15 @@ class Call:
 
     def perform(self) -> ToolResult[object]:
         """Make the call; only bugs are raised, after the call was undone and recorded."""
-        steps = self._steps()
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    given = step.run()
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
+        return run(self._steps())
 
     async def aperform(self, *, in_thread: bool = False) -> ToolResult[object]:
         """Make the call as `perform` does, awaiting a coroutine function, and the commit if the session does.
 
         Any other handler runs in this task, or `in_thread`.
         """
-        steps = self._steps()
         self._in_thread = in_thread
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    given = await step.arun()
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
+        return await arun(self._steps())
 
     def _steps(self) -> Steps[ToolResult[object]]:
         try:
@@ -440,8 +406,7 @@ class Call:
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a closed session takes no record."""
-        for step in self._write_down(result):
-            step.run()
+        run(self._write_down(result))
 
     def _write_down(self, result: ToolResult[object]) -> Steps[None]:
         with self.session.lock:
