@@ -17,8 +17,8 @@ from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import EntryFound, TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.merging.file_merge import merge_known
+from weakfs.reducers.partial_trees import with_paths
 from weakfs.reducers.tree.node import with_mode
-from weakfs.reducers.tree.partial import with_paths
 from weakfs.session import Session, SessionView
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.tags import tag_of
