@@ -8,9 +8,9 @@ from attrs import field, frozen
 
 from weakfs.reducers.apply import on_entry_found
 from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, LowerEntry
+from weakfs.reducers.partial_trees import filled, missing, with_changes
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
-from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted

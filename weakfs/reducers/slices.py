@@ -23,9 +23,9 @@ from weakfs.reducers.lower_layer import (
     on_found,
 )
 from weakfs.reducers.merging.file_merge import merge_files
+from weakfs.reducers.partial_trees import with_paths
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
-from weakfs.reducers.tree.partial import with_paths
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import (
