@@ -406,7 +406,8 @@ class Call:
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a closed session takes no record."""
-        run(self._write_down(result))
+        for step in self._write_down(result):
+            step.run()
 
     def _write_down(self, result: ToolResult[object]) -> Steps[None]:
         with self.session.lock:
