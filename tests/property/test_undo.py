@@ -10,7 +10,7 @@ import pytest
 
 from tests.models.random_worker import Worker, text
 from tests.models.two_sides import check_history, texts
-from weakfs import HostFilesystem, InMemoryFilesystem, MergeConflict, Session
+from weakfs import HostFilesystem, InMemoryFilesystem, MergeConflict, OverlayFilesystem, Session
 from weakfs.filesystem import Filesystem
 from weakfs.reducers import FileTree, diff
 
@@ -38,13 +38,22 @@ def worked(seed: int, make: Make = InMemoryFilesystem, *, apart: bool = False) -
     return session, fs
 
 
+def over_files(session: Session) -> OverlayFilesystem:
+    lower = InMemoryFilesystem(Session(clock=lambda: 0))
+    for directory in ("/src", "/src/lib", "/docs"):
+        for name in "abc":
+            lower.write(f"{directory}/{name}", "".join(f"{name} {number}\n" for number in range(9)))
+    return OverlayFilesystem(lower, session)
+
+
 def same(one: FileTree, other: FileTree) -> bool:
     return not diff(one, other)
 
 
+@pytest.mark.parametrize("make", [InMemoryFilesystem, over_files])
 @pytest.mark.parametrize("seed", range(60))
-def test_undoing_everything_and_redoing_it_is_nothing(seed: int, tmp_path: Path) -> None:
-    session, fs = worked(seed)
+def test_undoing_everything_and_redoing_it_is_nothing(seed: int, make: Make, tmp_path: Path) -> None:
+    session, fs = worked(seed, make)
     trees = [fs.tree()]
     while True:
         preview = session.undo(preview=True)

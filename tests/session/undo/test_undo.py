@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from weakfs import (
     reducer,
 )
 from weakfs.filesystem import Filesystem
+from weakfs.session import Record
 from weakfs.session.errors import UnknownSnapshot
 
 LINES = "".join(f"line {number}\n" for number in range(1, 9))
@@ -218,24 +220,96 @@ def test_moves_are_followed() -> None:
     assert (desk.text("/a"), desk.text("/b")) == (None, LINES)
 
 
-def test_the_work_of_a_fork_is_reverted_as_a_whole(tmp_path: Path) -> None:
+def merged_fork() -> tuple[Desk, Record]:
+    """Return a session with a merged fork whose calls are c11 and c12, beside c2 and after c1."""
     desk = in_memory()
     desk.write("/a", LINES)
     fork = desk.session.fork()
     other = Desk(fork, desk.fs.bind(fork))
     other.count = 10
-    inside = other.edit("/a", "line 2", "two")
+    other.edit("/a", "line 2", "two")
     other.edit("/a", "line 5", "five")
     desk.edit("/a", "line 8", "eight")
-    merge = desk.session.merge(fork)
-    with pytest.raises(SessionError, match=rf"revert range\({merge.seq}, "):
-        desk.session.revert(merge.seq + 2)
-    with pytest.raises(SessionError, match="no record of session 's' has this cause"):
-        desk.session.revert(inside)
+    return desk, desk.session.merge(fork)
+
+
+def test_the_work_of_a_fork_is_reverted_as_a_whole(tmp_path: Path) -> None:
+    desk, merge = merged_fork()
     desk.session.revert(merge)
     assert desk.text("/a") == LINES.replace("line 8", "eight")
     desk.session.undo(2)
     assert desk.text("/a") == LINES.replace("line 8", "eight")
+    check_history(desk.session, tmp_path / "s.json")
+
+
+def test_one_call_of_a_merged_fork_is_reverted(tmp_path: Path) -> None:
+    desk, merge = merged_fork()
+    all_done = desk.text("/a")
+    preview = desk.session.revert("c11", preview=True)
+    done = desk.session.revert("c11")
+    assert desk.text("/a") == LINES.replace("line 5", "five").replace("line 8", "eight")
+    assert (done.changes, done.records) == (preview.changes, preview.records)
+    assert merge.seq < done.records[0][0]
+    desk.session.undo()
+    assert desk.text("/a") == all_done
+    desk.session.revert(range(*done.records[0]))
+    assert desk.text("/a") == LINES.replace("line 5", "five").replace("line 8", "eight")
+    check_history(desk.session, tmp_path / "s.json")
+    again = Session.load(tmp_path / "s.json")
+    again.revert("c12")
+    assert InMemoryFilesystem(again).read("/a").content == LINES.replace("line 8", "eight")
+
+
+def test_records_of_a_fork_and_of_others_are_not_reverted_together() -> None:
+    desk, merge = merged_fork()
+    before = desk.text("/a")
+    desk.write("/b", "1\n")
+    with pytest.raises(SessionError, match=rf"revert range\({merge.seq}, {desk.session.seq + 1}\)"):
+        desk.session.revert(range(merge.seq + 1, desk.session.seq + 1))
+    assert desk.text("/a") == before
+
+
+def test_a_fork_that_was_merged_twice_has_calls_to_revert(tmp_path: Path) -> None:
+    desk = in_memory()
+    desk.write("/a", LINES)
+    fork = desk.session.fork()
+    other = Desk(fork, desk.fs.bind(fork))
+    other.count = 10
+    for number, word in ((2, "two"), (5, "five")):
+        other.edit("/a", f"line {number}", word)
+        desk.write(f"/{word}", "1\n")
+        desk.session.merge(fork)
+    desk.session.revert("c12")
+    assert desk.text("/a") == LINES.replace("line 2", "two")
+    desk.session.revert("c11")
+    assert desk.text("/a") == LINES
+    check_history(desk.session, tmp_path / "s.json")
+
+
+# What failed
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_failed_with_the_transaction_around_it_is_not_undone(desk: Desk, beside: bool, tmp_path: Path) -> None:
+    desk.write("/a", "1\n")
+    with pytest.raises(RuntimeError), desk.session.transaction(cause="turn"):
+        inside = desk.write("/b", "2\n")
+        desk.session.undo()
+        desk.write("/a", "3\n")
+        if beside:
+            thread = Thread(target=desk.write, args=("/c", "4\n"))
+            thread.start()
+            thread.join()
+        raise RuntimeError
+    assert (desk.text("/a"), desk.text("/b")) == ("1\n", None)
+    # On the host, the whole directory is in use by the undo.
+    beside = desk.text("/c") is not None
+    desk.session.undo(1 + beside)
+    assert (desk.text("/a"), desk.text("/b"), desk.text("/c")) == (None, None, None)
+    desk.session.redo(1 + beside)
+    with pytest.raises(SessionError, match="except what a failure rolled back"):
+        desk.session.revert(inside)
+    assert (desk.text("/a"), desk.text("/b")) == ("1\n", None)
     check_history(desk.session, tmp_path / "s.json")
 
 

@@ -20,7 +20,7 @@ from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, matches,
 from weakfs.reducers.merging.relocation import Relocation
 from weakfs.reducers.merging.tree_merge import TreeConflict, is_text, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.diff import diff
+from weakfs.reducers.tree.diff import diff, equal
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session import Log, MissingBlob
 from weakfs.session.merging.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
@@ -46,10 +46,12 @@ PathsOf = Callable[[str], tuple[str | None, str | None, str | None]]
 def merge_files(sides: Sides) -> Log[FileTree]:
     """Return the merged values of the file slice: ours with what their side changed."""
     slices = [cast("Log[FileTree]", table.get(TAG, Log())) for table in (sides.base, sides.ours, sides.theirs)]
-    if slices[1] is slices[0] or not (slices[1] or slices[0]):
+    if same_files(slices[1], slices[0]):
         if sides.resolver.wants_changes:
             sides.resolver.changes += changes(slices[1].last(EMPTY_TREE), slices[2].last(EMPTY_TREE))
         return slices[2]
+    if same_files(slices[2], slices[0]):
+        return slices[1]
     if any(len(values) > 1 for values in slices) or not slices[1] or not slices[2]:
         # A merge only handles latest values, not several values or a slice that one side emptied.
         raise Conflict
@@ -58,6 +60,13 @@ def merge_files(sides: Sides) -> Log[FileTree]:
     if sides.resolver.wants_changes:
         sides.resolver.changes += changes(ours, merged)
     return slices[1].replace_last(merged)
+
+
+def same_files(one: Log[FileTree], other: Log[FileTree]) -> bool:
+    """Return whether two values of the file slice hold the same files; times are not compared."""
+    return one is other or (
+        len(one) == len(other) <= 1 and (not one or equal(one.last(EMPTY_TREE), other.last(EMPTY_TREE)))
+    )
 
 
 def _merged(sides: Sides, trees: tuple[FileTree, FileTree, FileTree]) -> FileTree:
