@@ -57,7 +57,7 @@ class RolledBack:
 
     `state` is that state itself, by reference, so that reading history does not compute it again. `failed` is true if
     nobody asked for it, but the transaction of the records since then failed. `foreign` names the external files that
-    other programs had changed, and that went back with the others.
+    other programs had changed.
     """
 
     target: int

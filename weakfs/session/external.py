@@ -178,6 +178,10 @@ class Reversible(Protocol):
         """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
         ...
 
+    def aim(self, there: Any, wanted: Any) -> Any:
+        """Return what `External.restore` needs to change the files that are there to the wanted ones."""
+        ...
+
     def replace(self, wanted: Any, source: str) -> None:
         """Make the files the wanted ones, as events of the session."""
         ...

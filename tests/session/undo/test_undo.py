@@ -477,6 +477,63 @@ def test_a_restore_replaces_what_a_person_did_and_is_undone(tmp_path: Path) -> N
     assert (root / "new").read_text() == "mine\n"
 
 
+def test_a_rollback_names_what_a_person_did_and_is_undone(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    desk.session.snapshot("early")
+    desk.write("/a", "2\n")
+    (root / "new").write_text("mine\n")
+    before = desk.session.seq
+    preview = desk.session.rollback("early", preview=True)
+    assert (preview.foreign, preview.paths, desk.session.seq) == (("/new",), ("/a", "/new"), before)
+    event = desk.session.rollback("early").event
+    assert (event.foreign, host_texts(root)) == (("/new",), {"a": "1\n"})
+    check_history(desk.session, tmp_path / "s.json")
+    desk.session.undo()
+    assert host_texts(root) == {"a": "2\n", "new": "mine\n"}
+
+
+@pytest.mark.parametrize("target", ["early", 1])
+def test_a_rollback_keeps_or_replaces_what_a_person_did(target: str | int, tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.session.snapshot("early")
+    target = target if isinstance(target, str) else desk.session.seq
+    desk.edit("/a", "line 2", "two")
+    (root / "a").write_text(LINES.replace("line 2", "two").replace("line 7", "seven"))
+    (root / "new").write_text("mine\n")
+    kept = {"a": LINES.replace("line 7", "seven"), "new": "mine\n"}
+    preview = desk.session.rollback(target, foreign="keep", preview=True)
+    assert (preview.foreign, preview.paths) == (("/a", "/new"), ("/a",))
+    assert (preview.bytes_added, preview.bytes_removed) == (len("line 2\n"), len("two\n"))
+    assert desk.session.rollback(target, foreign="keep").event.foreign == preview.foreign
+    assert host_texts(root) == kept
+    desk.session.undo()
+    assert host_texts(root) == {**kept, "a": kept["a"].replace("line 2", "two")}
+    desk.session.rollback(target, foreign="replace")
+    assert host_texts(root) == {"a": LINES}
+    desk.session.undo()
+    assert host_texts(root) == {**kept, "a": kept["a"].replace("line 2", "two")}
+    check_history(desk.session, tmp_path / "s.json")
+
+
+def test_lines_that_a_person_changed_too_are_kept(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.session.snapshot("early")
+    desk.edit("/a", "line 2", "two")
+    desk.edit("/a", "line 7", "seven")
+    (root / "a").write_text(LINES.replace("line 2", "deux").replace("line 7", "seven"))
+    desk.session.rollback("early", foreign="keep")
+    assert (root / "a").read_text() == LINES.replace("line 2", "deux")
+    with pytest.raises(ValueError, match="pass 'keep' or 'replace'"):
+        desk.session.rollback("early", foreign="x")  # type: ignore[call-overload]
+
+
+def host_texts(root: Path) -> dict[str, str]:
+    return {entry.name: entry.read_text() for entry in root.iterdir()}
+
+
 def test_a_command_is_undone_without_what_a_person_did_before(tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", "1\n")

@@ -193,6 +193,10 @@ class HostExternal:
         """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
         return merge_known(resolver, base, ours, theirs if paths is None else with_paths(base, theirs, paths))
 
+    def aim(self, there: FileTree, wanted: FileTree) -> Rewind:
+        """Return what `restore` needs to change the files that are there to the wanted ones."""
+        return Rewind(there, wanted)
+
     def replace(self, wanted: FileTree, source: str) -> None:
         """Make the files the wanted ones, as events of the session."""
         self._filesystem._replace(wanted, source)

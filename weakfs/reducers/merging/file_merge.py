@@ -7,6 +7,7 @@ if both sides changed an entry, and entries are followed through them only if th
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from typing import Any, cast
 
@@ -247,15 +248,17 @@ def changes(before: FileTree, after: FileTree) -> list[MergedPath]:
 
 
 def _change(before: FileTree, after: FileTree, path: str, change: Any) -> MergedPath:
-    texts: list[list[bytes]] = []
+    contents: list[bytes] = []
     for tree in (before, after):
         node = find(tree, segments_of(path))
-        is_file = type(node) is tuple and leaves.is_file(node)
-        data = leaves.content_of(node) if is_file and type(node) is tuple else b""
-        texts.append(split_lines(data) if is_text(data) else [])
-    old, new = texts
-    try:
-        same = sum(length for _, _, length in matches(old, new))
-    except TooMuchWork:
-        same = 0
-    return MergedPath(path, change, None, len(new) - same, len(old) - same)
+        contents.append(leaves.content_of(node) if type(node) is tuple and leaves.is_file(node) else b"")
+    old, new = (split_lines(data) if is_text(data) else [] for data in contents)
+    same = same_bytes = 0
+    with suppress(TooMuchWork):
+        for start, _, length in matches(old, new):
+            same += length
+            same_bytes += sum(map(len, old[start : start + length]))
+    old_bytes, new_bytes = map(len, contents)
+    return MergedPath(
+        path, change, None, len(new) - same, len(old) - same, new_bytes - same_bytes, old_bytes - same_bytes
+    )

@@ -137,8 +137,5 @@ class Moments(Forks):
             marks |= {seq: line.mark_at(rules, seq) for seq in more}
         return {seq: SessionView(rules, seq, mark.state, mark.logs) for seq, mark in marks.items()}
 
-    def _present(self, line: Timeline) -> SessionView:
-        return SessionView(self._rules, line.seq, line.state, line.logs)
-
     def _reversible(self) -> list[Reversible]:
         return [external for external in self._attached if isinstance(external, Reversible)]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from weakfs.session.merging.conflicts import ConflictEntry, MergedPath
+from weakfs.session.merging.conflicts import MergeReport
 
 How = Literal["undo", "redo", "revert", "restore", "rollback"]
 # What becomes of what other programs changed in external files.
@@ -15,8 +15,8 @@ Foreign = Literal["keep", "replace"]
 MOST_NAMED = 20
 
 
-@frozen
-class Reversion:
+@frozen(kw_only=True)
+class Reversion(MergeReport):
     """What was taken back, or with `preview` would be: the paths that change, and the conflicts that would remain.
 
     `records` are the numbers of the first and last record of each operation that was taken back. `foreign` names the
@@ -27,36 +27,20 @@ class Reversion:
 
     how: How
     records: tuple[tuple[int, int], ...]
-    changes: tuple[MergedPath, ...] = ()
-    conflicts: tuple[ConflictEntry, ...] = ()
     foreign: tuple[str, ...] = ()
     detached: tuple[str, ...] = ()
     record: int | None = None
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths that change."""
-        return tuple(dict.fromkeys(change.path for change in self.changes))
-
-    @property
-    def lines_added(self) -> int:
-        """The number of lines that are added."""
-        return sum(change.lines_added for change in self.changes)
-
-    @property
-    def lines_removed(self) -> int:
-        """The number of lines that are removed."""
-        return sum(change.lines_removed for change in self.changes)
-
-    @property
     def note(self) -> str:
         """A message for the model: which files changed under it."""
+        left = f" Not attached, and left as they are: {', '.join(self.detached)}." if self.detached else ""
         if not self.changes:
-            return "Nothing changed."
+            return f"Nothing changed.{left}"
         shown = ", ".join(self.paths[:MOST_NAMED])
         more = len(self.paths) - MOST_NAMED
         shown += f" and {more} more" if more > 0 else ""
         return (
             f"These were changed by {self.how} (+{self.lines_added} -{self.lines_removed} lines): {shown}. Read them "
-            f"again before you rely on what you know of them."
+            f"again before you rely on what you know of them.{left}"
         )

@@ -108,7 +108,23 @@ class ThreeWay(Moments):
         self._notify()
         changes = tuple(change for change in resolver.changes if change.path not in self._ways_back())
         records = tuple((span.first, span.last) for span in spans)
-        return Reversion(how, records, changes, resolver.sorted_conflicts(), tuple(named), detached, record)
+        return Reversion(
+            changes,
+            resolver.sorted_conflicts(),
+            how=how,
+            records=records,
+            foreign=tuple(named),
+            detached=detached,
+            record=record,
+        )
+
+    def _aims(self, seq: int, foreign: Foreign) -> dict[str, Any]:
+        """Return what the external files become in a rollback to a record, by filesystem; see `External.restore`."""
+        line = self._line().copy()
+        work = _Work("rollback", "rollback", line, Resolver(matcher=self._path_matcher), None, [], foreign == "keep")
+        self._look(work)
+        self._merge_outside(work, Span(seq + 1, line.seq))
+        return {one.external.filesystem_id: one.external.aim(one.there, one.wanted) for one in work.outside}
 
     def _detached_around(self, work: _Work, spans: list[Span]) -> tuple[str, ...]:
         """Return the filesystems with changes that are not taken back, because they are not attached."""

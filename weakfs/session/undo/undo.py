@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from functools import partial
+from typing import Literal, overload
 
 from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
@@ -11,7 +12,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.merging.conflicts import OnConflict
 from weakfs.session.undo.operations import Operation, Span, merges, operations, spans_of
 from weakfs.session.undo.reversion import Foreign, Reversion
-from weakfs.session.undo.three_way import ThreeWay
+from weakfs.session.undo.three_way import ThreeWay, check_foreign
 from weakfs.session.views import Snapshot
 
 
@@ -89,6 +90,58 @@ class Undo(ThreeWay):
             seq = self.at(moment).seq
             label = moment if isinstance(moment, str) else str(seq)
             return self._run("restore", label, [Span(seq, seq)], preview, "raise", foreign, paths)
+
+    @overload
+    def rollback(
+        self,
+        target: int | str | Snapshot,
+        *,
+        cause: str | None = None,
+        foreign: Foreign | None = None,
+        preview: Literal[False] = False,
+    ) -> Record: ...
+    @overload
+    def rollback(
+        self,
+        target: int | str | Snapshot,
+        *,
+        cause: str | None = None,
+        foreign: Foreign | None = None,
+        preview: Literal[True],
+    ) -> Reversion: ...
+    def rollback(
+        self,
+        target: int | str | Snapshot,
+        *,
+        cause: str | None = None,
+        foreign: Foreign | None = None,
+        preview: bool = False,
+    ) -> Record | Reversion:
+        """Go back to a snapshot, given the snapshot, its id or its tag, or to a record number; LOG slices stay.
+
+        O(1) for a snapshot; a record number costs as much as `at`.
+
+        The rollback is itself a record: rolling back to the record before it undoes it, and so does `undo`. Attached
+        filesystems go back too: exactly to a snapshot; to a record, which has no snapshot, by undoing what was changed
+        through the session since then. Processes that work in their files are ended first. If a filesystem fails, all
+        return to their previous state and its error is raised.
+
+        The record's event names in `foreign` what other programs had changed in external files. With `foreign="keep"`
+        that is kept, line by line, and with `"replace"` it is replaced. By default, a snapshot replaces it, and a
+        record number keeps it in the files that the session has not changed since. With `preview`, nothing is changed,
+        and a `Reversion` returned.
+        """
+        check_foreign(foreign)
+        is_exact = type(target) is not int
+        if not preview:
+            if foreign is None or (is_exact and foreign == "replace"):
+                return self._go_to(target, cause, None)
+            return self._go_to(target, cause, partial(self._aims, foreign=foreign))
+        with self.lock:
+            self._writable()
+            seq = self.at(target).seq
+            chosen = foreign or ("replace" if is_exact else "keep")
+            return self._run("rollback", str(seq), [Span(seq, seq)], True, "raise", chosen, None)
 
     def _go_back(
         self, how: Literal["undo", "redo"], n: int, *, preview: bool, on_conflict: OnConflict, foreign: Foreign
