@@ -111,7 +111,7 @@ def test_nothing_to_undo_is_an_answer(tools: Toolset) -> None:
         (Capability(fs_roots=("/src",)), None),
         (Capability(allowed_fs_ops=("read",)), None),
         (Capability(max_write_bytes=3), None),
-        (None, Policy(rules=(PolicyRule("deny", ("write",), ("/private/**",), "it is not yours"),))),
+        (None, Policy(rules=(PolicyRule(effect="deny", operations=("write",), paths="/private", reason="not yours"),))),
     ],
 )
 def test_a_model_takes_nothing_back_that_it_may_not_write(
