@@ -10,7 +10,6 @@ from attrs import evolve, frozen
 from rich.cells import cell_len
 
 from weakfs.cli.calls import target_of
-from weakfs.cli.commands.diff import count_lines
 from weakfs.cli.commands.log_records import (
     Selection,
     Tags,
@@ -25,6 +24,7 @@ from weakfs.cli.formatting import date_and_time, moment, padded, shortened, show
 from weakfs.cli.output import Output, progress
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.steps import steps_of
+from weakfs.history.tree_patch import count_lines
 from weakfs.history.trees import Trees
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, LowerEntry
