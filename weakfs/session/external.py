@@ -160,6 +160,10 @@ class Reversible(Protocol):
         """The tags of the events that tell what was there, whoever had changed it."""
         ...
 
+    def survey(self) -> None:
+        """Record what programs changed that the session started and that go on; do nothing if there are none."""
+        ...
+
     def look(self) -> Any:
         """Scan the files. Return the event that tells the session what is there."""
         ...

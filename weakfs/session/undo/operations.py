@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -27,14 +30,16 @@ class Span:
 class Operation:
     """Consecutive records with one cause, or a single record that has none.
 
-    `how` is `None`, or how the operation took others back; see `Reverted`. If `has_failed`, it was a transaction that
-    failed and was rolled back; `failed` are the causes of all work that was rolled back in it.
+    `how` is `None`, or how the operation took others back, and `reverted` are their records; see `Reverted`. If
+    `has_failed`, it was a transaction that failed and was rolled back; `failed` are the causes of all work that was
+    rolled back in it.
     """
 
     first: int
     last: int
     cause: str | None
     how: str | None = None
+    reverted: tuple[Span, ...] = ()
     has_failed: bool = False
     failed: frozenset[str] = frozenset()
 
@@ -100,7 +105,9 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int) -> Iterator[Operat
     for number, (_, cause, tag, values) in enumerate(rows, dropped + 1):
         if number > block_end:
             merge, causes = None, set()
-            one = Operation(number, number, cause, values[0] if tag == REVERTED else None)
+            one = Operation(number, number, cause)
+            if tag == REVERTED:
+                one = _with_reverted(one, values)
             if tag == MERGED and values[2] > 0:
                 merge, block_end = one, number + values[2]
             elif tag == ROLLED_BACK and values[3]:
@@ -110,7 +117,39 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int) -> Iterator[Operat
         elif merge is not None:
             causes.add(cause)
             if tag == REVERTED:
-                merge = evolve(merge, how=values[0])
+                merge = _with_reverted(merge, values)
             if number == block_end:
                 # What took work back and did more is an operation like any other.
-                yield evolve(merge, last=number, how=merge.how if len(causes) == 1 else None)
+                yield evolve(merge, last=number) if len(causes) == 1 else Operation(merge.first, number, merge.cause)
+
+
+def _with_reverted(one: Operation, values: tuple[Any, ...]) -> Operation:
+    how, first, last = values
+    return evolve(one, how=how, reverted=(*one.reverted, Span(first, last)))
+
+
+def undone(every: Iterable[Operation]) -> tuple[set[Operation], set[Operation]]:
+    """Return the operations that are undone, and the undos that are redone.
+
+    Each says which records it took back: in a session that several processes change, these need not be the last.
+    """
+    undone: set[Operation] = set()
+    redone: set[Operation] = set()
+    by_last: list[Operation] = []
+    for one in every:
+        for span in one.reverted if one.how in ("undo", "redo") else ():
+            place = bisect_left(by_last, span.first, key=attrgetter("last"))
+            if place == len(by_last) or by_last[place].first > span.first:
+                continue
+            target = by_last[place]
+            if one.how == "undo":
+                undone.add(target)
+            elif target.how == "undo":
+                redone.add(target)
+                undone -= {each for each in undone if any(_holds(each, again) for again in target.reverted)}
+        by_last.append(one)
+    return undone, redone
+
+
+def _holds(one: Operation, span: Span) -> bool:
+    return one.first <= span.first <= one.last

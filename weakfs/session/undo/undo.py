@@ -10,7 +10,7 @@ from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.merging.conflicts import OnConflict
-from weakfs.session.undo.operations import Operation, Span, merges, operations, spans_of
+from weakfs.session.undo.operations import Operation, Span, merges, operations, spans_of, undone
 from weakfs.session.undo.reversion import Foreign, Reversion
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 from weakfs.session.views import Snapshot
@@ -57,6 +57,7 @@ class Undo(ThreeWay):
         `foreign="replace"` replaced, and the result names it. Reverting the reversion brings everything back. Raises
         `SessionError` if there is no such call.
         """
+        self._survey(preview=preview)
         with self.lock:
             line = self._writable()
             if isinstance(target, str):
@@ -85,6 +86,7 @@ class Undo(ThreeWay):
         replaced, or with `foreign="keep"` kept and merged; the result names it. `undo` takes the restore back.
         `rollback` takes back every slice.
         """
+        self._survey(preview=preview)
         with self.lock:
             self._writable()
             seq = self.at(moment).seq
@@ -148,6 +150,7 @@ class Undo(ThreeWay):
     ) -> Reversion:
         if n < 1:
             raise ValueError(f"cannot {how} {n} operations; pass a number of at least 1")
+        self._survey(preview=preview)
         with self.lock:
             line = self._writable()
             every = operations(line.rows, line.dropped, line.base.block_end)
@@ -168,26 +171,19 @@ class Undo(ThreeWay):
 
     def _undoable(self, line: Timeline, every: list[Operation]) -> Iterator[Operation]:
         """Yield the operations that are not undone, newest first."""
-        undone = 0
+        gone, _ = undone(every)
         for one in reversed(every):
-            if one.how in ("undo", "redo"):
-                undone += 1 if one.how == "undo" else -1
-            elif self._changes(line, one):
-                if not undone:
-                    yield one
-                undone = max(undone - 1, 0)
+            if one.how not in ("undo", "redo") and one not in gone and self._changes(line, one):
+                yield one
 
     def _undone(self, line: Timeline, every: list[Operation]) -> Iterator[Operation]:
         """Yield the undos that are not redone, newest first, up to the newest other change."""
-        redone = 0
+        _, redone = undone(every)
         for one in reversed(every):
-            if one.how == "redo":
-                redone += 1
-            elif one.how == "undo":
-                if not redone:
+            if one.how == "undo":
+                if one not in redone:
                     yield one
-                redone = max(redone - 1, 0)
-            elif self._changes(line, one):
+            elif one.how != "redo" and self._changes(line, one):
                 return
 
     def _span(self, line: Timeline, target: int | Record | range) -> Span:
