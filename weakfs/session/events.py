@@ -63,7 +63,7 @@ class RolledBack:
     target: int
     snapshot_id: str | None
     state: Table = field(repr=False, eq=False)
-    failed: bool = False
+    failed: bool | None = None
     foreign: tuple[str, ...] | None = None
 
 

@@ -166,20 +166,33 @@ class Log(Sequence[T], Generic[T]):
         return Log._of_stretches(reversed(parts))
 
     def extends(self, other: Log[T]) -> bool:
-        """Return whether this sequence begins with the items of `other`; O(log n) when they share them.
+        """Return whether this sequence begins with the identical items of `other`; O(log n) when they share them.
 
-        Otherwise items are compared: one that is read again, from a packed stretch or a record, is another object.
+        Packed items are rebuilt each time they are read, so only a sequence that shares their stretch begins with them.
         """
         length = other._length
         if length > self._length:
             return False
         if not length or self._stretch.at(length - 1) is other._stretch:
             return True
-        return all(mine is theirs or mine == theirs for mine, theirs in zip(self, other, strict=False))
+        return all(mine is theirs for mine, theirs in zip(self, other, strict=False))
+
+    def begins_like(self, other: Log[T]) -> bool:
+        """Return whether this sequence begins with items that are equal to those of `other`.
+
+        An item that was computed again from its record is another object; for a merge it is the same.
+        """
+        return self.extends(other) or (
+            self._length >= other._length
+            and all(
+                mine is theirs or (type(mine) is type(theirs) and mine == theirs)
+                for mine, theirs in zip(self, other, strict=False)
+            )
+        )
 
     def equals(self, other: Log[T]) -> bool:
-        """Return whether both have the same items; O(log n) when they share them."""
-        return self is other or (self._length == other._length and self.extends(other))
+        """Return whether both have equal items."""
+        return self is other or (self._length == other._length and self.begins_like(other))
 
     def last(self, default: Any = None) -> Any:
         """Return the last item, or `default` if there is none."""

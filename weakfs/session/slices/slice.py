@@ -125,7 +125,7 @@ replace_latest = WholeSlice(_replace, keeps_events=True)
 
 
 def _both(base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
-    if not (ours.extends(base) and theirs.extends(base)):
+    if not (ours.begins_like(base) and theirs.begins_like(base)):
         raise Conflict
     return ours.extend(theirs.since(len(base)))
 

@@ -192,7 +192,7 @@ class ThreeWay(Moments):
         """Merge a fork into `line` that left after record `base` and went back to `target`."""
         at = self.now()
         point = Point(after, Log(), base, line.snapshots, 0, line.numbering)
-        row = (at, work.cause, ROLLED_BACK, (target, None, then, False, None))
+        row = (at, work.cause, ROLLED_BACK, (target, None, then, None, None))
         branch = Timeline(state=then, rows=Log((row,)), base=Mark(base, after, EMPTY_TABLE, 0))
         name = f"{self.session_id}/{work.how}{line.seq}"
         absorb(
