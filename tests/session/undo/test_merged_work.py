@@ -85,8 +85,9 @@ def test_a_fork_that_was_merged_twice_has_calls_to_revert(tmp_path: Path) -> Non
 @pytest.mark.parametrize("beside", [False, True])
 def test_what_failed_with_the_transaction_around_it_is_not_undone(desk: Desk, beside: bool, tmp_path: Path) -> None:
     desk.write("/a", "1\n")
+    inside = "c2"
     with pytest.raises(RuntimeError), desk.session.transaction(cause="turn"):
-        inside = desk.write("/b", "2\n")
+        assert desk.write("/b", "2\n") == inside
         desk.session.undo()
         desk.write("/a", "3\n")
         if beside:
