@@ -77,9 +77,9 @@ def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -
 
 def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
     """Return what both sides saw; a side that dropped everything also dropped what was seen before it branched off."""
-    if not theirs.extends(base):
+    if not theirs.begins_like(base):
         ours, theirs = theirs, ours
-    if not theirs.extends(base):
+    if not theirs.begins_like(base):
         return ours.extend(theirs)
     return ours.extend(theirs.since(len(base)))
 

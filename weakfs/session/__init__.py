@@ -71,7 +71,7 @@ from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
 from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation
-from weakfs.session.undo.undo import Reversion
+from weakfs.session.undo.reversion import Reversion
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [

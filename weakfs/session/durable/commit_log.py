@@ -309,7 +309,7 @@ class CommitLog:
         after = line.copy()
         session._rules, rules = reader.rules, session._rules
         try:
-            session._apply(after, RolledBack(before.seq, None, before.state), None)
+            session._apply(after, RolledBack(before.seq, None, before.state, failed=True), None)
             rows = tuple(after.rows.since(len(line.rows)))
             name = self._next_name(session)
             change = Change(line, after, rows, line.externals, (), undeclared_slices(reader.rules))

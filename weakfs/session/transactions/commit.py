@@ -284,7 +284,7 @@ class Transactions(RecordLog):
             own.line.snapshots = own.base.snapshots
             own.conclusion = None
             if own.line.seq > own.base.seq:
-                self._apply(own.line, RolledBack(own.base.seq, None, own.base.state), None)
+                self._apply(own.line, RolledBack(own.base.seq, None, own.base.state, failed=True), None)
                 self._join_failed(own, error)
             # What an outer rollback restored needs no repair any more.
             left = {name: step for name, step in self._repairs.items() if name not in undone}

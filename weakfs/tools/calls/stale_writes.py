@@ -17,7 +17,7 @@ from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.merging.line_merge import split_lines
 from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
 from weakfs.reducers.tree.node import find
-from weakfs.session import MissingBlob, Record, Session, SessionError
+from weakfs.session import MissingBlob, Record, Reverted, Session, SessionError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
 from weakfs.session.replay.reduction import Row, event_of
@@ -46,6 +46,7 @@ Who = str | None
 Version = str | bytearray | None
 # These change the file at their path, and never what lies below it. Their first field is the path, their last one the
 # filesystem.
+REVERTED = tag_of(Reverted)
 OF_FILES = {tag_of(type_) for type_ in (FileWritten, FileAppended, FileSpliced)}
 
 
@@ -98,7 +99,13 @@ class Readings:
         return FileSeen(caller, path, version, seq, self._name)
 
     def changed(self, caller: Who, rows: Iterable[Row]) -> dict[str, Version]:
-        """Return what a caller's call left in each file that it changed, or that is in a directory that it changed."""
+        """Return what a caller's call left in each file that it changed, or that is in a directory that it changed.
+
+        What a call took back is left out: its caller has not seen what is there now.
+        """
+        rows = list(rows)
+        if any(row[2] == REVERTED for row in rows):
+            return {}
         paths: dict[str, None] = {}
         above: set[str] = set()
         for row in rows:

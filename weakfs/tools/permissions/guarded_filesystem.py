@@ -32,7 +32,7 @@ from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.messages import plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
-from weakfs.session import Session
+from weakfs.session import MergedPath, Session
 from weakfs.tools.errors import LimitExceeded, ToolValidationError
 from weakfs.tools.permissions.capability import Operation
 from weakfs.tools.permissions.decisions import Access, clamped
@@ -86,6 +86,22 @@ class GuardedFilesystem:
     def carry(self, origins: Iterable[str]) -> None:
         """Note which withheld contents the call was given: it may not write them where they could be seen."""
         self._access.carry(origins)
+
+    def check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
+        """Raise `PermissionError` or `LimitExceeded` if a call may not make these changes by taking work back."""
+        access = self._access
+        for change in changes:
+            # Slices without paths go back too: they are no files.
+            if not change.path.startswith("/"):
+                continue
+            for path in filter(None, (change.source, change.path)):
+                access.check("write", path)
+                access.check_changes((path,))
+            access.check_size(change.path, change.bytes_added)
+            if change.source is not None:
+                access.check_transfer(change.source, change.path)
+        for path in conflicts:
+            access.check("write", path)
 
     @property
     def _most_read(self) -> int | None:

@@ -278,10 +278,11 @@ class FrameWriter:
     def _event(self, rules: Rules, writing: FrameWriting, before: Timeline, tag: str, values: tuple[Any, ...]) -> Json:
         shape = rules.registry.shape(tag)
         if tag == tag_of(RolledBack):
-            target, snapshot_id, state = values
+            target, snapshot_id, state, _, foreign = values
             entry = before.snapshots.get(snapshot_id) if snapshot_id is not None else None
             if entry is not None and entry.state is state:
-                return {"target": target, "snapshot_id": snapshot_id, "state": {"snapshot": snapshot_id}}
+                known = {} if foreign is None else {"foreign": list(foreign)}
+                return {"target": target, "snapshot_id": snapshot_id, "state": {"snapshot": snapshot_id}, **known}
         return writing.row(shape.build(*values), shape.cls)
 
     def _undeclared(self, rules: Rules, change: Change) -> list[tuple[str, str]]:
