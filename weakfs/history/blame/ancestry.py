@@ -50,7 +50,10 @@ class Ancestry:
     _kept: dict[str, _Kept] = field(factory=dict[str, _Kept], init=False)
     # What the state is called after the last record of a merge, by who sees it.
     _ends: dict[tuple[str, int], int] = field(factory=dict[tuple[str, int], int], init=False)
-    _open: list[tuple[int, int]] = field(factory=list[tuple[int, int]], init=False)
+    # The state that each merge took in.
+    _taken: dict[int, int | None] = field(factory=dict[int, "int | None"], init=False)
+    # The merges that the newest record belongs to, outermost first.
+    _open: list[int] = field(factory=list[int], init=False)
     _blocks: Blocks = field(init=False)
     _now: int | None = field(init=False)
 
@@ -60,7 +63,7 @@ class Ancestry:
         self._keep(self.dropped)
         if self._block_end > self.dropped:
             self._blocks.begin_inside(self._block_end, None)
-            self._open.append((self.dropped, self._block_end))
+            self._open.append(self.dropped)
             self._last[self.dropped] = self._block_end
             self._merges.append(self.dropped)
             self._now = None
@@ -75,14 +78,15 @@ class Ancestry:
         if merged is not None and merged.count:
             base = self._find(self._blocks.base_of(merged), merged.fork)
             self._blocks.enter(seq, merged, None)
-            self._open.append((seq, seq + merged.count))
+            self._open.append(seq)
             self._last[seq] = seq + merged.count
             if len(self._open) == 1:
                 self._merges.append(seq)
             self._now = base
         for _ in self._blocks.leave(seq):
-            self._now = self._open.pop()[0]
-            self._ends[self._blocks.inside, seq] = self._now
+            merge = self._open.pop()
+            self._taken[merge], self._now = self._now, merge
+            self._ends[self._blocks.inside, seq] = merge
             self._keep(seq)
 
     def _keep(self, seq: int) -> None:
@@ -103,6 +107,10 @@ class Ancestry:
     def last_of(self, seq: int) -> int | None:
         """Return the last record of the work that a merge took in; `None` if it took in none."""
         return self._last.get(seq)
+
+    def taken_by(self, seq: int) -> int | None:
+        """Return the state that a merge took in; `None` if it was compacted away."""
+        return self._taken[seq]
 
     def in_effect(self, seq: int) -> int:
         """Return the state of the session itself after a record: inside a merge, its result."""

@@ -158,7 +158,7 @@ class Derivation:
             return before, path
         base = self._before(seq + 1)
         if base is not None and base == before:
-            return last, path
+            return self.records.ancestry.taken_by(seq), path
         place = Place(self.filesystem, path)
         if base is None or self.records.changed_within(place, seq + 1, last):
             return None
@@ -225,13 +225,14 @@ class Derivation:
         records = self.records
         last, base, before = records.ancestry.last_of(seq), self._before(seq + 1), self._before(seq)
         assert last is not None
-        theirs = self.version(last, path)
+        taken = records.ancestry.taken_by(seq)
+        theirs = self.version(taken, path)
         # What one side put into a directory that the other side moved.
         moved_by_them = self._before_moves(path, records.moves_within(self.filesystem, seq + 1, last))
         moved_by_us = path
         if base is not None:
             moved_by_us = self._before_moves(path, records.moves_within(self.filesystem, base + 1, seq - 1))
-        followed = [self.version(before, moved_by_them), self.version(last, moved_by_us)]
+        followed = [self.version(before, moved_by_them), self.version(taken, moved_by_us)]
         # Outside, the later side wins.
         sides = [ours, theirs] if self.filesystem is None else [theirs, ours]
         return Sources.of(*sides, *followed)
@@ -275,8 +276,6 @@ class Derivation:
             case e.EntryMoved() | e.EntryCopied():
                 replaced = texts[1] if len(texts) > 1 else None
                 return first if first is None or replaced is None else first.traced(replaced, self._operation(seq))
-            case RolledBack() | Merged() if first is not None and all(one is first for one in texts):
-                return first
             case _:
                 leaf = self._leaf(seq, path)
                 return None if leaf is None else _combined(leaf, texts, near, seq)
