@@ -11,7 +11,7 @@ from attrs import frozen
 from weakfs import backends, session
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
-from weakfs.session import Snapshot
+from weakfs.session import BlameLine, Snapshot
 from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
@@ -48,22 +48,15 @@ class Session(session.Session):
     def blame(
         self, path: str, *, at: int | str | Snapshot | None = None, filesystem: str | HasId | None = None
     ) -> tuple[BlameLine, ...]:
-        """Return the lines of a file, each with the record that put it in and the call that made the record.
-
-        Lines are followed through edits, moves, copies, merges and rollbacks; work that was taken back is not blamed,
-        and what comes back has its old blame. `at` is a record number, a snapshot, its id or its tag. `filesystem` is
-        an external filesystem or its id; by default, the only one of a session without files of its own.
-
-        The first time costs O(records), and the edits of the file; after that, only what is new. Raises
-        `FileNotFoundError`, `IsADirectoryError`, and `ValueError` for a binary file or a link.
-        """
-        from weakfs.history.blame import Blames
+        from weakfs.history.blame.lines import Blames
 
         with self.lock:
             blames: Blames | None = getattr(self, "_blames", None)
             if blames is None:
                 self._blames = blames = Blames()
         return blames.of(self, path, at=at, filesystem=filesystem)
+
+    blame.__doc__ = session.Session.blame.__doc__
 
     @staticmethod
     def _canonical_path(path: str) -> str:

@@ -134,9 +134,9 @@ class Side:
         theirs = Side(fork, self.fs.bind(fork), random, dict(self.files), dict(self.past))
         # How the record numbers of the fork are mapped: those after a number, by how much.
         shifts: list[tuple[int, int]] = []
-        base = session.seq
+        base, our_moves = session.seq, len(self.moves)
         for _ in range(random.choice((1, 1, 2))):
-            before, our_moves, their_moves = session.seq, len(self.moves), len(theirs.moves)
+            before, their_moves = session.seq, len(theirs.moves)
             left = theirs.session.seq
             theirs.work(random.randint(1, 4))
             if random.random() < 0.3:
@@ -155,6 +155,7 @@ class Side:
             is_forward = merge == base + 1 == before + 1
             moves = (self.moves[our_moves:], theirs.moves[their_moves:])
             self.merged(theirs, merge, shifts, moves, is_forward=is_forward)
+            self.moves += moves[1]
             self.done()
             base = -1
 
@@ -170,7 +171,10 @@ class Side:
         """Blame the merged files: ours first, then theirs, followed through the moves of both sides."""
         ours, other = dict(self.files), dict[str, tuple[bytes, tuple[int, ...]]]()
         for path, (content, origins) in theirs.files.items():
-            other[path] = content, tuple(one + max([0, *(by for after, by in shifts if one > after)]) for one in origins)
+            other[path] = (
+                content,
+                tuple(one + max([0, *(by for after, by in shifts if one > after)]) for one in origins),
+            )
         self.files = {}
         for entry in self.fs.walk():
             if entry.is_directory:

@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 import weakfs
+from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.host_commands import COMMANDS
 from weakfs.cli.commands.location_commands import LOCATION_COMMANDS
 from weakfs.cli.commands.undo_commands import UNDO_COMMANDS
 from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, USAGE, Failure
-from weakfs.cli.options import EXIT_STATUSES, expansion_option, json_option, registry_option, store_option
+from weakfs.cli.options import (
+    AT,
+    EXIT_STATUSES,
+    expansion_option,
+    filesystem_option,
+    json_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output, ReaderGone, warn
 from weakfs.cli.signals import interruptible
 
@@ -23,14 +32,7 @@ if TYPE_CHECKING:
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
-AT = "A record number, or the tag or id of a snapshot. [default: the end]"
-
 file_argument = click.argument("file", type=click.Path())
-filesystem_option = click.option(
-    "--filesystem",
-    metavar="ID",
-    help="The external filesystem to use.  [default: the only one, if the session has no files of its own]",
-)
 
 
 @click.group(invoke_without_command=True, context_settings=CONTEXT, epilog=EXIT_STATUSES)
@@ -374,7 +376,7 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
     return DONE if is_same else UNMET
 
 
-for one in (*COMMANDS, *LOCATION_COMMANDS, *UNDO_COMMANDS, containers_command):
+for one in (*COMMANDS, *LOCATION_COMMANDS, *UNDO_COMMANDS, *BLAME_COMMANDS, containers_command):
     command.add_command(one)
 
 

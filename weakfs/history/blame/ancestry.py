@@ -52,6 +52,9 @@ class Ancestry:
     _ends: dict[tuple[str, int], int] = field(factory=dict[tuple[str, int], int], init=False)
     # The state that each merge took in.
     _taken: dict[int, int | None] = field(factory=dict[int, "int | None"], init=False)
+    # The record after which the fork of each merge first left, and the same by the name of the fork.
+    _left: dict[int, int] = field(factory=dict[int, int], init=False)
+    _first_left: dict[str, int] = field(factory=dict[str, int], init=False)
     # The merges that the newest record belongs to, outermost first.
     _open: list[int] = field(factory=list[int], init=False)
     _blocks: Blocks = field(init=False)
@@ -77,6 +80,7 @@ class Ancestry:
         self._keep(seq)
         if merged is not None and merged.count:
             base = self._find(self._blocks.base_of(merged), merged.fork)
+            self._left[seq] = self._first_left.setdefault(merged.fork, merged.base)
             self._blocks.enter(seq, merged, None)
             self._open.append(seq)
             self._last[seq] = seq + merged.count
@@ -107,6 +111,10 @@ class Ancestry:
     def last_of(self, seq: int) -> int | None:
         """Return the last record of the work that a merge took in; `None` if it took in none."""
         return self._last.get(seq)
+
+    def left_at(self, seq: int) -> int:
+        """Return the record after which the fork first left that a merge took in."""
+        return self._left[seq]
 
     def taken_by(self, seq: int) -> int | None:
         """Return the state that a merge took in; `None` if it was compacted away."""

@@ -162,7 +162,8 @@ class Derivation:
         place = Place(self.filesystem, path)
         if base is None or self.records.changed_within(place, seq + 1, last):
             return None
-        return None if self.records.moves_within(self.filesystem, base + 1, last) else (before, path)
+        left = self.records.ancestry.left_at(seq)
+        return None if self.records.moves_within(self.filesystem, left + 1, last) else (before, path)
 
     def _operation(self, seq: int) -> int:
         """Return the first of the consecutive records with the same cause; `seq` itself if it has none."""
@@ -193,10 +194,9 @@ class Derivation:
                 return self._sources_of_merge(seq, path, previous)
             case e.TreeRestored():
                 return Sources.of(previous, *self._sources_of_restore(seq, event, path))
-            case e.EntryFound() if previous is None and (newest := self._newest(before, path)) is not None:
-                # A layer that was committed: the file is below it now.
-                emptied = newest > self.rows.dropped and self.rows[newest][2] == tag_of(e.LayerEmptied)
-                return Sources.of(self.version(self._before(newest), path) if emptied else None)
+            case e.EntryFound() if previous is None and (emptied := self.records.emptied_before(seq)):
+                # What a layer held when it was committed is below it now.
+                return Sources.of(self.version(self._before(emptied), path))
             case _:
                 return Sources.of(previous)
 
@@ -223,15 +223,13 @@ class Derivation:
 
     def _sources_of_merge(self, seq: int, path: str, ours: Version | None) -> Sources:
         records = self.records
-        last, base, before = records.ancestry.last_of(seq), self._before(seq + 1), self._before(seq)
+        last, left, before = records.ancestry.last_of(seq), records.ancestry.left_at(seq), self._before(seq)
         assert last is not None
         taken = records.ancestry.taken_by(seq)
         theirs = self.version(taken, path)
         # What one side put into a directory that the other side moved.
         moved_by_them = self._before_moves(path, records.moves_within(self.filesystem, seq + 1, last))
-        moved_by_us = path
-        if base is not None:
-            moved_by_us = self._before_moves(path, records.moves_within(self.filesystem, base + 1, seq - 1))
+        moved_by_us = self._before_moves(path, records.moves_within(self.filesystem, left + 1, seq - 1))
         followed = [self.version(before, moved_by_them), self.version(taken, moved_by_us)]
         # Outside, the later side wins.
         sides = [ours, theirs] if self.filesystem is None else [theirs, ours]

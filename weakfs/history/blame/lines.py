@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from errno import EISDIR
 from threading import Lock
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from weakfs.filesystem.errors import fault, not_found
 from weakfs.filesystem.paths import normalize
@@ -21,7 +21,8 @@ from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import Leaf, content_of, is_file, is_link
 from weakfs.search import is_binary
-from weakfs.session import Session, SessionView, Snapshot
+from weakfs.session import BlameLine, Session, SessionView, Snapshot
+from weakfs.session.blame import HasId
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.tags import tag_of
@@ -34,36 +35,6 @@ Kind = Literal["written", "found", "boundary"]
 About = tuple[str | None, str | None, str | None, int | None, Kind]
 
 FOUND = {tag_of(EntryFound), tag_of(TreeSeen)}
-
-
-@runtime_checkable
-class HasId(Protocol):
-    """A filesystem that has an id in sessions."""
-
-    @property
-    def filesystem_id(self) -> str: ...
-
-
-@frozen
-class BlameLine:
-    """One line of a file, without its line end, and the record that put it in. Lines are numbered from 1.
-
-    `call_id` is the cause of the record, which is the id of the call that made it; `tool` and `caller` are those of the
-    call. `at` is the time of the record in nanoseconds. Bytes that are not UTF-8 are shown as U+FFFD.
-
-    `kind` is "written", or "found" for what the session did not write itself: another program had, before `record`
-    found it. A line of kind "boundary" is older than all records that are kept: `record` is the last of those that were
-    dropped, `at` and the rest are `None`.
-    """
-
-    number: int
-    text: str
-    record: int
-    call_id: str | None
-    tool: str | None
-    caller: str | None
-    at: int | None
-    kind: Kind = "written"
 
 
 @define(eq=False)

@@ -26,7 +26,7 @@ MOVES = (e.EntryMoved, e.EntryCopied)
 
 MERGED, ROLLED_BACK = tag_of(Merged), tag_of(RolledBack)
 SEEDED, APPENDED, CLEARED = tag_of(SliceSeeded), tag_of(SliceAppended), tag_of(SliceCleared)
-SEEN = tag_of(e.TreeSeen)
+SEEN, EMPTIED = tag_of(e.TreeSeen), tag_of(e.LayerEmptied)
 FILES, EXTERNAL = tag_of(FileTree), tag_of(ExternalTrees)
 CALLED = tag_of(ToolCall)
 
@@ -100,6 +100,8 @@ class PathRecords:
     # The records of the calls by their id, and of snapshots of external files by the source that they name.
     calls: dict[str, list[int]] = field(factory=dict[str, list[int]])
     sources: dict[tuple[str | None, str], int] = field(factory=dict[Any, Any])
+    # Where the layer over other files was emptied.
+    emptied: list[int] = field(factory=list[int])
     # The records of events that a program's own reducers turn into files.
     others: set[int] = field(factory=set[int])
 
@@ -121,6 +123,8 @@ class PathRecords:
                 self.whole.setdefault(values[_WHOLE[tag]], []).append(seq)
                 if tag == SEEN:
                     self.sources.setdefault((values[_WHOLE[tag]], values[1]), seq)
+                elif tag == EMPTIED:
+                    self.emptied.append(seq)
             elif tag in (MERGED, ROLLED_BACK):
                 self.all.append(seq)
             elif tag == CALLED:
@@ -157,6 +161,10 @@ class PathRecords:
             if first == self.ancestry.dropped:
                 return first
         return None
+
+    def emptied_before(self, seq: int) -> int:
+        """Return the newest record before number `seq` that emptied the layer, 0 if there is none."""
+        return _newest(self.emptied, seq - 1)
 
     def changed_within(self, place: Place, first: int, last: int) -> bool:
         """Return whether one of the records may have changed a file."""
