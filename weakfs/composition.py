@@ -16,7 +16,8 @@ from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 if TYPE_CHECKING:
-    from weakfs.history.blame import BlameLine, Blames, HasId
+    from weakfs.history.blame.lines import Blames
+    from weakfs.session.blame import HasId
 
 
 @frozen(eq=False)

@@ -126,7 +126,7 @@ class Derivation:
                 return (None if event.path == path else before), path
             case e.EntryMoved() | e.EntryCopied():
                 return self._moved(seq, event, path)
-            case e.EntryFound() if type(_first(event.tree)) is FileTree and not _first(event.tree).node_count:
+            case e.EntryFound() if _is_bare(event):
                 # Only its bits and times were found.
                 return before, path
             case SliceSeeded() | SliceAppended() | SliceCleared() if (event.slice == FILES) is not is_own:
@@ -317,9 +317,10 @@ def _file(node: Any) -> Leaf | None:
     return cast(Leaf, node) if type(node) is tuple and is_file(node) else None
 
 
-def _first(tree: FileTree) -> Any:
-    """Return the only entry of a tree."""
-    return next((node for _, node in entries(tree)), None)
+def _is_bare(event: e.EntryFound) -> bool:
+    """Return whether a directory was found without its entries."""
+    found = event.tree if event.path == "/" else next((node for _, node in entries(event.tree)), None)
+    return type(found) is FileTree and not found.node_count
 
 
 def _combined(leaf: Leaf, texts: Sequence[AnnotatedText | None], near: int, origin: int) -> AnnotatedText:
