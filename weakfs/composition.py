@@ -11,13 +11,12 @@ from attrs import frozen
 from weakfs import backends, session
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
-from weakfs.session import BlameLine, Snapshot
+from weakfs.session import Attachable, BlameLine, External, Snapshot
 from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 if TYPE_CHECKING:
     from weakfs.history.blame.lines import Blames
-    from weakfs.session.blame import HasId
 
 
 @frozen(eq=False)
@@ -47,7 +46,11 @@ class Session(session.Session):
     _registry_type: ClassVar[type[session.Registry]] = Registry
 
     def blame(
-        self, path: str, *, at: int | str | Snapshot | None = None, filesystem: str | HasId | None = None
+        self,
+        path: str,
+        *,
+        at: int | str | Snapshot | None = None,
+        filesystem: str | Attachable | External | None = None,
     ) -> tuple[BlameLine, ...]:
         from weakfs.history.blame.lines import Blames
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 from attrs import frozen
 
 from weakfs.session.errors import SessionError
+from weakfs.session.external import Attachable, External
 from weakfs.session.undo.undo import Undo
 from weakfs.session.views import Snapshot
 
@@ -33,21 +34,17 @@ class BlameLine:
     kind: Literal["written", "found", "boundary"] = "written"
 
 
-@runtime_checkable
-class HasId(Protocol):
-    """A filesystem with the id by which sessions know it."""
-
-    @property
-    def filesystem_id(self) -> str: ...
-
-
 class Blame(Undo):
     """The part of a session that says where the lines of its files come from."""
 
     __slots__ = ()
 
     def blame(
-        self, path: str, *, at: int | str | Snapshot | None = None, filesystem: str | HasId | None = None
+        self,
+        path: str,
+        *,
+        at: int | str | Snapshot | None = None,
+        filesystem: str | External | Attachable | None = None,
     ) -> tuple[BlameLine, ...]:
         """Return the lines of a file, each with the record that put it in and the call that made the record.
 

@@ -21,8 +21,7 @@ from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import Leaf, content_of, is_file, is_link
 from weakfs.search import is_binary
-from weakfs.session import BlameLine, Session, SessionView, Snapshot
-from weakfs.session.blame import HasId
+from weakfs.session import Attachable, BlameLine, External, Session, SessionView, Snapshot
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.tags import tag_of
@@ -59,7 +58,7 @@ class Blames:
     _known: dict[tuple[str | None, Version], _Known] = field(factory=dict[Any, _Known], init=False)
 
     def of(
-        self, session: Session, path: str, *, at: int | str | Snapshot | None, filesystem: str | HasId | None
+        self, session: Session, path: str, *, at: int | str | Snapshot | None, filesystem: str | External | Attachable | None
     ) -> tuple[BlameLine, ...]:
         """Return the lines of a file at a moment; see `weakfs.Session.blame`."""
         path = normalize(path)
@@ -135,7 +134,7 @@ def _continues(before: Rows, rules: Rules, line: Timeline) -> bool:
     return before.rules is rules and before.dropped == line.dropped and line.rows.extends(before.rows)
 
 
-def _chosen(view: SessionView, wanted: str | HasId | None) -> str | None:
+def _chosen(view: SessionView, wanted: str | External | Attachable | None) -> str | None:
     """Return the external filesystem that is meant, `None` for the session's own files.
 
     That is the only one by default, if the session has no files of its own.
@@ -147,7 +146,8 @@ def _chosen(view: SessionView, wanted: str | HasId | None) -> str | None:
             raise ValueError(f"cannot blame files of {wanted!r}: the session has no such filesystem; it has: {there}")
         return wanted
     if wanted is not None:
-        return wanted.filesystem_id if wanted.filesystem_id in known else None
+        part = wanted.external if isinstance(wanted, Attachable) else wanted
+        return part.filesystem_id if part.filesystem_id in known else None
     own = view[FileTree].latest()
     if not known or (own is not None and own.node_count):
         return None
