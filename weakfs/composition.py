@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -11,12 +11,13 @@ from attrs import frozen
 from weakfs import backends, session
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
-from weakfs.session import Attachable, BlameLine, External, Snapshot
+from weakfs.session import Attachable, External, Snapshot
 from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 if TYPE_CHECKING:
-    from weakfs.history.blame.lines import Blames
+    from weakfs.history.blame.lines import BlameLine, Blames
+    from weakfs.history.sql import QueryResult, Value
 
 
 @frozen(eq=False)
@@ -52,6 +53,16 @@ class Session(session.Session):
         at: int | str | Snapshot | None = None,
         filesystem: str | Attachable | External | None = None,
     ) -> tuple[BlameLine, ...]:
+        """Return the lines of a file, each with the record that put it in and the call that made the record.
+
+        Lines are followed through edits, moves, copies, merges and rollbacks. Work that was taken back is not blamed,
+        and lines that come back have their old blame. `at` is a record number, a snapshot, its id or its tag.
+        `filesystem` is an external filesystem or its id; the default is the only one, if the session has no files of
+        its own.
+
+        The first time costs O(records) and the edits of the file, later only what is new. Raises `FileNotFoundError`,
+        `IsADirectoryError`, `ValueError` for a binary file or a link, and `MissingBlob`.
+        """
         from weakfs.history.blame.lines import Blames
 
         with self.lock:
@@ -59,8 +70,6 @@ class Session(session.Session):
             if blames is None:
                 self._blames = blames = Blames()
         return blames.of(self, path, at=at, filesystem=filesystem)
-
-    blame.__doc__ = session.Session.blame.__doc__
 
     @staticmethod
     def _canonical_path(path: str) -> str:
@@ -79,6 +88,23 @@ class Session(session.Session):
                 return same_path(path)
             raise
         return lambda other: other == path or glob.matches_path(other)
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Value] | Mapping[str, Value] = (),
+        *,
+        max_rows: int = 10_000,
+        timeout: float = 10.0,
+    ) -> QueryResult:
+        """Run a SELECT over the calls, records, changes, files, lines and snapshots of this session.
+
+        `weakfs.history` describes the tables. `timeout` is in seconds. Raise `ValueError` if the query is invalid or
+        would do anything but read, and `TimeoutError` if it runs too long.
+        """
+        from weakfs.history.sql import run_query
+
+        return run_query(self, query, parameters, max_rows=max_rows, timeout=timeout)
 
 
 class StorageFilesystem(backends.StorageFilesystem):

@@ -7,7 +7,6 @@ if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of 
     raise ImportError("cannot import the link 'session' at the top of the repository; import weakfs.session instead")
 
 
-from weakfs.session.blame import BlameLine
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.errors import (
@@ -77,7 +76,6 @@ from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snap
 
 __all__ = [
     "Attachable",
-    "BlameLine",
     "BranchHistory",
     "Bus",
     "Cancellation",

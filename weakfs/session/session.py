@@ -8,7 +8,6 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from weakfs.session.blame import Blame
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
@@ -18,6 +17,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
+from weakfs.session.undo.undo import Undo
 from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("weakfs.session")
 
 
-class Session(Blame):
+class Session(Undo):
     """Events in, immutable slices out; snapshot, rollback, transactions, forks, save and load.
 
     `clock` returns integer nanoseconds (default `time.time_ns`), `new_id` a new session id. `registry` lists the

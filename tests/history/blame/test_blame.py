@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem, Session, Toolset
+from weakfs.history import BlameLine
 from weakfs.reducers import FileTree, FileWritten
-from weakfs.session import BlameLine, SessionError
-from weakfs.session import Session as GenericSession
 
 TEXT = "one\ntwo\nthree\n"
 
@@ -121,8 +120,6 @@ def test_what_has_no_lines_is_refused(session: Session, fs: InMemoryFilesystem) 
         session.blame("/d/a", at=1)
     with pytest.raises(ValueError, match="host:none"):
         session.blame("/d/a", filesystem="host:none")
-    with pytest.raises(SessionError, match=r"weakfs\.Session"):
-        GenericSession(session_id="g").blame("/a")
 
 
 def test_what_was_rolled_back_is_not_blamed_until_it_comes_back(session: Session, fs: InMemoryFilesystem) -> None:

@@ -15,8 +15,8 @@ from weakfs.cli.formatting import SECOND, date_and_time, moment, padded, shorten
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import chosen, files_of, moment_of
 from weakfs.filesystem import normalize
+from weakfs.history import BlameLine
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.session import BlameLine
 
 Style = Literal["plain", "porcelain", "json"]
 # The first and the last line; `None` for the end of the file.

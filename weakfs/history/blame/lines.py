@@ -6,7 +6,7 @@ from errno import EISDIR
 from threading import Lock
 from typing import Any, Literal
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from weakfs.filesystem.errors import fault, not_found
 from weakfs.filesystem.paths import normalize
@@ -21,7 +21,7 @@ from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import Leaf, content_of, is_file, is_link
 from weakfs.search import is_binary
-from weakfs.session import Attachable, BlameLine, External, Session, SessionView, Snapshot
+from weakfs.session import Attachable, External, Session, SessionView, Snapshot
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.tags import tag_of
@@ -34,6 +34,28 @@ Kind = Literal["written", "found", "boundary"]
 About = tuple[str | None, str | None, str | None, int | None, Kind]
 
 FOUND = {tag_of(EntryFound), tag_of(TreeSeen)}
+
+
+@frozen
+class BlameLine:
+    """One line of a file, without its line end, and the record that put it in. Lines are numbered from 1.
+
+    `call_id` is the cause of the record, which is the id of the call that made it; `tool` and `caller` are those of the
+    call, if it is recorded. `at` is the time of the record in nanoseconds. Bytes that are not UTF-8 are shown as
+    U+FFFD.
+
+    `kind` is "written", or "found" for lines that another program put in before `record` found them. Lines of kind
+    "boundary" are older than all records that are kept: `record` is the last of those that were dropped.
+    """
+
+    number: int
+    text: str
+    record: int
+    call_id: str | None
+    tool: str | None
+    caller: str | None
+    at: int | None
+    kind: Kind = "written"
 
 
 @define(eq=False)
@@ -58,7 +80,12 @@ class Blames:
     _known: dict[tuple[str | None, Version], _Known] = field(factory=dict[Any, _Known], init=False)
 
     def of(
-        self, session: Session, path: str, *, at: int | str | Snapshot | None, filesystem: str | External | Attachable | None
+        self,
+        session: Session,
+        path: str,
+        *,
+        at: int | str | Snapshot | None,
+        filesystem: str | External | Attachable | None,
     ) -> tuple[BlameLine, ...]:
         """Return the lines of a file at a moment; see `weakfs.Session.blame`."""
         path = normalize(path)
