@@ -11,12 +11,13 @@ from rich.cells import cell_len
 
 from weakfs import Session
 from weakfs.cli.errors import USAGE, Failure, as_failure
-from weakfs.cli.formatting import SECOND, date_and_time, moment, padded, shortened, shown
+from weakfs.cli.formatting import date_and_time, padded, shortened, shown
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import chosen, files_of, moment_of
 from weakfs.filesystem import normalize
 from weakfs.history import BlameLine
 from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.plain import SECOND, moment
 
 Style = Literal["plain", "porcelain", "json"]
 # The first and the last line; `None` for the end of the file.
