@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 import weakfs
+from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.sql import sql_command
@@ -21,9 +22,6 @@ from weakfs.cli.output import Output, ReaderGone, warn
 from weakfs.cli.signals import interruptible
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-
-
-SINGLE_COMMANDS = (containers_command, sql_command, export_git_command)
 
 
 @click.group(invoke_without_command=True, context_settings=CONTEXT, epilog=EXIT_STATUSES)
@@ -42,6 +40,7 @@ for one in (
     *COMMANDS,
     *LOCATION_COMMANDS,
     *UNDO_COMMANDS,
+    *BLAME_COMMANDS,
     containers_command,
     sql_command,
     export_git_command,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import click
 
 from weakfs.cli.errors import DONE, UNMET, USAGE, Failure
-from weakfs.cli.options import EXIT_STATUSES, expansion_option, json_option, registry_option, store_option
+from weakfs.cli.options import (
+    AT,
+    EXIT_STATUSES,
+    expansion_option,
+    filesystem_option,
+    json_option,
+    registry_option,
+    store_option,
+)
 from weakfs.cli.output import Output
 
-AT = "A record number, or the tag or id of a snapshot. [default: the end]"
-
 file_argument = click.argument("file", type=click.Path())
-filesystem_option = click.option(
-    "--filesystem",
-    metavar="ID",
-    help="The external filesystem to use.  [default: the only one, if the session has no files of its own]",
-)
 
 
 @click.command("log")
