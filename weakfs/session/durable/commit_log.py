@@ -13,7 +13,7 @@ import orjson
 from attrs import define, field
 
 from weakfs.session.blobs.blob import digest_of
-from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
+from weakfs.session.durable.checkpoints.checkpoints import LEAST, Checkpointing
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frames.reader import FrameReader
@@ -30,7 +30,7 @@ from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.storage.errors import OutcomeUnknown, StorageError, StreamConflict
-from weakfs.storage.event_store import EventStore
+from weakfs.storage.event_store import Appender, DirectEventStore, EventStore
 from weakfs.storage.event_store import Frame as StoredFrame
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ class CommitLog:
     # Frames of failed changes that may nevertheless have been stored.
     _uncertain: set[str] = field(factory=set[str])
     _rules: Rules | None = None
+    # The same if no change needs more than `_commit_plain`, and what that appends with.
+    _usual_rules: Rules | None = None
+    _append_next: Appender | None = None
     _undeclared: frozenset[str] = frozenset()
 
     @property
@@ -115,6 +118,9 @@ class CommitLog:
         is_long = first.seq > before.seq + PART and not before.seq and self.queue is None
         if first.base is not before.base or is_long:
             return self._start_anew(session, first, journals)
+        if len(afters) == 1 and not journals:
+            if self._commit_plain(session, before, first, first.rows.after(before.rows._length)):
+                return True
         changes: list[tuple[Timeline, Timeline, Sequence[Row]]] = []
         for after in afters:
             rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()
@@ -130,8 +136,8 @@ class CommitLog:
             self.land()
             self.base = base
             return False
-        if session._rules is self._rules and not self._undeclared and before.externals is self.externals:
-            return run(self._commit(session, ((before, before, (row,)),)), self.store)
+        if self._commit_plain(session, before, before, (row,)):
+            return True
         after = before.copy()
         after.state, after.logs = state, logs
         return run(self._commit(session, ((before, after, (row,)),)), self.store)
@@ -143,6 +149,51 @@ class CommitLog:
             flight.land(self.store)
             self.flight = None
         return flight is not None
+
+    def _commit_plain(
+        self, session: SessionCore, before: Timeline, after: Timeline, rows: Sequence[Row]
+    ) -> bool:
+        """Store a change that only adds plain records, as nearly every call does; return false if `_commit` has to.
+
+        Nothing has changed then. Otherwise this does what `_commit` does, in a third of the time.
+        """
+        if (
+            session._rules is not self._usual_rules
+            or after.externals is not self.externals
+            or after.snapshots is not before.snapshots
+        ):
+            return False
+        name, seq = self._next_name(session), before.seq
+        append = self._append_next
+        if append is None:
+            if not isinstance(self.store, DirectEventStore):
+                return False
+            append = self._append_next = self.store.appender(self.stream)
+        written = self._frames.plain(rows, name, seq, session._counter)
+        if written is None:
+            return False
+        data, blobs = written
+        contents, size = None, len(data)
+        if blobs is not None and (blobs.by_digest or blobs.stored):
+            if blobs.stored:
+                return False
+            contents = blobs.by_digest
+        try:
+            if not append(self.head, data, contents):
+                self._append_next = None
+                return False
+        except BaseException:
+            self._uncertain.add(name)
+            raise
+        self.head = number = self.head + 1
+        checkpoints = self.checkpoints
+        checkpoints.pending = pending = checkpoints.pending + size
+        if pending > LEAST and pending > checkpoints.due:
+            self._usual_rules = None
+        if contents is not None:
+            size += sum(map(len, contents.values()))
+        checkpoints.history.add(number, seq, rows, size)
+        return True
 
     def _commit(
         self,
@@ -195,12 +246,14 @@ class CommitLog:
             if rows:
                 checkpoints.history.add(number, before.seq, rows, size)
         checkpoints.pending += sum(map(len, frames))
+        is_usual = not (self._undeclared or checkpoints.pending > checkpoints.due or self.lease or self.queue)
+        self._usual_rules = rules if is_usual else None
         return True
 
     def _next_name(self, session: SessionCore) -> str:
         if self._process != os.getpid():
             # Frames of a process and of its parent need different names: an equal name means one frame sent twice.
-            self._process, self.writer = os.getpid(), writer_id()
+            self._process, self.writer, self._append_next = os.getpid(), writer_id(), None
             self.checkpoints.forget_thread()
             if self.merges:
                 session._id_suffix = id_suffix(self.writer)

@@ -13,13 +13,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from errno import EEXIST, EINVAL, ENOENT, ENOTDIR, ENOTEMPTY, ENOTSUP
 
-from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, fcntl
+from weakfs.platforms import HAS_FILE_LOCKS, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, fcntl
 
 # Where files are written before they get their final names, and deleted streams go. No encoded name starts with a dot.
 TEMPORARY = ".temporary"
 
 _READ = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 _FOLDER = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY
+# An exclusive lock, without waiting for it; 0 where there are none.
+LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB if HAS_FILE_LOCKS else 0
 _counter = itertools.count()
 
 
@@ -113,6 +115,32 @@ def write_at(file: Descriptor, offset: int, data: bytes) -> None:
         view = memoryview(data)
         while written < len(data):
             written += os.pwrite(file.number, view[written:], offset + written)
+
+
+def append_next(folder: Descriptor, name: str, file: Descriptor, end: int, data: bytes) -> bool:
+    """Write at the end of a file under the lock of its directory, if the file ends at `end`.
+
+    Returns false, with nothing written, if it does not, or if somebody has removed it or holds the lock.
+    """
+    directory, number = folder.number, file.number
+    try:
+        fcntl.flock(directory, LOCK)
+    except BlockingIOError:
+        return False
+    try:
+        # In a fifth of the time of `fstat`, which returns much more.
+        if os.lseek(number, 0, os.SEEK_END) != end or not os.access(name, os.F_OK, dir_fd=directory):
+            return False
+        if os.pwrite(number, data, end) != len(data):
+            write_at(file, end, data)
+        return True
+    except BaseException:
+        # If this fails as well, the next holder of the lock finds a torn tail.
+        with suppress(OSError):
+            cut(file, end)
+        raise
+    finally:
+        fcntl.flock(directory, fcntl.LOCK_UN)
 
 
 def cut(file: Descriptor, size: int) -> None:
@@ -235,7 +263,7 @@ class Workplace:
         for name in os.listdir(self.folder.number):
             with suppress(OSError):
                 found = Descriptor(os.open(name, _READ, dir_fd=self.folder.number))
-                fcntl.flock(found.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(found.number, LOCK)
                 if stat.S_ISDIR(os.fstat(found.number).st_mode):
                     remove_folder(name, self.folder)
                 else:

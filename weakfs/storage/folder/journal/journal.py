@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from errno import EBADF, EINVAL
+from zlib import crc32
 
 from attrs import frozen
 
@@ -20,6 +21,7 @@ from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import (
     Descriptor,
     Workplace,
+    append_next,
     cut,
     remove,
     rename,
@@ -32,7 +34,10 @@ from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
 from weakfs.storage.folder.journal.reader import BadRecord, later_commit
 from weakfs.storage.folder.journal.records import (
     CHECKSUM,
+    COMMIT,
     COMMIT_BODY,
+    COMMIT_RECORD,
+    FRAME,
     FRAME_HEAD,
     MASK,
     OVERHEAD,
@@ -42,7 +47,6 @@ from weakfs.storage.folder.journal.records import (
     HeaderProblem,
     State,
     encode_header,
-    single_frame,
 )
 from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
@@ -263,54 +267,78 @@ class Journal:
 
     def write(self, batch: Batch) -> None:
         """Write a batch with its commit. If that fails, the journal is unchanged."""
-        batch.commit(self.active.marker, self._unsynced(batch.offset))
-        self._write(b"".join(batch.pieces), batch.seed)
-
-    def _unsynced(self, end: int) -> int:
-        return min(end - self.synced, MASK) if self._is_synced else 0
-
-    def _write(self, data: bytes, seed: int) -> None:
-        """Write a whole batch, which ends with this checksum."""
         active = self.active
+        batch.commit(active.marker, batch.offset - self.synced if self._is_synced else 0)
         active.kept = None
         try:
-            write_at(active.file, active.end, data)
+            write_at(active.file, active.end, b"".join(batch.pieces))
         except BaseException:
             # If this fails as well, the next holder of the lock finds a torn tail.
             with suppress(OSError):
                 cut(active.file, active.end)
             raise
-        active.end += len(data)
-        active.seed = seed
+        active.end, active.seed = batch.offset, batch.seed
 
     def append(self, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents that the stream does not have yet, and frames."""
-        active = self.active
-        offset, number = active.end, active.last
-        if len(frames) == 1 and not contents:
-            unsynced = self._unsynced(offset + FRAME_SIZE + len(frames[0])) if self._is_synced else 0
-            self._write(*single_frame(offset, active.seed, number + 1, frames[0], active.marker, unsynced))
-        else:
-            batch = Batch(offset, active.seed)
-            written: dict[bytes, tuple[int, int]] = {}
-            for digest, data in contents:
-                if digest not in written and self.locate(digest) is None:
-                    written[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
-                    batch.content(digest, data)
-            offset = batch.offset
-            for at, frame in enumerate(frames, number + 1):
-                batch.frame(at, frame)
-            if not batch.pieces:
-                return
-            self.write(batch)
-            for digest, (at, size) in written.items():
-                active.add_content(digest, at, size)
+        batch = self.batch()
+        places = self._add_contents(batch, contents)
+        offset, number = batch.offset, self.head
         for frame in frames:
             number += 1
+            batch.frame(number, frame)
+        if not batch.pieces:
+            return
+        self.write(batch)
+        self._index_contents(places)
+        for number, frame in enumerate(frames, self.head + 1):
             size = FRAME_SIZE + len(frame)
-            active.add_frame(number, offset, size)
+            self.active.add_frame(number, offset, size)
             offset += size
         self.head = number
+
+    def append_next(self, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Append contents and one frame without holding the lock, if nobody else has appended anything.
+
+        Returns false, with nothing written, if somebody has, or holds the lock, or if the folder was removed. This is
+        `append` in one step, for the calls of a session that do not wait for the disk.
+        """
+        active, number, size = self.active, self.head + 1, 8 + len(frame)
+        start = offset = active.end
+        seed, places = active.seed, None
+        pieces: Sequence[bytes] = ()
+        if contents:
+            batch = Batch(offset, seed)
+            places = self._add_contents(batch, contents)
+            offset, seed, pieces = batch.offset, batch.seed, batch.pieces
+        head = FRAME_HEAD.pack(size, FRAME, number)
+        size += OVERHEAD
+        end = offset + size
+        seed = crc32(frame, crc32(head, seed ^ offset & MASK))
+        commit = COMMIT_RECORD.pack(COMMIT_BODY.size, COMMIT, active.marker, 0, end)
+        last = crc32(commit, seed ^ end & MASK)
+        data = b"".join((*pieces, head, frame, CHECKSUM.pack(seed), commit, CHECKSUM.pack(last)))
+        if not append_next(self.folder, active.name, active.file, start, data):
+            return False
+        active.end, active.seed, active.kept = start + len(data), last, None
+        active.add_frame(number, offset, size)
+        self.head = number
+        if places is not None:
+            self._index_contents(places)
+        return True
+
+    def _add_contents(self, batch: Batch, contents: Iterable[tuple[bytes, bytes]]) -> dict[bytes, tuple[int, int]]:
+        """Add the contents that the stream does not have to a batch; return where each will be, and its size."""
+        places: dict[bytes, tuple[int, int]] = {}
+        for digest, data in contents:
+            if digest not in places and self.locate(digest) is None:
+                places[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
+                batch.content(digest, data)
+        return places
+
+    def _index_contents(self, places: Mapping[bytes, tuple[int, int]]) -> None:
+        for digest, (offset, size) in places.items():
+            self.active.add_content(digest, offset, size)
 
     def state(self) -> State:
         return State(self.before, self.head, self.fencing, self.sealed)

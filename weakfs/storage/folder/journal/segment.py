@@ -67,7 +67,7 @@ class Segment:
 
     __slots__ = (
         "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",
-        "header_size", "kept", "last", "marker", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
+        "header_size", "kept", "last", "marker", "name", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
     )  # fmt: skip
 
     def __init__(self, file: Descriptor, sequence: int) -> None:
@@ -76,6 +76,7 @@ class Segment:
         if header.sequence != sequence:
             raise HeaderProblem(f"it is segment {header.sequence}, under the name of segment {sequence}")
         self.file, self.sequence, self.header_size = file, sequence, size
+        self.name = segment_name(sequence)
         self.salt, self.marker = header.salt, header.marker
         self.stream, self.stream_id, self.first = header.stream, header.stream_id, header.first
         self.last, self.end, self.frames, self.contents, self.state_at = header.first - 1, size, 0, 0, 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from itertools import islice
@@ -12,9 +12,10 @@ from threading import Condition, Lock
 from types import TracebackType
 
 from weakfs.platforms import fcntl
-from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
+from weakfs.storage.errors import LeaseLost, OutcomeUnknown, StorageError, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame
 from weakfs.storage.folder.files import (
+    LOCK,
     Descriptor,
     make_folder,
     open_folder,
@@ -49,6 +50,8 @@ class Stream:
         self.place = Place(name, self.path, root.workplace, options.is_synced)
         self._mutex = Lock()
         self._opened: Journal | None = None
+        # The same if `append_next` can use it.
+        self._direct: Journal | None = None
         self._sync = GroupSync(name)
         self._arrived = Condition()
         self._waiting = 0
@@ -67,6 +70,7 @@ class Stream:
 
     def __enter__(self) -> Stream:
         self._mutex.acquire()
+        self._direct = None
         try:
             while True:
                 journal = self._opened
@@ -76,7 +80,7 @@ class Stream:
                         return self
                 else:
                     try:
-                        fcntl.flock(journal.folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        fcntl.flock(journal.folder.number, LOCK)
                     except BlockingIOError:
                         self._wait_for_lock(journal.folder)
                 active = journal.active
@@ -105,18 +109,27 @@ class Stream:
             self._unlock()
         elif opened is not None:
             fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
+            is_usual = not (self.options.is_synced or opened.fencing or self._sync.failure)
+            if is_usual and opened.active.end < self.options.segment_size:
+                self._direct = opened
         self._mutex.release()
+
+    def close(self) -> None:
+        """Forget the journal, unless a thread is using it."""
+        if self._mutex.acquire(blocking=False):
+            self._unlock()
+            self._mutex.release()
 
     def _unlock(self) -> None:
         """Forget the journal, so that it is opened again."""
-        opened, self._opened = self._opened, None
+        opened, self._opened, self._direct = self._opened, None, None
         if opened is not None:
             with suppress(OSError):
                 fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
 
     def _lock(self, folder: Descriptor) -> None:
         try:
-            fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder.number, LOCK)
         except BlockingIOError:
             self._wait_for_lock(folder)
 
@@ -125,7 +138,7 @@ class Stream:
         while True:
             time.sleep(delay)
             try:
-                return fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return fcntl.flock(folder.number, LOCK)
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise StorageError(
@@ -238,53 +251,40 @@ class Stream:
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
     ) -> int:
         """Append frames and contents; see `EventStore.append`."""
-        position = self._append_next(expected, frames, contents) if fencing is None else None
-        if position is not None:
-            number = expected + len(frames)
-        else:
-            number, position = self._append(expected, frames, contents, fencing)
+        number, position = self._append(expected, frames, contents, fencing)
         if self.options.is_synced:
             self._sync.wait(position, self._sync_written)
         if self._waiting:
-            with self._arrived:
-                self._arrived.notify_all()
+            self._notify()
         return number
 
-    def _append_next(
-        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]
-    ) -> Position | None:
-        """Append to a journal that is open and up to date, as it nearly always is; return `None` if it is not.
+    def append_next(self, expected: int, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Append one frame, as `append` does, if nothing has to be considered, which is nearly always so.
 
-        This is `_append` without what that has to consider, in half the time. Returns where the journal ends then.
+        That is: if the journal is open and ends at `expected`, if nobody else has changed it or has ever taken a lease,
+        and if appends do not wait for the disk. Otherwise returns false, with nothing changed. Takes a third of the
+        time.
         """
         with self._mutex:
-            journal = self._opened
-            if journal is None or self._sync.failure is not None:
-                return None
-            lock = journal.folder.number
+            journal = self._direct
+            if journal is None or journal.head != expected:
+                return False
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return None
-            active = journal.active
-            end = active.end
-            try:
-                status = os.fstat(active.file.number)
-                if (
-                    status.st_size != end
-                    or not status.st_nlink
-                    or journal.head != expected
-                    or journal.fencing
-                    or end >= self.options.segment_size
-                ):
-                    return None
-                journal.append(frames, contents)
+                if not journal.append_next(frame, contents):
+                    return False
+                if journal.active.end >= self.options.segment_size:
+                    self._direct = None
             except BaseException:
-                self._opened = None
+                # The state in memory may be behind the one on the disk.
+                self._opened = self._direct = None
                 raise
-            finally:
-                fcntl.flock(lock, fcntl.LOCK_UN)
-            return active.sequence, active.end
+        if self._waiting:
+            self._notify()
+        return True
+
+    def _notify(self) -> None:
+        with self._arrived:
+            self._arrived.notify_all()
 
     def _append(
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
@@ -414,7 +414,11 @@ class Stream:
             if journal is None:
                 return
             position = journal.active.sequence, journal.active.end
-        self._sync.wait(position, self._sync_written)
+        try:
+            self._sync.wait(position, self._sync_written)
+        except OutcomeUnknown:
+            self._direct = None
+            raise
 
     def _sync_written(self) -> Position:
         """Sync everything that is not synced yet; appends continue in the meantime."""
