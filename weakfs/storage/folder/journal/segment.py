@@ -31,6 +31,7 @@ from weakfs.storage.folder.journal.records import (
     CONTENT,
     FRAME,
     NUMBER,
+    ODD,
     SEAL,
     STATE,
     Entry,
@@ -144,15 +145,21 @@ class Segment:
 
         Raises `BadRecord` at the first record that is not part of a whole batch; what precedes it has been read.
         """
-        add_frame, kept = self.add_frame, self.kept
+        offsets, kept = self._offsets, self.kept
         for batch, end, seed in batches(self.file, self.end, size, self.marker):
             for record in batch:
                 kind, offset, taken, body, _ = record
-                # Nearly all are these.
+                # Nearly all are of these two kinds.
                 if kind == FRAME and len(body) >= 8 and _number(body)[0] == self.last + 1:
-                    add_frame(self.last + 1, offset, taken)
+                    self.last = number = self.last + 1
+                    self.frames += taken
+                    if number % EACH == 0 or offset >= self._marked + APART:
+                        self._mark(number, offset)
                     if kept is not None:
                         kept.append(bytes(body[8:]))
+                elif kind == CONTENT and is_digest(body):
+                    offsets[bytes(body[: 1 + (body[0] & ~ODD)])] = offset
+                    self.contents += taken
                 else:
                     self._take(record)
             self.end, self.seed = end, seed
@@ -160,12 +167,10 @@ class Segment:
                 return
 
     def _take(self, record: Record) -> None:
-        kind, offset, size, body, _ = record
+        kind, offset, _, body, _ = record
         if kind == FRAME and len(body) >= 8:
             raise BadRecord(offset, f"frame {_number(body)[0]} follows frame {self.last}")
-        if kind == CONTENT and is_digest(body):
-            self.add_content(digest_of(body), offset, size)
-        elif kind == TOMBSTONE_RECORD and is_digest(body):
+        if kind == TOMBSTONE_RECORD and is_digest(body):
             self.add_tombstone(digest_of(body), offset)
         elif kind == STATE and decode_state(body) is not None:
             self.state_at = offset
@@ -185,8 +190,11 @@ class Segment:
         self.last = number
         self.frames += size
         if number % EACH == 0 or offset >= self._marked + APART:
-            self._marks.append((number, offset))
-            self._marked = offset
+            self._mark(number, offset)
+
+    def _mark(self, number: int, offset: int) -> None:
+        self._marks.append((number, offset))
+        self._marked = offset
 
     def add_content(self, digest: bytes, offset: int, size: int) -> None:
         """Record where a blob is."""
