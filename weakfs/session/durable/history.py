@@ -78,10 +78,10 @@ class StreamHistory:
 
     def note(self, number: int, frame: Frame, size: int) -> None:
         """Count a frame of some bytes that was read."""
-        self.size += size
         for row in frame.get("blobs", ()):
             if type(row) is dict and type(row.get("size")) is int:
-                self.size += row["size"]
+                size += row["size"]
+        self.size += size
         if frame["after"] >= self._due:
             self._open(number, frame["after"])
         for record in frame.get("records", ()):
