@@ -85,6 +85,16 @@ def size_of(file: Descriptor) -> int:
     return os.fstat(file.number).st_size
 
 
+def size_under(name: str, folder: Descriptor, file: Descriptor) -> int | None:
+    """Return the size of an open file; `None` if it no longer has this name in a directory."""
+    status = os.fstat(file.number)
+    try:
+        found = os.stat(name, dir_fd=folder.number, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return status.st_size if os.path.samestat(status, found) else None
+
+
 def is_removed(file: Descriptor) -> bool:
     """Return whether an open file or directory has no name any more."""
     return not os.fstat(file.number).st_nlink

@@ -7,7 +7,17 @@ import re
 from contextlib import suppress
 
 from weakfs.storage.folder.errors import JournalDamaged
-from weakfs.storage.folder.files import Descriptor, Workplace, read_at, remove, rename, size_of, sync_folder
+from weakfs.storage.folder.files import (
+    Descriptor,
+    Workplace,
+    open_file,
+    read_at,
+    remove,
+    rename,
+    size_of,
+    sync_folder,
+    write_at,
+)
 from weakfs.storage.folder.journal.journal import new_segment, open_journal
 from weakfs.storage.folder.journal.reader import BadRecord
 from weakfs.storage.folder.journal.records import Batch, Entry, Header, HeaderProblem, State
@@ -81,8 +91,12 @@ def give_up(stream: Stream, damaged: JournalDamaged, workplace: Workplace) -> li
         for name in sorted(later, reverse=True):
             if int(name[:16]) > sequence:
                 _set_aside(name, folder)
+        own = segment_name(sequence)
+        with suppress(FileNotFoundError):
+            # Whoever has it open looks again only if its size has changed.
+            file = open_file(own, folder, os.O_RDWR)
+            write_at(file, size_of(file), b"\0")
         with suppress(FileExistsError, FileNotFoundError):
-            own = segment_name(sequence)
             os.link(own, own + DAMAGED, src_dir_fd=folder.number, dst_dir_fd=folder.number)
         workplace.publish(pieces, segment_name(sequence), folder, is_synced=True)
         for number in checkpoint_numbers(folder):

@@ -21,6 +21,7 @@ from weakfs.storage.folder.files import (
     open_folder,
     remove_folder,
     rename,
+    size_under,
     sync_file,
     sync_folder,
 )
@@ -84,12 +85,12 @@ class Stream:
                     except BlockingIOError:
                         self._wait_for_lock(journal.folder)
                 active = journal.active
-                status = os.fstat(active.file.number)
-                if not status.st_nlink:
+                size = size_under(active.name, journal.folder, active.file)
+                if size is None:
                     # The folder was removed, or what was damaged in it was given up.
                     self._unlock()
                     continue
-                if status.st_size != active.end:
+                if size != active.end:
                     active.kept = None
                     journal.catch_up()
                 if not journal.is_deleted:
