@@ -23,6 +23,7 @@ from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
+from weakfs.storage.event_store import Frame as StoredFrame
 
 Frame = dict[str, Json]
 
@@ -229,6 +230,11 @@ def parsed(number: int, data: bytes) -> Frame:
     if type(frame) is not dict or not REQUIRED.issubset(frame):
         raise SessionFileError("this is not a frame of a session", where=f"frame {number}")
     return frame
+
+
+def name_of(frame: StoredFrame) -> str:
+    """Return the name by which the writer of a frame recognizes it."""
+    return str(parsed(frame.number, frame.data)["id"])
 
 
 def _records_of(frames: Sequence[Frame]) -> tuple[list[Json], list[Json]]:
