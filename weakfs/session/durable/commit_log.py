@@ -112,9 +112,9 @@ class CommitLog:
         is_long = first.seq > before.seq + PART and not before.seq and self.queue is None
         if first.base is not before.base or is_long:
             return start_anew(self, session, first, journals)
-        if len(afters) == 1 and not journals:
-            if self._commit_plain(session, before, first, first.rows.after(before.rows._length)):
-                return True
+        is_one = len(afters) == 1 and not journals
+        if is_one and self._commit_plain(session, before, first, first.rows.after(before.rows._length)):
+            return True
         changes: list[tuple[Timeline, Timeline, Sequence[Row]]] = []
         for after in afters:
             rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()

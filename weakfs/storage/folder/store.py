@@ -19,9 +19,10 @@ from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.storage.folder.journal.records import decode_digest, encode_digest
 from weakfs.storage.folder.names import walk
 from weakfs.storage.folder.stream.leases import release_lease, take_lease
+from weakfs.storage.folder.stream.locked_stream import SUFFIX
 from weakfs.storage.folder.stream.repair import check, give_up
 from weakfs.storage.folder.stream.root import Options, Root
-from weakfs.storage.folder.stream.stream import SUFFIX, Stream
+from weakfs.storage.folder.stream.stream import Stream
 from weakfs.storage.folder.stream.trim import trim
 from weakfs.storage.keys import check_digest, check_stream
 
