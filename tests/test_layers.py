@@ -31,6 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"filesystem", "search", "editing", "snapshots", "processes"}),
     frozenset({"backends"}),
     frozenset({"tools"}),
+    frozenset({"history"}),
     frozenset({"transcripts"}),
     frozenset({"cli", "integrations", "testing"}),
 )

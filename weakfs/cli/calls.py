@@ -1,82 +1,23 @@
-"""The tool calls of a session: their numbers, the records of each, and lookup by id or number."""
+"""The tool calls that commands name: lookup by id or number, what a call worked on, and the files around it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 
-from attrs import define, frozen
-
-from weakfs.cli.errors import USAGE, Failure
+from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import shown
-from weakfs.session import Merged, Record, Session, UnknownType
-from weakfs.tools import ToolCall
+from weakfs.cli.sessions import chosen
+from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.steps import steps_of
+from weakfs.history.trees import Trees
+from weakfs.platforms import garbage_collection_paused
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree.node import EMPTY_TREE
+from weakfs.session import Session, SessionView
 
 # The most ids that a message lists.
 NAMED = 5
-
-
-@frozen
-class NumberedCall:
-    """One call of a session. Calls are numbered from 1, in the order in which they ended.
-
-    `record` is the record of the call itself, `None` if it was compacted away. `first` and `last` are the numbers of
-    the first and last record that the call made, including its merge; `None` if it made none or they were compacted
-    away.
-    """
-
-    number: int
-    call: ToolCall
-    record: Record | None
-    first: int | None = None
-    last: int | None = None
-    is_merged: bool = False
-
-    @property
-    def last_state(self) -> int | None:
-        """The record after which the changes of the call are in effect: the merge, for records of a fork."""
-        return self.first if self.is_merged else self.last
-
-
-def calls_of(session: Session) -> list[NumberedCall]:
-    """List the calls of a session. O(records)."""
-    try:
-        every = session[ToolCall].all()
-    except UnknownType:
-        # A user's own registry need not have this type.
-        return []
-    recorded = [*_call_records(session)]
-    # Calls whose records were compacted away come first; their changes are unknown.
-    gone = max(len(every) - len(recorded), 0)
-    found = [NumberedCall(number, call, None) for number, call in enumerate(every[:gone], 1)]
-    dropped = session.seq - len(session.records)
-    merges = {record.seq: record for record in session.records if isinstance(record.event, Merged)}
-    for number, (record, call, shift) in enumerate(recorded, gone + 1):
-        first, last = call.first_seq, call.last_seq
-        if first is None or last is None or first + shift <= dropped:
-            found.append(NumberedCall(number, call, record))
-            continue
-        first, last = first + shift, last + shift
-        merge = merges.get(first - 1)
-        is_merged = merge is not None and merge.cause == call.call_id and merge.event.count == last - first + 1
-        found.append(NumberedCall(number, call, record, first - is_merged, last, is_merged))
-    return found
-
-
-def _call_records(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
-    """Yield the record of each call, and the offset to add to the record numbers in it.
-
-    A call made in a fork has the fork's numbers, shifted as its `Merged` record says.
-    """
-    blocks: list[tuple[int, int]] = []
-    for record in session.records:
-        while blocks and blocks[-1][0] < record.seq:
-            blocks.pop()
-        event = record.event
-        if isinstance(event, Merged):
-            blocks.append((record.seq + event.count, 0 if event.renumbered else record.seq - event.base))
-        elif isinstance(event, ToolCall):
-            yield record, event, blocks[-1][1] if blocks else 0
 
 
 def call_named(session: Session, wanted: str) -> NumberedCall:
@@ -103,31 +44,6 @@ def call_named(session: Session, wanted: str) -> NumberedCall:
     raise Failure(f"the session has no call {wanted!r}: it has {many}; {hint}", status=USAGE)
 
 
-@define
-class CallCounter:
-    """Counter that numbers the calls of a session as they are made, exactly as `calls_of` does afterwards."""
-
-    count: int = 0
-    _last_count: int = 0
-
-    @classmethod
-    def of(cls, session: Session) -> CallCounter:
-        """Start counting the calls of a session that has none yet."""
-        counter = cls()
-        session.subscribe(ToolCall, counter._on_call)
-        return counter
-
-    def _on_call(self, _: Record) -> None:
-        self.count += 1
-
-    def number(self) -> int | None:
-        """Return the number of the call made since the last time of asking; `None` if none was made."""
-        if self.count == self._last_count:
-            return None
-        self._last_count = self.count
-        return self.count
-
-
 def target_of(arguments: Mapping[str, object] | None) -> str:
     """Describe what a call works on: its path, its pattern, or its source and destination."""
     arguments = arguments or {}
@@ -144,3 +60,48 @@ def _first(arguments: Mapping[str, object], *names: str) -> str:
     """Return the first of these arguments that is a string, in printable form."""
     given = (arguments.get(name) for name in names)
     return next((shown(value) for value in given if isinstance(value, str) and value), "")
+
+
+def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:
+    """Return the files before and after a call, given by its id or number.
+
+    If there are several filesystems, use the one that the call changed. Raise `Failure` if there is no such call or
+    its records were compacted away.
+    """
+    call = call_named(session, wanted)
+    meant = chosen(session, filesystem) if filesystem is not None else None
+    if call.first is None:
+        if call.record is None or call.call.first_seq is not None:
+            raise _gone(call)
+        # The call changed nothing.
+        return EMPTY_TREE, EMPTY_TREE
+    before, after = _sides(session, call)
+    trees = Trees(session)
+    if meant is not None:
+        return trees.at(before, meant), trees.at(after, meant)
+    changed = trees.changed(before, after)
+    if len(changed) == 1:
+        return next(iter(changed.values()))
+    own = chosen(session, None) if changed else None
+    return trees.at(before, own), trees.at(after, own)
+
+
+def _sides(session: Session, call: NumberedCall) -> tuple[SessionView, SessionView]:
+    before = after = None
+    with as_failure(f"read the history of call {call.number}"), garbage_collection_paused():
+        for step in steps_of(session):
+            if step.record.seq == call.first:
+                before = step.before
+            if step.record.seq == call.last_state:
+                after = step.after
+                break
+    if before is None or after is None:
+        raise _gone(call)
+    return before, after
+
+
+def _gone(call: NumberedCall) -> Failure:
+    return Failure(
+        f"cannot show what call {call.number} ({shown(call.call.call_id)}) changed: its records were compacted away; "
+        f"name a later call"
+    )

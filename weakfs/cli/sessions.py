@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from errno import ENOENT
 from importlib import import_module
 from pathlib import Path
@@ -12,18 +11,16 @@ from pathlib import Path
 import click
 from attrs import frozen
 
-from weakfs import Registry, Session
+import weakfs
+from weakfs import Registry
 from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import shown
 from weakfs.cli.output import progress
-from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, LowerEntry, LowerFound, TreeMounted
-from weakfs.reducers.apply import segments_of
+from weakfs.history.trees import Trees
+from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, TreeMounted
 from weakfs.reducers.events import TreeSeen
-from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
-from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
-from weakfs.session import SessionError, SessionView
+from weakfs.session import Session, SessionError, SessionView
 from weakfs.storage.engines.urls import redacted
 from weakfs.storage.locations import local_path, url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE
@@ -71,12 +68,12 @@ def is_location(text: str) -> bool:
     return (_URL.match(text) is not None and not os.path.exists(text)) or os.path.isdir(Location.of(text).where)
 
 
-def opened(location: Location, registry: str | None) -> Session:
+def opened(location: Location, registry: str | None) -> weakfs.Session:
     """Open a session in storage, to be closed when the command ends; raise `Failure` if there is none."""
     known = None if registry is None else registry_at(registry)
     with as_failure(f"open {redacted(location.where)!r}"):
         location.check()
-        session = Session.open(location.where, location.session_id, registry=known)
+        session = weakfs.Session.open(location.where, location.session_id, registry=known)
         if session.is_new:
             session.close()
             raise SessionError("there is no session; see: weakfs sessions")
@@ -85,7 +82,7 @@ def opened(location: Location, registry: str | None) -> Session:
         return session
 
 
-def load(file: str, registry: str | None, max_expansion: float | None) -> Session:
+def load(file: str, registry: str | None, max_expansion: float | None) -> weakfs.Session:
     """Load a session file, or open a session in storage; raise `Failure` with the cause if that is impossible.
 
     `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
@@ -96,7 +93,7 @@ def load(file: str, registry: str | None, max_expansion: float | None) -> Sessio
     with as_failure(f"read the session {file!r}"):
         path = Path(file)
         with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
-            return Session.load(path, registry=known, max_expansion=max_expansion)
+            return weakfs.Session.load(path, registry=known, max_expansion=max_expansion)
 
 
 def registry_at(place: str) -> Registry:
@@ -151,7 +148,7 @@ def chosen(session: Session, wanted: str | None) -> str | None:
 
     If none is named and the session has no files of its own, use its only external filesystem.
     """
-    known = sorted(_external(session).trees)
+    known = sorted((session[ExternalTrees].latest() or ExternalTrees()).trees)
     if wanted is not None:
         if wanted not in known:
             there = ", ".join(map(shown, known)) or "none"
@@ -174,61 +171,8 @@ def tree_of(session: Session, moment: Session | SessionView, filesystem: str | N
     return Trees(session).at(moment, filesystem)
 
 
-class Trees:
-    """The files of a session at any of its moments; see `tree_of`. For many moments of one session."""
-
-    def __init__(self, session: Session) -> None:
-        self._external = _external(session)
-        self._found = _found(session)
-        # A session that is not a layer over other files is complete by itself.
-        self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
-        self._hidden = tuple(_hidden(session)) if self._is_layer else ()
-
-    def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
-        """Return the files at a moment. O(its entries) for a layer, else O(files first read later)."""
-        if filesystem is not None:
-            return _external(moment).known(filesystem).completed(self._external.known(filesystem))
-        own = moment[FileTree].latest() or EMPTY_TREE
-        if not self._is_layer:
-            return own
-        completed = filled(own, missing(_found(moment), self._found), ())
-        return without_whiteouts(filled(completed, self._hidden, ()))
-
-    def changed(self, before: SessionView, after: SessionView) -> dict[str | None, tuple[FileTree, FileTree]]:
-        """Return the files before and after a change, by filesystem; only those that may have changed."""
-        names: list[str | None] = []
-        if before[FileTree].latest() is not after[FileTree].latest():
-            names.append(None)
-        old, new = _external(before), _external(after)
-        if old is not new:
-            names += [name for name in sorted(new.trees) if old.tree(name) is not new.tree(name)]
-        return {name: (self.at(before, name), self.at(after, name)) for name in names}
-
-
 def files_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> InMemoryFilesystem:
     """Return the files at a moment as a read-only filesystem; see `tree_of`."""
-    held = Session(session_id="shown")
+    held = weakfs.Session(session_id="shown")
     held[FileTree].seed(tree_of(session, moment, filesystem))
     return InMemoryFilesystem(held, read_only=True)
-
-
-def _external(moment: Session | SessionView) -> ExternalTrees:
-    return moment[ExternalTrees].latest() or ExternalTrees()
-
-
-def _found(moment: Session | SessionView) -> FileTree:
-    return (moment[LowerFound].latest() or LowerFound()).tree
-
-
-def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
-    """Yield what a layer hides at the session's end, as far as it was read: no contents, nothing inside directories."""
-    seen = {entry.path: entry for entry in session[LowerEntry].all()}
-    for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
-        entry = seen.get(path)
-        if type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT and entry is not None:
-            at = entry.modified_ns
-            directory = FileTree({}, entry.mode, at, at)
-            yield (
-                segments_of(path),
-                directory if entry.kind == "directory" else leaves.file(b"", mode=entry.mode, at=at),
-            )

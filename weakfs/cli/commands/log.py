@@ -9,8 +9,7 @@ from typing import TypeAlias, cast
 from attrs import evolve, frozen
 from rich.cells import cell_len
 
-from weakfs.cli.calls import NumberedCall, calls_of, target_of
-from weakfs.cli.commands.diff import count_lines
+from weakfs.cli.calls import target_of
 from weakfs.cli.commands.log_records import (
     Selection,
     Tags,
@@ -23,8 +22,10 @@ from weakfs.cli.commands.log_records import (
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
 from weakfs.cli.output import Output, progress
-from weakfs.cli.sessions import Trees
-from weakfs.cli.states import steps_of
+from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.steps import steps_of
+from weakfs.history.tree_patch import count_lines
+from weakfs.history.trees import Trees
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, LowerEntry
 from weakfs.session import Merged, Record, Session, Snapshot

@@ -8,9 +8,9 @@ from typing import Protocol, cast
 
 from attrs import define, field
 
-from weakfs.cli.calls import CallCounter
 from weakfs.cli.output import progress
 from weakfs.filesystem import Filesystem
+from weakfs.history.calls import CallCounter
 from weakfs.session import Session
 from weakfs.tools import Tool, ToolResult, Toolset
 from weakfs.transcripts import OpenTranscript, RecordedClock, TranscriptCall

@@ -1,4 +1,4 @@
-"""The state of a session before and after each of its records, read in one pass, and the files around one call."""
+"""The state of a session before and after each of its records, read in one pass."""
 
 from __future__ import annotations
 
@@ -6,13 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from attrs import define, field, frozen
 
-from weakfs.cli.calls import NumberedCall, call_named
-from weakfs.cli.errors import Failure, as_failure
-from weakfs.cli.formatting import shown
-from weakfs.cli.sessions import Trees, chosen
-from weakfs.platforms import garbage_collection_paused
-from weakfs.reducers import FileTree
-from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Merged, Record, Session, SessionError, SessionView
 from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.schema import Rules
@@ -23,12 +16,14 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 class Step:
     """One record with the slices before and after it; `None` if the state of its fork was compacted away.
 
-    The record of a merged fork has the slices of that fork, without the changes of others.
+    The record of a merged fork has the slices of that fork, without the changes of others. `base` is for a merge that
+    records follow: the number of the record after which the fork left, in this session.
     """
 
     record: Record
     before: SessionView | None
     after: SessionView | None
+    base: int | None = None
 
 
 @define
@@ -114,7 +109,7 @@ def steps_of(session: Session) -> Iterator[Step]:
     rules, line, own = session._parts()
     state: Table | None = line.base.state
     logs = line.base.logs
-    kept = _Kept(set(_fork_points(session)))
+    kept = _Kept(set(fork_points(session)))
     blocks = _Blocks(own["session_id"])
     kept.keep(blocks.owner, line.dropped, state)
     if line.base.block_end > line.dropped:
@@ -129,13 +124,14 @@ def steps_of(session: Session) -> Iterator[Step]:
         else:
             state, logs = _applied(rules, seq, row, state, logs)
         after = None if state is None else SessionView(rules, seq, state, logs)
-        yield Step(Record(seq, row[0], event, row[1]), before, after)
+        base = blocks.base_of(event) if isinstance(event, Merged) and event.count else None
+        yield Step(Record(seq, row[0], event, row[1]), before, after, base)
         if isinstance(event, Merged):
             state = event.state
         kept.keep(blocks.inside, seq, state)
-        if isinstance(event, Merged) and event.count:
+        if isinstance(event, Merged) and base is not None:
             around = [blocks.owner, *(block.fork for block in blocks.open), event.fork]
-            state, outside = kept.find(reversed(around), blocks.base_of(event)), state
+            state, outside = kept.find(reversed(around), base), state
             blocks.enter(seq, event, outside)
         for block in blocks.leave(seq):
             state = block.outside
@@ -154,7 +150,7 @@ def _applied(
         raise SessionError(f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}") from error
 
 
-def _fork_points(session: Session) -> Iterator[int]:
+def fork_points(session: Session) -> Iterator[int]:
     """Yield the number of each record from which a fork started that was merged later."""
     blocks = _Blocks(session.session_id)
     line = session._parts()[1]
@@ -166,48 +162,3 @@ def _fork_points(session: Session) -> Iterator[int]:
             blocks.enter(record.seq, record.event, None)
         for _ in blocks.leave(record.seq):
             pass
-
-
-def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:
-    """Return the files before and after a call, given by its id or number.
-
-    If there are several filesystems, use the one that the call changed. Raise `Failure` if there is no such call or
-    its records were compacted away.
-    """
-    call = call_named(session, wanted)
-    meant = chosen(session, filesystem) if filesystem is not None else None
-    if call.first is None:
-        if call.record is None or call.call.first_seq is not None:
-            raise _gone(call)
-        # The call changed nothing.
-        return EMPTY_TREE, EMPTY_TREE
-    before, after = _sides(session, call)
-    trees = Trees(session)
-    if meant is not None:
-        return trees.at(before, meant), trees.at(after, meant)
-    changed = trees.changed(before, after)
-    if len(changed) == 1:
-        return next(iter(changed.values()))
-    own = chosen(session, None) if changed else None
-    return trees.at(before, own), trees.at(after, own)
-
-
-def _sides(session: Session, call: NumberedCall) -> tuple[SessionView, SessionView]:
-    before = after = None
-    with as_failure(f"read the history of call {call.number}"), garbage_collection_paused():
-        for step in steps_of(session):
-            if step.record.seq == call.first:
-                before = step.before
-            if step.record.seq == call.last_state:
-                after = step.after
-                break
-    if before is None or after is None:
-        raise _gone(call)
-    return before, after
-
-
-def _gone(call: NumberedCall) -> Failure:
-    return Failure(
-        f"cannot show what call {call.number} ({shown(call.call.call_id)}) changed: its records were compacted away; "
-        f"name a later call"
-    )

@@ -1,0 +1,68 @@
+"""The files of a session at any of its moments, with everything that the session knows about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weakfs.reducers import ExternalTrees, FileTree, LowerEntry, LowerFound
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
+from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
+from weakfs.session import Session, SessionView
+
+
+class Trees:
+    """The files of a session at any of its moments, including everything the session knows about them at its end.
+
+    Files of a lower layer that were first read later existed at an earlier moment too, as they were when read.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._external = _external(session)
+        self._found = _found(session)
+        # A session that is not a layer over other files is complete by itself.
+        self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
+        self._hidden = tuple(_hidden(session)) if self._is_layer else ()
+
+    def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
+        """Return the files at a moment. O(its entries) for a layer, else O(files first read later)."""
+        if filesystem is not None:
+            return _external(moment).known(filesystem).completed(self._external.known(filesystem))
+        own = moment[FileTree].latest() or EMPTY_TREE
+        if not self._is_layer:
+            return own
+        completed = filled(own, missing(_found(moment), self._found), ())
+        return without_whiteouts(filled(completed, self._hidden, ()))
+
+    def changed(self, before: SessionView, after: SessionView) -> dict[str | None, tuple[FileTree, FileTree]]:
+        """Return the files before and after a change, by filesystem; only those that may have changed."""
+        names: list[str | None] = []
+        if before[FileTree].latest() is not after[FileTree].latest():
+            names.append(None)
+        old, new = _external(before), _external(after)
+        if old is not new:
+            names += [name for name in sorted(new.trees) if old.tree(name) is not new.tree(name)]
+        return {name: (self.at(before, name), self.at(after, name)) for name in names}
+
+
+def _external(moment: Session | SessionView) -> ExternalTrees:
+    return moment[ExternalTrees].latest() or ExternalTrees()
+
+
+def _found(moment: Session | SessionView) -> FileTree:
+    return (moment[LowerFound].latest() or LowerFound()).tree
+
+
+def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
+    """Yield what a layer hides at the session's end, as far as it was read: no contents, nothing inside directories."""
+    seen = {entry.path: entry for entry in session[LowerEntry].all()}
+    for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
+        entry = seen.get(path)
+        if type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT and entry is not None:
+            at = entry.modified_ns
+            directory = FileTree({}, entry.mode, at, at)
+            yield (
+                segments_of(path),
+                directory if entry.kind == "directory" else leaves.file(b"", mode=entry.mode, at=at),
+            )
