@@ -166,7 +166,7 @@ class CommitLog:
             return False
         data, blobs = written
         contents, size = None, len(data)
-        if blobs is not None and (blobs.by_digest or blobs.stored):
+        if blobs is not None:
             if blobs.stored:
                 return False
             contents = blobs.by_digest
@@ -174,15 +174,15 @@ class CommitLog:
             if not append(self.head, data, contents):
                 self._append_next = None
                 return False
+            self.head = number = self.head + 1
         except BaseException:
             self._uncertain.add(name)
             raise
-        self.head = number = self.head + 1
         checkpoints = self.checkpoints
         checkpoints.pending = pending = checkpoints.pending + size
         if pending > LEAST and pending > checkpoints.due:
             self._usual_rules = None
-        if contents is not None:
+        if contents:
             size += sum(map(len, contents.values()))
         checkpoints.history.add(number, seq, rows, size)
         return True

@@ -127,30 +127,25 @@ def write_at(file: Descriptor, offset: int, data: bytes) -> None:
             written += os.pwrite(file.number, view[written:], offset + written)
 
 
-def append_next(folder: Descriptor, name: str, file: Descriptor, end: int, data: bytes) -> bool:
-    """Write at the end of a file under the lock of its directory, if the file ends at `end`.
+def lock_unchanged(folder: Descriptor, name: str, file: Descriptor, end: int) -> bool:
+    """Lock a directory if the file with a name in it still ends at `end`.
 
-    Returns false, with nothing written, if it does not, or if somebody has removed it or holds the lock.
+    Returns false, without the lock, if somebody has written to the file, removed it, or holds the lock.
     """
-    directory, number = folder.number, file.number
     try:
-        fcntl.flock(directory, LOCK)
+        fcntl.flock(folder.number, LOCK)
     except BlockingIOError:
         return False
-    try:
-        # In a fifth of the time of `fstat`, which returns much more.
-        if os.lseek(number, 0, os.SEEK_END) != end or not os.access(name, os.F_OK, dir_fd=directory):
-            return False
-        if os.pwrite(number, data, end) != len(data):
-            write_at(file, end, data)
+    # In a fifth of the time of `fstat`, which returns much more.
+    if os.lseek(file.number, 0, os.SEEK_END) == end and os.access(name, os.F_OK, dir_fd=folder.number):
         return True
-    except BaseException:
-        # If this fails as well, the next holder of the lock finds a torn tail.
-        with suppress(OSError):
-            cut(file, end)
-        raise
-    finally:
-        fcntl.flock(directory, fcntl.LOCK_UN)
+    unlock(folder)
+    return False
+
+
+def unlock(folder: Descriptor) -> None:
+    """Release the lock of a directory."""
+    fcntl.flock(folder.number, fcntl.LOCK_UN)
 
 
 def cut(file: Descriptor, size: int) -> None:

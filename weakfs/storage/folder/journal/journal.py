@@ -21,13 +21,14 @@ from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import (
     Descriptor,
     Workplace,
-    append_next,
     cut,
+    lock_unchanged,
     remove,
     rename,
     size_of,
     sync_file,
     sync_folder,
+    unlock,
     write_at,
 )
 from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
@@ -46,7 +47,7 @@ from weakfs.storage.folder.journal.records import (
     Header,
     HeaderProblem,
     State,
-    encode_header,
+    encode_segment,
 )
 from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
@@ -269,15 +270,20 @@ class Journal:
         """Write a batch with its commit. If that fails, the journal is unchanged."""
         active = self.active
         batch.commit(active.marker, batch.offset - self.synced if self._is_synced else 0)
-        active.kept = None
+        self._write(b"".join(batch.pieces), batch.seed)
+
+    def _write(self, data: bytes, seed: int) -> None:
+        """Write a whole batch, which ends with this checksum."""
+        active = self.active
+        end, active.kept = active.end, None
         try:
-            write_at(active.file, active.end, b"".join(batch.pieces))
+            write_at(active.file, end, data)
         except BaseException:
             # If this fails as well, the next holder of the lock finds a torn tail.
             with suppress(OSError):
-                cut(active.file, active.end)
+                cut(active.file, end)
             raise
-        active.end, active.seed = batch.offset, batch.seed
+        active.end, active.seed = end + len(data), seed
 
     def append(self, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents that the stream does not have yet, and frames."""
@@ -298,29 +304,31 @@ class Journal:
         self.head = number
 
     def append_next(self, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
-        """Append contents and one frame without holding the lock, if nobody else has appended anything.
+        """Append contents and one frame if the journal is up to date; the caller does not hold the lock.
 
-        Returns false, with nothing written, if somebody has, or holds the lock, or if the folder was removed. This is
-        `append` in one step, for the calls of a session that do not wait for the disk.
+        Returns false, with nothing written, if somebody else has appended anything, removed the folder or holds the
+        lock. This is `append` in one step, for the calls of a session that do not wait for the disk.
         """
         active, number, size = self.active, self.head + 1, 8 + len(frame)
-        start = offset = active.end
-        seed, places = active.seed, None
-        pieces: Sequence[bytes] = ()
-        if contents:
-            batch = Batch(offset, seed)
-            places = self._add_contents(batch, contents)
-            offset, seed, pieces = batch.offset, batch.seed, batch.pieces
-        head = FRAME_HEAD.pack(size, FRAME, number)
-        size += OVERHEAD
-        end = offset + size
-        seed = crc32(frame, crc32(head, seed ^ offset & MASK))
-        commit = COMMIT_RECORD.pack(COMMIT_BODY.size, COMMIT, active.marker, 0, end)
-        last = crc32(commit, seed ^ end & MASK)
-        data = b"".join((*pieces, head, frame, CHECKSUM.pack(seed), commit, CHECKSUM.pack(last)))
-        if not append_next(self.folder, active.name, active.file, start, data):
+        offset = active.end
+        if not lock_unchanged(self.folder, active.name, active.file, offset):
             return False
-        active.end, active.seed, active.kept = start + len(data), last, None
+        try:
+            seed, places = active.seed, None
+            pieces: Sequence[bytes] = ()
+            if contents:
+                batch = Batch(offset, seed)
+                places = self._add_contents(batch, contents)
+                offset, seed, pieces = batch.offset, batch.seed, batch.pieces
+            head = FRAME_HEAD.pack(size, FRAME, number)
+            size += OVERHEAD
+            end = offset + size
+            seed = crc32(frame, crc32(head, seed ^ offset & MASK))
+            commit = COMMIT_RECORD.pack(COMMIT_BODY.size, COMMIT, active.marker, 0, end)
+            last = crc32(commit, seed ^ end & MASK)
+            self._write(b"".join((*pieces, head, frame, CHECKSUM.pack(seed), commit, CHECKSUM.pack(last))), last)
+        finally:
+            unlock(self.folder)
         active.add_frame(number, offset, size)
         self.head = number
         if places is not None:
@@ -369,7 +377,7 @@ class Journal:
         header = Header(following, self.head + 1, active.stream_id, os.urandom(16), place.stream)
         # The new segment is complete on the disk before the old one names it as the next.
         place.workplace().publish(
-            new_segment(header, State(self.before, self.head, self.fencing, sealed)),
+            encode_segment(header, State(self.before, self.head, self.fencing, sealed)),
             next_name(following),
             self.folder,
             is_synced=place.is_synced,
@@ -385,19 +393,10 @@ class Journal:
             self.synced = self.active.end
 
 
-def new_segment(header: Header, state: State) -> list[bytes]:
-    """Return the bytes of a segment that contains only a state."""
-    encoded = encode_header(header)
-    batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
-    batch.state(state)
-    batch.commit(header.marker, 0)
-    return [encoded, *batch.pieces]
-
-
 def create_segment(place: Place, folder: Descriptor) -> None:
     """Write the first segment of a new stream."""
     header = Header(1, 1, os.urandom(16), os.urandom(16), place.stream)
-    pieces = new_segment(header, State(1, 0, 0, ()))
+    pieces = encode_segment(header, State(1, 0, 0, ()))
     place.workplace().publish(pieces, segment_name(1), folder, is_synced=place.is_synced)
 
 

@@ -192,6 +192,15 @@ class Batch:
         self._add_whole(PREFIX.pack(len(body), STATE) + body)
 
 
+def encode_segment(header: Header, state: State) -> list[bytes]:
+    """Return the bytes of a segment that contains only a state."""
+    encoded = encode_header(header)
+    batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
+    batch.state(state)
+    batch.commit(header.marker, 0)
+    return [encoded, *batch.pieces]
+
+
 def commit_pattern(marker: bytes) -> bytes:
     """Return the bytes that each commit of a segment begins with."""
     return PREFIX.pack(COMMIT_BODY.size, COMMIT) + marker

@@ -22,6 +22,7 @@ from weakfs.storage.folder.files import (
     rename,
     size_under,
     sync_folder,
+    unlock,
 )
 from weakfs.storage.folder.journal.journal import Journal, Place, create_segment, open_journal
 from weakfs.storage.folder.names import components
@@ -90,7 +91,7 @@ class LockedStream:
             # The state in memory may be behind the one on the disk.
             self._unlock()
         elif opened is not None:
-            fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
+            unlock(opened.folder)
             is_usual = not (self.options.is_synced or opened.fencing or self._sync.failure)
             if is_usual and opened.active.end < self.options.segment_size:
                 self._direct = opened
@@ -107,7 +108,7 @@ class LockedStream:
         opened, self._opened, self._direct = self._opened, None, None
         if opened is not None:
             with suppress(OSError):
-                fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
+                unlock(opened.folder)
 
     def _lock(self, folder: Descriptor) -> None:
         try:
@@ -150,7 +151,7 @@ class LockedStream:
                     return open_journal(self.place, folder)
             except BaseException:
                 # The traceback of the error may keep the directory open.
-                fcntl.flock(folder.number, fcntl.LOCK_UN)
+                unlock(folder)
                 raise
 
     @contextmanager
@@ -171,7 +172,7 @@ class LockedStream:
             try:
                 yield folder
             finally:
-                fcntl.flock(folder.number, fcntl.LOCK_UN)
+                unlock(folder)
 
     def _is_current(self, folder: Descriptor) -> bool:
         try:
@@ -225,4 +226,4 @@ class LockedStream:
             remove_folder(workplace.discard(self._parts[-1], parent), workplace.folder)
             if self.options.is_synced:
                 sync_folder(parent)
-        fcntl.flock(journal.folder.number, fcntl.LOCK_UN)
+        unlock(journal.folder)

@@ -18,9 +18,9 @@ from weakfs.storage.folder.files import (
     sync_folder,
     write_at,
 )
-from weakfs.storage.folder.journal.journal import new_segment, open_journal
+from weakfs.storage.folder.journal.journal import open_journal
 from weakfs.storage.folder.journal.reader import BadRecord
-from weakfs.storage.folder.journal.records import Batch, Entry, Header, HeaderProblem, State
+from weakfs.storage.folder.journal.records import Batch, Entry, Header, HeaderProblem, State, encode_segment
 from weakfs.storage.folder.journal.segment import Segment, open_segment, segment_name
 from weakfs.storage.folder.stream.checkpoints import checkpoint_numbers, read_checkpoint
 from weakfs.storage.folder.stream.leases import read_lease
@@ -129,7 +129,7 @@ def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | N
     state = before.state()
     header = Header(sequence, before.last + 1, before.stream_id, os.urandom(16), stream.name)
     state = state._replace(head=before.last, sealed=(*state.sealed, before.entry))
-    return new_segment(header, _as_the_files_are(state, header.first, folder))
+    return encode_segment(header, _as_the_files_are(state, header.first, folder))
 
 
 def _as_the_files_are(state: State, first: int, folder: Descriptor) -> State:

@@ -42,6 +42,8 @@ class Stream(LockedStream):
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
     ) -> int:
         """Append frames and contents; see `EventStore.append`."""
+        if fencing is None and len(frames) == 1 and self.append_next(expected, frames[0], contents):
+            return expected + 1
         number, position = self._append(expected, frames, contents, fencing)
         if self.options.is_synced:
             self._sync.wait(position, self._sync_written)
