@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.storage.folder.journals import STREAM, digest_of, newest_segment
+from weakfs.platforms import fcntl
 from weakfs.storage import StorageError
 from weakfs.storage.folder import FolderEventStore
-from weakfs.storage.folder.files import LOCK, fcntl, open_root
+from weakfs.storage.folder.files import LOCK, open_root
 
 FRAMES = [b"one", b"two", b"three" * 300]
 
