@@ -231,7 +231,9 @@ class Session(Undo):
             return 0
         if log.queue is None:
             return await asyncio.to_thread(self.refresh)
-        await log.queue.perform(partial(log.refreshed, self))
+        from weakfs.session.durable.frames.others import refreshed
+
+        await log.queue.perform(partial(refreshed, log, self))
         return self._trunk.seq - before
 
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
+from weakfs.session.durable.checkpoints.reset import start
 from weakfs.session.durable.commit_log import CommitLog, id_suffix
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.lease import HeldLease
@@ -190,6 +191,6 @@ def copy_session(source: Session, where: Where, durability: Durability) -> None:
             )
         with target.lock:
             target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
-            log.start(target, line)
+            start(log, target, line)
     finally:
         target.close()

@@ -347,7 +347,7 @@ class Transactions(RecordLog):
             for own in group:
                 step = partial(self._joined, own, last)
                 try:
-                    last, shift = step() if log is None else (yield from supplied(step))
+                    last, shift = step() if log is None or log.queue is None else (yield from supplied(step))
                 except Exception as error:
                     failed[own] = error
                 else:

@@ -169,13 +169,15 @@ class FrameWriter:
                 return None
             names, special = fields
             event = dict(zip(names, values))  # noqa: B905  # the fields of the event's type
-            if special:
-                blobs = blobs or FrameBlobs(self._known)
-                for field_name, place, write in special:
-                    event[field_name] = write(values[place], blobs)
+            for field_name, place, write in special:
+                value = values[place]
+                if type(value) is not str:
+                    if blobs is None:
+                        blobs = FrameBlobs(self._known)
+                    event[field_name] = write(value, blobs)
             records.append({"at": at, "type": tag, "cause": cause, "event": event})
         frame: dict[str, Json] = {"id": name, "after": after, "counter": counter, "records": records}
-        if blobs is not None and blobs.rows:
+        if blobs is not None:
             frame["blobs"] = blobs.rows
         try:
             return orjson.dumps(frame, option=AS_IT_IS), blobs
