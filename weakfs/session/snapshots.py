@@ -65,7 +65,10 @@ class Snapshots(SessionCore):
             at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
-            self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
+            if self._log is None:
+                line.keep_snapshot(entry)
+            else:
+                self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
             taken = Snapshot(snapshot_id, seq, at, tag)
         self._notify()
         return taken

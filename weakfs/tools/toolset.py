@@ -232,10 +232,11 @@ class Toolset:
             _check_text("caller", caller)
         session = self.session
         started_at = session.now()
-        name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
         is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
-        tool = self._tools.get(name)
+        tool = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if tool is None:
+            name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
         prompt, rendered_prompt, adapter, budget_tracker = runtime
         context = build_tool_context(
             session=session,
@@ -264,7 +265,6 @@ class Toolset:
             context,
             self._readings,
             self._require_read,
-            self.filesystem,
             started_at,
             recorded(sent),
             None if is_own_id or not session.is_durable else self._finished,
