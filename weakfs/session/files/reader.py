@@ -17,7 +17,6 @@ from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.sections import Section, parts_of
 from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
-from weakfs.session.history.packed_state import Counted
 from weakfs.session.history.past import Past
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
@@ -144,7 +143,7 @@ class LoadedDocument:
             fields.done()
             if not last.seq < seq <= line.seq:
                 raise SessionFileError(f"record {seq} does not come after record {last.seq}", where=f"{where}.seq")
-            last, _ = packed_mark(Mark(seq, state, logs, 0), last, Counted())
+            last, _ = packed_mark(Mark(seq, state, logs, 0), last, None)
             marks.append(last)
         return Log(marks)
 
