@@ -33,8 +33,8 @@ DIRECTORY, ENTRY, LEAF = 180, 8, 155
 def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tuple[Packed, int]:
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
-    `before` is an earlier packed tree. Blobs in `counted` cost nothing; without it nothing is weighed. The cost is that of packing what is not packed
-    yet, plus O(names) in the directories that differ.
+    `before` is an earlier packed tree. Blobs in `counted` cost nothing; without it nothing is weighed. The cost is that
+    of packing what is not packed yet, plus O(names) in the directories that differ.
     """
     weight = 0
     stack: list[tuple[Directory, Packed | None]] = [(tree, before)]
