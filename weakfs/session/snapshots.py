@@ -35,8 +35,9 @@ class Snapshots(SessionCore):
         """Return the slices as they were after a record, or at a snapshot.
 
         Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, 4,096
-        further back, and more if the states differ so much that keeping more of them would outweigh the records. The
-        first read of a loaded history reads it once, as far as needed. A snapshot costs nothing.
+        further back, and more if the states differ so much that keeping more of them would outweigh the records. A
+        loaded history has fewer of them, up to 32,768 records apart; one without any is read once, as far as needed.
+        A snapshot costs nothing.
 
         Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
@@ -67,7 +68,10 @@ class Snapshots(SessionCore):
             at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
-            self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
+            if self._log is None:
+                line.keep_snapshot(entry)
+            else:
+                self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
             taken = Snapshot(snapshot_id, seq, at, tag)
         self._notify()
         return taken

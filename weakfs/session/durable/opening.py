@@ -9,6 +9,8 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
+from attrs import evolve
+
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.checkpoints.reset import start
@@ -134,8 +136,8 @@ def opened(
         )
     line = reader.line
     if read and line.seq:
-        line.loaded = True
-        line.forget_keyframes(line.lasting)
+        line.past = evolve(line.past, slices=frozenset(reader.rules.specs))
+        line.forget_keyframes(line.past.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
     log.head, log.externals, log.lease = read or log.head, line.externals, lease
     log.known_slices = frozenset(reader.rules.specs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Self, TypeVar
 
@@ -52,9 +52,10 @@ class Transactions(RecordLog):
         return TransactionBlock(self, cause, cancellation, shared)
 
     def _one_commit(self) -> AbstractContextManager[object]:
-        # Sessions in memory need no transaction: what `rollback` and `snapshot` do, they undo themselves.
+        # Sessions in memory need no transaction: what `rollback` and `snapshot` do, they undo themselves. They hold the
+        # lock already, which can be entered again.
         is_needed = self._log is not None and self._attached and not self.in_transaction
-        return self.transaction() if is_needed else nullcontext()
+        return self.transaction() if is_needed else self.lock
 
     def _begin(self, cause: str | None, shared: bool) -> Transaction:
         with self.lock:

@@ -129,7 +129,7 @@ class Moments(Forks):
             return {}
         rules, (first, *more) = self._rules, sorted(numbers)
         marks = {first: line.mark_at(rules, first)}
-        if more and more[-1] - first <= MOST_SHARED and not line.eras:
+        if more and more[-1] - first <= MOST_SHARED and not line.past.eras:
             mark = marks[first]
             passed = advance(rules, mark, line.rows.since(first - line.dropped), more)
             marks |= {each.seq: each for each in passed}

@@ -10,7 +10,7 @@ from typing import cast
 
 from attrs import define, evolve, field
 
-from weakfs.filesystem import Filesystem, normalize
+from weakfs.filesystem import normalize
 from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.missing_path import with_proposal
 from weakfs.messages import one_line
@@ -102,10 +102,9 @@ class Call:
     call_id: str
     caller: str | None
     context: ToolContext
-    # What the calls of the toolset have seen and changed, of the files as they are without a guard.
+    # What the calls of the toolset have seen and changed.
     readings: Readings | None
     require_read: bool
-    files: Filesystem
     started_at: int
     # As they were when the call began.
     recorded_arguments: str | bytes
@@ -157,8 +156,8 @@ class Call:
                 try:
                     self._begin()
                     if self.finished is not None:
-                        yield Step(self._check_repeated, self._acheck_repeated)
-                    result = self._ended((yield Step(self._handle, self._ahandle)))
+                        yield self._check_repeated, self._acheck_repeated
+                    result = self._ended((yield self._handle, self._ahandle))
                     if self._block is not None:
                         yield self._end_of(self._block, None)
                 except BaseException as error:
@@ -168,7 +167,11 @@ class Call:
         except BaseException as error:
             yield from self._write_down_fault(error)
             raise
-        return (yield from self._answer(result))
+        yield from self._write_down(result)
+        if self.readings is not None and result.success and self.caller is None:
+            for path, version in self._seen.items():
+                self.readings.saw(path, version, seq=self._seen_after)
+        return result
 
     def _begin(self) -> None:
         """Check the call and begin its transaction, if it needs one."""
@@ -251,7 +254,7 @@ class Call:
 
     def _end_of(self, block: TransactionBlock[Session], error: BaseException | None) -> Step:
         given = (None, None, None) if error is None else (type(error), error, error.__traceback__)
-        return Step(lambda: block.__exit__(*given), lambda: block.__aexit__(*given))
+        return lambda: block.__exit__(*given), lambda: block.__aexit__(*given)
 
     def _undo(self, error: BaseException) -> Steps[ToolResult[object]]:
         """Undo what was done before an error, and return the answer to the call, or raise a bug."""
@@ -318,14 +321,6 @@ class Call:
             else:
                 yield from self._write_down(result)
 
-    def _answer(self, result: ToolResult[object]) -> Steps[ToolResult[object]]:
-        """Write the call down, and remember what its caller saw."""
-        yield from self._write_down(result)
-        if self.readings is not None and result.success and self.caller is None:
-            for path, version in self._seen.items():
-                self.readings.saw(path, version, seq=self._seen_after)
-        return result
-
     def _told(self, error: Exception) -> str:
         """Return the message of an error, with the path that may be meant if there is nothing at the given one.
 
@@ -383,21 +378,21 @@ class Call:
             self._seen[path] = self._version
 
     def _check_stale(self, tool: Tool, params: object) -> None:
-        readings, files = self.readings, self.files
+        readings = self.readings
         if readings is None or tool.targets is None or not readings.matter_to(self.caller):
             return
         for target in tool.targets(params, self.context):
             try:
                 # By the path to which links lead.
-                path = files.read_bytes(target, limit=0).path
+                path = readings.path_of(target)
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
                     # It does not exist any more, or is not a file.
-                    readings.check(self.caller, normalize(target), may_show=False)
+                    readings.check(self.caller, normalize(target))
             else:
                 if self.require_read:
                     readings.check_was_read(self.caller, path)
-                readings.check(self.caller, path, may_show=may_show(self.context.filesystem, path))
+                readings.check(self.caller, path, shown_by=self.context.filesystem)
 
     def _tell_changes(self) -> None:
         """Remember what the call left in the files that it changed, without the changes of others."""
@@ -406,8 +401,8 @@ class Call:
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a closed session takes no record."""
-        for step in self._write_down(result):
-            step.run()
+        for run, _ in self._write_down(result):
+            run()
 
     def _write_down(self, result: ToolResult[object]) -> Steps[None]:
         with self.session.lock:
@@ -416,7 +411,7 @@ class Call:
             self._written_down = True
         try:
             records = partial(self._records, result)
-            yield Step(partial(self.session._dispatch_all, records), partial(self.session._adispatch_all, records))
+            yield partial(self.session._dispatch_all, records), partial(self.session._adispatch_all, records)
         except TransactionCancelled:
             raise
         except SessionClosed:

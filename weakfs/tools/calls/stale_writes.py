@@ -24,6 +24,7 @@ from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile
+from weakfs.tools.permissions import may_show
 from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
@@ -83,6 +84,13 @@ class Readings:
             return leaf[CELL]
         return version_of(files, path) if size_of(leaf) > MOST_HASHED else blob_digest(leaf).hex()
 
+    def path_of(self, path: str) -> str:
+        """Return the path of a file, to which links may lead; raises what reading it raises."""
+        files = self._files
+        if type(files) is InMemoryFilesystem:
+            return files._file(path, "read")[0]
+        return files.read_bytes(path, limit=0).path
+
     def saw(self, path: str, version: Version, *, seq: int) -> None:
         """Remember that a call without a caller has seen a version of a file, after record `seq`."""
         with self._lock:
@@ -123,10 +131,10 @@ class Readings:
             inside = [path for path in known if not above.isdisjoint(with_parents(path))]
         return {path: self.version(caller, path) for path in (*paths, *inside)}
 
-    def check(self, caller: Who, path: str, *, may_show: bool) -> None:
+    def check(self, caller: Who, path: str, *, shown_by: Filesystem | None = None) -> None:
         """Raise `StaleRead` if a file is not as this caller last saw it.
 
-        The message quotes what changed if it `may_show` it and the old contents are still there.
+        The message quotes what changed if the filesystem may show that and the old contents are still there.
         """
         sight = self._sight(caller, path)
         now = None if sight is None else self.version(caller, path)
@@ -136,7 +144,8 @@ class Readings:
         # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
         if last is None and (caller is None or now is None):
             return
-        raise StaleRead(_told(path, last, self._difference(path, sight) if may_show else None))
+        is_shown = shown_by is not None and may_show(shown_by, path)
+        raise StaleRead(_told(path, last, self._difference(path, sight) if is_shown else None))
 
     def check_was_read(self, caller: Who, path: str) -> None:
         """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""

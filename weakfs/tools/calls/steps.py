@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-class Step(NamedTuple):
-    """Something that a call waits for: a function that returns it, and one whose result is awaited."""
-
-    run: Callable[[], object]
-    arun: Callable[[], Awaitable[object]]
-
-
+# Something that a call waits for: a function that returns it, and one whose result is awaited.
+Step = tuple[Callable[[], object], Callable[[], Awaitable[object]]]
 # Each step that is yielded gets its result sent back, or its error thrown.
 Steps = Generator[Step, Any, T]
 
@@ -25,7 +20,7 @@ def run(steps: Steps[T]) -> T:
         step = next(steps)
         while True:
             try:
-                given = step.run()
+                given = step[0]()
             except BaseException as error:
                 step = steps.throw(error)
             else:
@@ -41,7 +36,7 @@ async def arun(steps: Steps[T]) -> T:
         step = next(steps)
         while True:
             try:
-                given = await step.arun()
+                given = await step[1]()
             except BaseException as error:
                 step = steps.throw(error)
             else:
