@@ -131,15 +131,13 @@ class Session(Undo):
         The state is there when this returns; records and contents from before the newest checkpoint are read when
         they are needed. Raises `SessionFileError` for a stream that is not a session, and `StorageError`.
         """
-        from weakfs.session.durable.opening import open_session
+        from weakfs.session.durable.opening import Options, open_session
 
         return open_session(
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
-            durability=durability,
-            on_conflict=on_conflict,
-            exclusive=exclusive,
+            Options(durability, on_conflict, exclusive),
         )
 
     @classmethod
@@ -163,14 +161,13 @@ class Session(Undo):
         `StorageError` where they would have to wait on the loop.
         """
         from weakfs.session.durable.async_opening import aopen_session
+        from weakfs.session.durable.opening import Options
 
         return await aopen_session(
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
-            durability=durability,
-            on_conflict=on_conflict,
-            exclusive=exclusive,
+            Options(durability, on_conflict, exclusive),
         )
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:

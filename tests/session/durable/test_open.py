@@ -279,6 +279,22 @@ def test_durability_holds_for_every_form_of_a_folder(tmp_path: Path, location: s
     assert is_synced("folder:a?durability=power", "process")
 
 
+@pytest.mark.parametrize("location", ["{}/a?durability=power", "{}/a?durability="])
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_a_folder_whose_name_ends_like_an_option_is_opened_again(
+    tmp_path: Path, location: str, durability: Literal["process", "power"]
+) -> None:
+    where = Path(location.format(tmp_path))
+    with Session.open(where, "s", durability=durability) as session:
+        InMemoryFilesystem(session).write("/a", "1")
+        assert session._log is not None
+        url = session._log.store.url
+    with Session.open(url, "s") as session:
+        assert InMemoryFilesystem(session).read("/a").content == "1"
+    assert is_synced(url, durability) == is_synced(str(where.parent), durability)
+    assert [path.name for path in tmp_path.iterdir()] == [where.name]
+
+
 def test_what_names_no_storage_or_session_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="pass a folder, a URL or a storage"):
         Session.open(cast(Path, b"sessions"))
