@@ -248,7 +248,11 @@ class Session(Undo):
         return awatch(self, timeout)
 
     def flush(self) -> None:
-        """Wait until everything that was stored is as durable as the storage can make it."""
+        """Wait until everything that was stored is as durable as the storage can make it.
+
+        Raises `StorageError` if what was stored since is not there any more: its folder was removed, or the session
+        was deleted.
+        """
         with self.lock:
             log = self._log
         if log is not None:
@@ -285,7 +289,8 @@ class Session(Undo):
         """Refuse every further change, end the processes that the session started, and release its storage.
 
         Reading still works for what is in memory. What is read from the storage when it is needed, such as old records
-        and large contents, is not there any more, neither for this session nor for its forks and copies.
+        and large contents, is not there any more, neither for this session nor for its forks and copies. Raises what
+        `flush` raises, after everything was released.
         """
         for external in () if self._closed is not None else self._attached:
             if isinstance(external, RunsPrograms):

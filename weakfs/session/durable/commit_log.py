@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,8 @@ class CommitLog:
     lease: HeldLease | None = None
     # Whether closing the session closes the storage.
     owns_store: bool = False
+    # The newest frame that is known to be as durable as the storage can make it, or was there when it was opened.
+    flushed: int = 0
     is_closed: bool = False
     # The trunk before it was brought up to date with what others stored, and a copy of it.
     base: tuple[Point, Timeline] | None = None
@@ -229,7 +232,7 @@ class CommitLog:
         except StreamConflict as conflict:
             if conflict.actual < conflict.expected:
                 self.prepared = None
-                raise self._gone(conflict.actual) from None
+                raise self._gone("change", conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
             others = list((yield Read(self.stream, self.head)))
             first = _name(others[0]) if others else None
@@ -251,9 +254,9 @@ class CommitLog:
             raise
         return True
 
-    def _gone(self, head: int) -> StorageError:
+    def _gone(self, action: str, head: int) -> StorageError:
         return StorageError(
-            f"cannot change session {self.stream!r} of {self.store.url}: it ends at frame {head}, before frame "
+            f"cannot {action} session {self.stream!r} of {self.store.url}: it ends at frame {head}, before frame "
             f"{self.head}, which was stored: it was deleted, its folder was removed, or an older copy was put in its "
             f"place; open it again"
         )
@@ -362,7 +365,7 @@ class CommitLog:
         digest = digest_of(text).hex()
         if self.head and (head := self.store.head(self.stream)) < self.head:
             # Contents would make it anew.
-            raise self._gone(head)
+            raise self._gone("change", head)
         self.checkpoints.put(needed | {digest: text})
         reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
         frames.append(orjson.dumps(reset))
@@ -461,9 +464,20 @@ class CommitLog:
         self.checkpoints.wait()
 
     def flush(self) -> None:
-        """Make everything durable; not to be called under the session's lock."""
+        """Make everything durable; not to be called under the session's lock.
+
+        Raises `StorageError` if what was stored is not there any more.
+        """
         self.checkpoints.wait()
         self.store.flush()
+        if self.flushed != self.head:
+            self.check_end(self.store.head(self.stream))
+
+    def check_end(self, found: int) -> None:
+        """Raise `StorageError` if the stream, which ends at frame `found`, has lost its end."""
+        if found < self.head:
+            raise self._gone("flush", found)
+        self.flushed = self.head
 
     def close(self) -> None:
         """Make everything durable, and release the lease and the storage."""
@@ -474,11 +488,12 @@ class CommitLog:
             self.queue.loop.call_soon_threadsafe(self.queue.close_soon)
             return
         self.is_closed = True
-        self.flush()
-        if self.lease is not None:
-            self.lease.release()
-        if self.owns_store:
-            self.store.close()
+        with ExitStack() as stack:
+            if self.owns_store:
+                stack.callback(self.store.close)
+            if self.lease is not None:
+                stack.callback(self.lease.release)
+            self.flush()
 
 
 def writer_id() -> str:

@@ -115,7 +115,7 @@ def complete(session: Session, options: Options, *, owns_store: bool) -> CommitL
     """Set what a session that was just opened does with its storage, and return its commit log."""
     log = session._log
     assert log is not None
-    log.owns_store = owns_store
+    log.owns_store, log.flushed = owns_store, log.head
     if options.on_conflict == "merge":
         log.merges = True
         session._id_suffix = id_suffix(log.writer)
