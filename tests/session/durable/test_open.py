@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from queue import Queue
@@ -235,6 +236,33 @@ def test_a_checkpoint_is_all_that_opening_reads() -> None:
     again.rollback(700)
     assert again[FileTree].latest() is not None
     assert again[FileTree].latest().digest == session.at(700)[FileTree].latest().digest  # type: ignore[union-attr]
+
+
+def test_contents_that_later_frames_edit_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStreams()
+    with Session.open(store, "s") as session:
+        tools = Toolset(session)
+        for number in range(40):
+            text = f"value {number}\n" * 100
+            tools.call("write_file", {"path": f"{number}", "content": text})
+            tools.call("write_file", {"path": f"{number}", "content": text * 2, "mode": "append"})
+            with session.transaction():
+                tools.call("write_file", {"path": f"of {number}", "content": text})
+            edit = {"path": f"of {number}", "old_string": text, "new_string": f"{text}value\n"}
+            assert tools.call("edit_file", edit).success
+        expected = session.to_bytes()
+    reads: list[int] = []
+    read = store.get_contents
+
+    def counted(stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        found = read(stream, digests)
+        reads.append(len(found))
+        return found
+
+    monkeypatch.setattr(store, "get_contents", counted)
+    again = Session.open(store, "s")
+    assert len(reads) < 4, reads
+    assert again.to_bytes() == expected
 
 
 @frozen
