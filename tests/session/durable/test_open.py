@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -343,6 +344,31 @@ def test_a_stream_that_was_cut_before_its_checkpoint_is_not_opened(tmp_path: Pat
     os.truncate(journal, size)
     with pytest.raises(StorageDamaged, match="a checkpoint after frame 2, and ends at frame 1"):
         Session.open(tmp_path)
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "merge"])
+def test_frames_that_are_missing_at_the_end_are_told(tmp_path: Path, on_conflict: Literal["raise", "merge"]) -> None:
+    url = f"sqlite:{tmp_path}/a.db"
+
+    def lose_frames() -> None:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as file, file:
+            file.execute("DELETE FROM frames WHERE number > 2")
+
+    with Session.open(url, "s") as session:
+        fs = InMemoryFilesystem(session)
+        for number in range(4):
+            fs.write(f"/{number}", str(number))
+            if number == 1:
+                session.checkpoint()
+    behind = Session.open(url, "s", on_conflict=on_conflict)
+    behind._log.head = 2  # type: ignore[union-attr]  # As it was two frames ago.
+    lose_frames()
+    before = behind.to_bytes()
+    with pytest.raises(StorageDamaged, match=r"frames 3 to 4 .* are missing.*from a backup"):
+        InMemoryFilesystem(behind).write("/b", "b")
+    assert behind.to_bytes() == before
+    with pytest.raises(StorageDamaged, match=r"frames 3 to 4 .* are missing.*from a backup"):
+        Session.open(url, "s")
 
 
 def test_a_frame_of_a_later_version_is_not_ignored() -> None:

@@ -30,7 +30,7 @@ from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
-from weakfs.storage.errors import OutcomeUnknown, StorageError, StreamConflict
+from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import EventStore
 from weakfs.storage.event_store import Frame as StoredFrame
 
@@ -235,7 +235,10 @@ class CommitLog:
                 raise self._gone("change", conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
             others = list((yield Read(self.stream, self.head)))
-            first = _name(others[0]) if others else None
+            if not others:
+                self.prepared = None
+                raise frames_missing(self.stream, self.store.url, self.head, conflict.actual) from None
+            first = _name(others[0])
             if first == names[0]:
                 # It was stored by an attempt whose outcome was unknown.
                 self.head += len(frames)
@@ -499,6 +502,13 @@ class CommitLog:
 def writer_id() -> str:
     """Return a unique name for a writer."""
     return uuid4().hex[:12]
+
+
+def frames_missing(stream: str, url: str, after: int, head: int) -> StorageDamaged:
+    """Return the error for a stream that says that it has frames after one, and has none."""
+    return StorageDamaged(
+        f"frames {after + 1} to {head} of session {stream!r} are missing in {url}; put them back from a backup"
+    )
 
 
 def id_suffix(writer: str) -> str:

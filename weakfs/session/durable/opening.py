@@ -13,7 +13,7 @@ from attrs import frozen
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
-from weakfs.session.durable.commit_log import CommitLog, id_suffix
+from weakfs.session.durable.commit_log import CommitLog, frames_missing, id_suffix
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.operations import GetCheckpoint, Head, ListStreams, Read, Steps, TakeLease, run, supplied
@@ -136,11 +136,15 @@ def opened(
     checkpoint: Checkpoint | None = yield GetCheckpoint(name)
     frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
     log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames))
-    if checkpoint is not None and not read and (ends := (yield Head(name))) < checkpoint.number:
-        raise StorageDamaged(
-            f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, and "
-            f"ends at frame {ends}: its end was cut off; restore the storage from a backup"
-        )
+    if checkpoint is not None and not read and (ends := (yield Head(name))) != checkpoint.number:
+        if ends < checkpoint.number:
+            raise StorageDamaged(
+                f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, "
+                f"and ends at frame {ends}: its end was cut off; restore the storage from a backup"
+            )
+        # Others may have appended since.
+        if not list((yield Read(name, checkpoint.number, 1))):
+            raise frames_missing(name, store.url, checkpoint.number, ends)
     line = reader.line
     if read and line.seq:
         line.loaded = True
