@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -28,7 +29,7 @@ from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
-from weakfs.storage.errors import OutcomeUnknown, StorageError, StreamConflict
+from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import Appender, DirectEventStore, EventStore
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class CommitLog:
     lease: HeldLease | None = None
     # Whether closing the session closes the storage.
     owns_store: bool = False
+    # The newest frame that is known to be as durable as the storage can make it, or was there when it was opened.
+    flushed: int = 0
     is_closed: bool = False
     # The trunk before it was brought up to date with what others stored, and a copy of it.
     base: tuple[Point, Timeline] | None = None
@@ -274,10 +277,13 @@ class CommitLog:
         except StreamConflict as conflict:
             if conflict.actual < conflict.expected:
                 self.prepared = None
-                raise self._gone(conflict.actual) from None
+                raise self._gone("change", conflict.actual) from None
             base = session._trunk.point(), session._trunk.copy()
             others = list((yield Read(self.stream, self.head)))
-            first = name_of(others[0]) if others else None
+            if not others:
+                self.prepared = None
+                raise frames_missing(self.stream, self.store.url, self.head, conflict.actual) from None
+            first = name_of(others[0])
             if first == names[0]:
                 # It was stored by an attempt whose outcome was unknown.
                 self.head += len(frames)
@@ -296,9 +302,9 @@ class CommitLog:
             raise
         return True
 
-    def _gone(self, head: int) -> StorageError:
+    def _gone(self, action: str, head: int) -> StorageError:
         return StorageError(
-            f"cannot change session {self.stream!r} of {self.store.url}: it ends at frame {head}, before frame "
+            f"cannot {action} session {self.stream!r} of {self.store.url}: it ends at frame {head}, before frame "
             f"{self.head}, which was stored: it was deleted, its folder was removed, or an older copy was put in its "
             f"place; open it again"
         )
@@ -383,9 +389,20 @@ class CommitLog:
         self.checkpoints.wait()
 
     def flush(self) -> None:
-        """Make everything durable; not to be called under the session's lock."""
+        """Make everything durable; not to be called under the session's lock.
+
+        Raises `StorageError` if what was stored is not there any more.
+        """
         self.checkpoints.wait()
         self.store.flush()
+        if self.flushed != self.head:
+            self.check_end(self.store.head(self.stream))
+
+    def check_end(self, found: int) -> None:
+        """Raise `StorageError` if the stream, which ends at frame `found`, has lost its end."""
+        if found < self.head:
+            raise self._gone("flush", found)
+        self.flushed = self.head
 
     def close(self) -> None:
         """Make everything durable, and release the lease and the storage."""
@@ -396,16 +413,24 @@ class CommitLog:
             self.queue.loop.call_soon_threadsafe(self.queue.close_soon)
             return
         self.is_closed = True
-        self.flush()
-        if self.lease is not None:
-            self.lease.release()
-        if self.owns_store:
-            self.store.close()
+        with ExitStack() as stack:
+            if self.owns_store:
+                stack.callback(self.store.close)
+            if self.lease is not None:
+                stack.callback(self.lease.release)
+            self.flush()
 
 
 def writer_id() -> str:
     """Return a unique name for a writer."""
     return uuid4().hex[:12]
+
+
+def frames_missing(stream: str, url: str, after: int, head: int) -> StorageDamaged:
+    """Return the error for a stream that says that it has frames after one, and has none."""
+    return StorageDamaged(
+        f"frames {after + 1} to {head} of session {stream!r} are missing in {url}; put them back from a backup"
+    )
 
 
 def id_suffix(writer: str) -> str:

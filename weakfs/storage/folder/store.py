@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Literal, NoReturn
 
 from weakfs.platforms import HAS_FILE_LOCKS
+from weakfs.storage.engines.urls import folder_url
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Appender, Checkpoint, Frame, Lease
 from weakfs.storage.folder.errors import JournalDamaged, failure
@@ -76,7 +77,7 @@ class FolderEventStore:
     @property
     def url(self) -> str:
         """Where the streams are stored; `weakfs.storage.open` accepts it."""
-        return f"folder:{self.path}"
+        return folder_url(self.path)
 
     def _stream(self, name: str) -> Stream:
         stream = self._streams.get(name)

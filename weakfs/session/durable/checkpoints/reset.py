@@ -48,7 +48,7 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
     digest = digest_of(text).hex()
     if log.head and (head := log.store.head(log.stream)) < log.head:
         # Contents would make it anew.
-        raise log._gone(head)
+        raise log._gone("change", head)
     log.checkpoints.put(needed | {digest: text})
     reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
     frames.append(orjson.dumps(reset))
