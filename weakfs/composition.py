@@ -75,7 +75,7 @@ class Session(session.Session):
         `weakfs.history` describes the tables. `timeout` is in seconds. Raise `ValueError` if the query is invalid or
         would do anything but read, and `TimeoutError` if it runs too long.
         """
-        from weakfs.history import run_query
+        from weakfs.history.sql import run_query
 
         return run_query(self, query, parameters, max_rows=max_rows, timeout=timeout)
 

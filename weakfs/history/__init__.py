@@ -1,5 +1,6 @@
-"""What a session's history tells: its calls, the state around each record, its files at any moment, and questions."""
+"""What a session's history tells: its calls, its files at any moment, answers in SQL, and git commits."""
 
+from weakfs.history.git_export import ExportRefused, ExportReport, export_git
 from weakfs.history.sql import QueryResult, run_query
 
-__all__ = ["QueryResult", "run_query"]
+__all__ = ["ExportRefused", "ExportReport", "QueryResult", "export_git", "run_query"]
