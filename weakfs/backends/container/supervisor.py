@@ -30,8 +30,8 @@ STARTING, KILLING, DRAINING = 30.0, 10.0, 1.0
 # How often processes are counted, and how often it is seen whether they have died.
 COUNTING, PAUSE = 0.02, 0.0005
 
-# Within so many pauses a command's own shell ends after it has reported the exit code.
-ENDING = 20
+# Within so many pauses a command's own shell ends after it has reported the exit code, and `execve` ends.
+ENDING, EXECUTING = 20, 5
 
 REQUESTS = "requests"
 
@@ -97,11 +97,13 @@ class Supervisor:
     def processes(self) -> list[int]:
         """List the processes in the container by their ids there, without its first one and those that have died."""
         found: list[int] = []
+        seen = {"1"}
         with suppress(OSError):
-            for name in os.listdir(self._proc):
-                if name.isdigit() and name != "1" and self._is_alive(name):
-                    found.append(int(name))
-        return found
+            # One that dies after it was listed may have started another, which the list does not hold.
+            while not found and (new := {name for name in os.listdir(self._proc) if name.isdigit()} - seen):
+                found = [int(name) for name in new if self._is_alive(name)]
+                seen |= new
+        return sorted(found)
 
     def _is_alive(self, pid: str) -> bool:
         try:
@@ -117,15 +119,18 @@ class Supervisor:
         return is_alive and (self._mark is None or self._is_marked(pid, self._mark))
 
     def _is_marked(self, pid: str, mark: str) -> bool:
-        try:
-            descriptor = os.open(f"{pid}/environ", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
-        except OSError:
-            return False
-        with open(descriptor, "rb") as variables:
+        for _ in range(EXECUTING):
             try:
-                return mark.encode() in variables.read().split(b"\0")
+                descriptor = os.open(f"{pid}/environ", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+                with open(descriptor, "rb") as file:
+                    variables = file.read()
             except OSError:
                 return False
+            if variables:
+                return mark.encode() in variables.split(b"\0")
+            # While a process becomes another program, it shows no variables for a moment.
+            time.sleep(PAUSE)
+        return False
 
     def kill_all(self, *, patience: int = 0) -> None:
         """Kill all processes, waiting `patience` pauses for them to end by themselves.
