@@ -17,7 +17,8 @@ from attrs import define, field, frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import Checkout, SupportsCheckout
 from weakfs.messages import plural
-from weakfs.tools.calls.call import Call, Step, Steps, Undone
+from weakfs.tools.calls.call import Call, Undone
+from weakfs.tools.calls.steps import Step, Steps
 from weakfs.tools.context import require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, failed, summarize
