@@ -197,7 +197,7 @@ class ExternalCall:
         """Perform the steps of the call until its own work begins, or it has ended."""
         steps = cast("Steps[ToolResult[object]]", self._steps)
         while step is not None:
-            is_work = step.run == self._call._handle
+            is_work = step[0] == self._call._handle
             try:
                 given = yield self._lay_out if is_work else step
             except BaseException as error:
