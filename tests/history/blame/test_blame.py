@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from attrs import frozen
 
 from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem, Session, Toolset
 from weakfs.history import BlameLine
-from weakfs.reducers import FileTree, FileWritten
+from weakfs.reducers import FileTree, FileWritten, content_of, find, reduce
+from weakfs.reducers.apply import segments_of
+from weakfs.session import event
 
 TEXT = "one\ntwo\nthree\n"
 
@@ -358,3 +361,31 @@ def test_a_fork_has_its_own_numbers(session: Session, fs: InMemoryFilesystem) ->
     assert records(fork, "/a") == [1, 1, 1, 2]
     session.merge(fork)
     assert records(session, "/a") == [1, 1, 1, 4]
+
+
+@event("test/shouted")
+@frozen
+class Shouted:
+    """A program's own event: the first line of a file was put into capitals."""
+
+    path: str
+
+
+def on_shouted(tree: FileTree, event: Shouted) -> FileTree:
+    leaf = find(tree, segments_of(event.path))
+    assert type(leaf) is tuple
+    first, _, rest = content_of(leaf).partition(b"\n")
+    return reduce(tree, FileWritten(event.path, first.upper() + b"\n" + rest, 0))
+
+
+def test_a_programs_own_events_are_blamed_for_what_they_changed(session: Session, fs: InMemoryFilesystem) -> None:
+    fs.write("/a", TEXT)
+    session[FileTree].register(Shouted, on_shouted)
+    session.dispatch(Shouted("/a"), cause="shout")
+    fs.append("/a", "four\n")
+    assert [(line.text, line.record) for line in session.blame("/a")] == [
+        ("ONE", 2),
+        ("two", 1),
+        ("three", 1),
+        ("four", 3),
+    ]

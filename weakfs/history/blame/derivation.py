@@ -171,7 +171,7 @@ class Derivation:
         first = seq
         while cause is not None and seq - first < MOST_SEARCHED:
             before = self._before(first)
-            if before != first - 1 or before <= self.rows.dropped or self.rows[before][1] != cause:
+            if before is None or before != first - 1 or before <= self.rows.dropped or self.rows[before][1] != cause:
                 break
             first = before
         return first

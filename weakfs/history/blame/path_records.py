@@ -39,7 +39,7 @@ _PLACES = {
     for type_ in (*AT_PATH, *BELOW_PATH, *MOVES)
     for names in [[each.name for each in fields(type_)]]
 }
-_AT_PATH, _MOVES = {tag_of(one) for one in AT_PATH}, {tag_of(one) for one in MOVES}
+_AT_PATH, MOVED = {tag_of(one) for one in AT_PATH}, tag_of(e.EntryMoved)
 _WHOLE = {tag_of(one): [each.name for each in fields(one)].index("filesystem") for one in WHOLE}
 
 # How many stretches of records are kept unpacked.
@@ -143,7 +143,7 @@ class PathRecords:
             return
         for one in {path, destination}:
             self.below.setdefault((filesystem, one), []).append(seq)
-        if tag in _MOVES:
+        if tag == MOVED:
             self.moves.setdefault(filesystem, []).append(seq)
 
     def newest(self, place: Place, state: int | None) -> int | None:
@@ -171,7 +171,7 @@ class PathRecords:
         return any(_newest(numbers, last) >= first for numbers in self._lists(place))
 
     def moves_within(self, filesystem: str | None, first: int, last: int) -> list[int]:
-        """List the records that moved or copied something."""
+        """List the records that moved something."""
         moves = self.moves.get(filesystem, [])
         return moves[bisect_left(moves, first) : bisect_right(moves, last)]
 
