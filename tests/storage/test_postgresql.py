@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_an_append_notifies_only_if_somebody_waits(postgresql_server: Server) ->
 def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(
     postgresql_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weakfs.storage.engines.postgresql.database.LARGEST", 1000)
+    monkeypatch.setattr(import_module("weakfs.storage.engines.postgresql.database"), "LARGEST", 1000)
     store = storage.open_event_store(postgresql_server.url)
     number = store.append("large", store.head("large"), [b"a" * 400])
     for frames, contents in (([b"a" * 500, b"b" * 501], {}), ([b"b"], {"ab": b"a" * 1000})):
