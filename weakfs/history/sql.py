@@ -216,7 +216,7 @@ class _Tables:
                 if type(node) is FileTree or kind_of(node) != "file" or size_of(node) > MAX_TEXT:
                     continue
                 with suppress(ValueError, MissingBlob):  # binary, or gone
-                    for line in blames.of(self._session, path, filesystem=filesystem):
+                    for line in blames.of(self._session, path, at=None, filesystem=filesystem):
                         yield (
                             path, filesystem, line.number, line.text, line.record, line.call_id, line.tool, line.caller,
                             None if line.at is None else moment(line.at, fraction=True), line.kind,
