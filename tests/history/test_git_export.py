@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -106,6 +109,58 @@ def test_tagged_snapshots_are_tags(session: Session, tmp_path: Path) -> None:
     export_git(session, tmp_path / "repo")
     assert git(tmp_path / "repo", "tag").split() == ["v%201%2E%2E0"]
     assert git(tmp_path / "repo", "log", "-1", "--format=%s", "v%201%2E%2E0").strip() == "mv /src/a.py"
+
+
+def test_notes_for_git_ai_name_the_lines_that_a_call_wrote(session: Session, tmp_path: Path) -> None:
+    Toolset(session).call("write_file", {"path": "/two words.py", "content": "a\nb\nc\n"}, call_id="c5", caller="ann")
+    export_git(session, tmp_path / "repo")
+    attested, _, metadata = git(tmp_path / "repo", "notes", "--ref", "ai", "show", "HEAD").partition("---\n")
+    told = orjson.loads(metadata)
+    key = "s_" + sha256(b"weakfs:main/ann").hexdigest()[:14]
+    assert re.fullmatch(rf'"two words.py"\n  {key}::t_[0-9a-f]{{14}} 1-3\n', attested)
+    assert told["schema_version"] == "authorship/3.0.0"
+    assert told["base_commit_sha"] == git(tmp_path / "repo", "rev-parse", "HEAD").strip()
+    assert told["prompts"] == {}
+    assert told["sessions"][key]["agent_id"]["tool"] == "weakfs"
+    # An edit attests its own lines only, and a move none.
+    assert git(tmp_path / "repo", "notes", "--ref", "ai", "show", "HEAD~2").splitlines()[1].endswith(" 2")
+    assert len(git(tmp_path / "repo", "notes", "--ref", "ai", "list").splitlines()) == 3
+
+
+def test_agent_trace_records_name_the_same_lines(session: Session, tmp_path: Path) -> None:
+    export_git(session, tmp_path / "repo")
+    record = orjson.loads(git(tmp_path / "repo", "notes", "--ref", "agent-trace", "show", "HEAD~1"))
+    assert re.fullmatch(r"[0-9]+\.[0-9]+", record["version"])
+    assert record["vcs"] == {"type": "git", "revision": git(tmp_path / "repo", "rev-parse", "HEAD~1").strip()}
+    (file,) = record["files"]
+    assert file["path"] == "src/a.py"
+    (conversation,) = file["conversations"]
+    assert conversation["url"] == "weakfs:session/main#record=4"
+    assert conversation["ranges"] == [{"start_line": 2, "end_line": 2}]
+    assert record["metadata"]["dev.weakfs"]["calls"] == ["c2"]
+
+
+def test_notes_of_a_later_export_join_those_that_are_there(session: Session, tmp_path: Path) -> None:
+    export_git(session, tmp_path / "repo")
+    git(
+        tmp_path / "repo",
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@x",
+        "notes",
+        "--ref",
+        "ai",
+        "add",
+        "-m",
+        "mine",
+        "HEAD",
+    )
+    Toolset(session).call("write_file", {"path": "/c.py", "content": "c\n"}, call_id="c5")
+    export_git(session, tmp_path / "repo")
+    assert git(tmp_path / "repo", "notes", "--ref", "ai", "show", "HEAD~1").strip() == "mine"
+    assert len(git(tmp_path / "repo", "notes", "--ref", "ai", "list").splitlines()) == 4
+    assert git(tmp_path / "repo", "fsck", "--strict") == ""
 
 
 def test_a_rollback_is_a_commit(session: Session, tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ import tempfile
 from bisect import bisect_right
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import IO, NoReturn, cast
 
 from attrs import define, frozen
 
 from weakfs.errors import WeakfsError
 from weakfs.history.calls import NumberedCall
 from weakfs.history.commit_graph import Commit, Per, commits_of
+from weakfs.history.git_notes import AUTHORSHIP_REF, TRACE_REF, added_lines, authorship_log, trace_record
 from weakfs.messages import clip, one_line
 from weakfs.reducers.tree.leaf import CONTENT, Leaf, blob_digest, content_of, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE
@@ -112,7 +113,13 @@ class _Repository:
         return f"refs/heads/{self.branch}"
 
     def head(self) -> str | None:
-        found = command.run(self.git_dir, "for-each-ref", "--format=%(objectname)", self.ref)
+        return self._object_at(self.ref)
+
+    def has(self, ref: str) -> bool:
+        return self._object_at(ref) is not None
+
+    def _object_at(self, ref: str) -> str | None:
+        found = command.run(self.git_dir, "for-each-ref", "--format=%(objectname)", ref)
         return found.decode().strip() or None
 
     def known(self, session_id: str) -> dict[tuple[int, int], str]:
@@ -158,12 +165,14 @@ class _Stream:
         self._blobs: dict[bytes, bytes] = {}
         self._marks = 0
         self._forks: dict[str, Commit] = {}
+        # By ref: the notes of the commits that were added.
+        self._notes: dict[str, list[tuple[bytes, bytes]]] = {AUTHORSHIP_REF: [], TRACE_REF: []}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `close`
         self._process = command.start(
             target.git_dir,
             *("fast-import", "--quiet", "--done", "--date-format=raw"),
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=self._errors,
         )
         assert self._process.stdin is not None
@@ -202,7 +211,23 @@ class _Stream:
         for line in lines:
             self._send(line)
         self._send(b"\n")
+        self._note(commit, name)
         self.added += 1
+
+    def _note(self, commit: Commit, name: bytes) -> None:
+        """Make the notes that say which lines the calls of a commit wrote."""
+        lines = added_lines(commit)
+        if not lines:
+            return
+        self._send(b"get-mark %s\n" % name)
+        self._flush()
+        object_id = cast("IO[bytes]", self._process.stdout).readline().decode().strip()
+        if not object_id:
+            self._fail()
+        for ref, write in ((AUTHORSHIP_REF, authorship_log), (TRACE_REF, trace_record)):
+            note = write(commit, object_id, self._session.session_id, lines)
+            if note is not None:
+                self._notes[ref].append((name, note))
 
     def _beginning(self, commit: Commit) -> str:
         """Return the earlier commit of what precedes the first record that is left."""
@@ -223,19 +248,32 @@ class _Stream:
             place = bisect_right(lines, snapshot.seq, key=lambda one: one.last)
             if snapshot.tag is not None and place:
                 self._reset(f"refs/tags/{_ref_part(snapshot.tag)}", lines[place - 1])
+        for ref, notes in self._notes.items():
+            self._write_notes(ref, notes)
         self._send(b"done\n")
-        try:
-            self._out.flush()
-        except BrokenPipeError:
-            self._fail()
+        self._flush()
         if self._process.wait():
             self._fail()
+
+    def _write_notes(self, ref: str, notes: list[tuple[bytes, bytes]]) -> None:
+        if not notes:
+            return
+        at = max(commit.at for commit in self._ids) // 1_000_000_000
+        text = b"Notes of exported calls\n"
+        self._send(b"commit %s\ncommitter %s %d +0000\n" % (ref.encode(), COMMITTER, min(max(at, 0), LAST_SECOND)))
+        self._send(b"data %d\n%s" % (len(text), text))
+        if self._target.has(ref):
+            self._send(b"from %s^0\n" % ref.encode())
+        for name, note in notes:
+            self._send(b"N inline %s\ndata %d\n%s\n" % (name, len(note), note))
+        self._send(b"\n")
 
     def close(self) -> None:
         """End git; without `finish`, nothing was added."""
         self._process.kill()
         with suppress(OSError):
             self._out.close()
+        cast("IO[bytes]", self._process.stdout).close()
         self._process.wait()
         self._errors.close()
 
@@ -263,10 +301,16 @@ class _Stream:
         try:
             self._out.write(data)
         except BrokenPipeError:
-            self._process.wait()
+            self._fail()
+
+    def _flush(self) -> None:
+        try:
+            self._out.flush()
+        except BrokenPipeError:
             self._fail()
 
     def _fail(self) -> NoReturn:
+        self._process.wait()
         self._errors.seek(0)
         raise command.failure(self._target.git_dir, "fast-import", self._errors.read().split(b"\nfast-import: ")[0])
 
