@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.faults.watchdog import watched
-from tests.sampling import is_exhaustive, is_left_out, left_out, load_profile
+from tests.sampling import is_exhaustive, is_left_out, load_profile, sample_parameters
 from tests.storage import servers
 from tests.storage.servers import Server
 
@@ -32,13 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
+    """Keep the combinations of parameters that are part of the sample: to make all tests and drop half takes seconds."""
+    result = yield
+    if not is_exhaustive():
+        sample_parameters(metafunc)
+    return result
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if is_exhaustive():
-        return
-    left = left_out(items)
+    left = [] if is_exhaustive() else [item for item in items if item.get_closest_marker("exhaustive")]
     if left:
-        config.hook.pytest_deselected(items=[item for item in items if item in left])
-        items[:] = [item for item in items if item not in left]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
 
 
 @pytest.hookimpl(tryfirst=True)

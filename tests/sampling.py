@@ -8,7 +8,7 @@ that is a number stands for repeats of one rule: of its values `sample` chooses 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from types import FunctionType
 from typing import TypeVar
@@ -66,45 +66,30 @@ def is_left_out(thing: object) -> bool:
     return any(mark.name == "exhaustive" for mark in (marks if isinstance(marks, list) else [marks]))
 
 
-def left_out(items: Collection[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that are not part of the sample."""
-    left: set[pytest.Item] = set()
-    seen: set[tuple[str, str, str]] = set()
-    seeds = _sampled_seeds(items)
+def sample_parameters(metafunc: pytest.Metafunc) -> None:
+    """Keep the combinations of parameters of a test that are part of the sample.
+
+    All are kept if none is: pytest takes no combination for a test without parameters.
+    """
+    test = metafunc.definition
+    seeds = {None, *sample(sorted({seed for call in metafunc._calls if (seed := _seed(call.params)) is not None}))}
+    kept: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     # In an order in which neighbours, which have most of their parameters in common, are far from each other.
-    for item in sorted(items, key=lambda item: sha256(item.nodeid.encode()).digest()):
-        if item.get_closest_marker("exhaustive") is not None or _seed(item) not in seeds[_function(item)]:
-            left.add(item)
-        elif (mark := item.get_closest_marker("sampled")) is not None:
-            values = {(_function(item), "", "")} if mark.kwargs.get("by_rule") else _parameters(item)
+    for call in sorted(metafunc._calls, key=lambda call: sha256(f"{test.nodeid}[{call.id}]".encode()).digest()):
+        marks = {mark.name: mark for mark in (*test.iter_markers(), *call.marks)}
+        if "exhaustive" in marks or _seed(call.params) not in seeds:
+            continue
+        if (mark := marks.get("sampled")) is not None:
+            by_rule = mark.kwargs.get("by_rule")
+            values = {("", "")} if by_rule else {(name, repr(value)) for name, value in call.params.items()}
             if values <= seen:
-                left.add(item)
+                continue
             seen |= values
-    return left
+        kept.add(call.id)
+    metafunc._calls = [call for call in metafunc._calls if call.id in kept] or metafunc._calls
 
 
-def _sampled_seeds(items: Collection[pytest.Item]) -> dict[str, set[int | None]]:
-    """Return the seeds to try, by function."""
-    seeds: dict[str, set[int]] = {}
-    for item in items:
-        of_function = seeds.setdefault(_function(item), set())
-        if (seed := _seed(item)) is not None:
-            of_function.add(seed)
-    return {function: {None, *sample(sorted(found))} for function, found in seeds.items()}
-
-
-def _seed(item: pytest.Item) -> int | None:
-    call = getattr(item, "callspec", None)
-    seed = call.params.get("seed") if call else None
+def _seed(parameters: Mapping[str, object]) -> int | None:
+    seed = parameters.get("seed")
     return seed if isinstance(seed, int) else None
-
-
-def _function(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
-
-
-def _parameters(item: pytest.Item) -> set[tuple[str, str, str]]:
-    """Return each parameter of a test with its value; what has no parameters is one value."""
-    function = _function(item)
-    call = getattr(item, "callspec", None)
-    return {(function, name, repr(value)) for name, value in call.params.items()} if call else {(function, "", "")}
