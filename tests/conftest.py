@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
-    """Keep the combinations of parameters that are part of the sample: to make all tests and drop half takes seconds."""
+    """Keep the combinations of parameters that are part of the sample: to make and drop tests takes seconds."""
     result = yield
     if not is_exhaustive():
         sample_parameters(metafunc)

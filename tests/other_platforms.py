@@ -6,10 +6,14 @@ and what may be done to an open file stay those of Linux.
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Literal
 
 Platform = Literal["win32", "darwin"]
@@ -17,7 +21,7 @@ Platform = Literal["win32", "darwin"]
 PRELUDE = """
 import os, sys
 
-platform = sys.argv.pop(1)
+platform, fork, wait = sys.argv.pop(1), os.fork, os.waitpid
 if platform == "win32":
     missing_modules = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"}
     missing_flags = [name for name in dir(os) if name.startswith("O_")]
@@ -50,7 +54,7 @@ if platform == "win32":
 # The standard library takes the names of its own platform when it is imported.
 import asyncio, concurrent.futures, ctypes, logging, multiprocessing, pydoc, selectors, shutil, subprocess, tarfile
 import tempfile
-import click, hypothesis, pytest, rich.console, rich.progress, rich.table, rich.text
+import click, rich.console, rich.progress, rich.table, rich.text
 
 for name in missing_calls:
     if hasattr(os, name):
@@ -75,10 +79,51 @@ sys.platform = platform
 """
 
 
+# Each code is run in a fork of a process that has taken everything away, and has not imported weakfs.
+SERVER = """
+import json, traceback
+
+for request in sys.stdin:
+    code, directory, output = json.loads(request)
+    child = fork()
+    if child:
+        print(wait(child, 0)[1], flush=True)
+        continue
+    status = 1
+    try:
+        os.chdir(directory)
+        sys.stdin = open(os.devnull)
+        sys.stdout = sys.stderr = open(output, "w")
+        exec(compile(code, "<code>", "exec"), {"__name__": "__main__", "os": os, "sys": sys})
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+"""
+
+
+@cache
+def _server(platform: Platform) -> subprocess.Popen[str]:
+    """Start the process of a platform. It ends with this one, which closes its input."""
+    words = [sys.executable, "-c", PRELUDE + SERVER, platform]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    server = subprocess.Popen(words, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(server.communicate)
+    return server
+
+
 def run_on(platform: Platform, code: str, directory: Path) -> str:
     """Run code in a Python that has what it has on `platform`, and return what it printed."""
-    words = [sys.executable, "-c", PRELUDE + code, platform]
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(words, cwd=directory, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout
+    server = _server(platform)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with NamedTemporaryFile("r") as output:
+        print(json.dumps([code, str(directory), output.name]), file=server.stdin, flush=True)
+        status = server.stdout.readline()
+        printed = output.read()
+    assert status == "0\n", printed[-4000:]
+    return printed

@@ -13,6 +13,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -20,12 +21,18 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import ModuleType
 
 from attrs import frozen
 
+from tests.forked_command import start_command, wait_for
+
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+# A command with none of these is run without a shell.
+_SHELL = frozenset("$`&|;<>()*?[]{}~#!\\\n")
 
 _VARYING = (
     (re.compile(r"\b\d{2}-\d{2} \d{2}:\d{2}:\d{2}\b"), "<time>"),
@@ -108,6 +115,19 @@ class Page:
         return out.getvalue()
 
     def _shown(self, command: str) -> str:
+        return self._output(command).replace(str(self._directory), "/home/me")
+
+    def _output(self, command: str) -> str:
+        if command.startswith("weakfs ") and not set(command) & _SHELL:
+            with TemporaryFile() as output:
+                where = output.fileno()
+                words = shlex.split(command)[1:]
+                environment = self._environment()
+                wait_for(
+                    start_command(words, stdout=where, stderr=where, environment=environment, directory=self._directory)
+                )
+                output.seek(0)
+                return output.read().decode()
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self._directory,
@@ -116,7 +136,7 @@ class Page:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        return done.stdout.replace(str(self._directory), "/home/me")
+        return done.stdout
 
     def _environment(self) -> dict[str, str]:
         """Return an environment in which `python` and `weakfs` are those of this checkout."""
