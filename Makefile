@@ -19,7 +19,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all demo lint format types docs bench build clean
+.PHONY: help setup test test-all demo lint format types docs docs-html bench build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -47,10 +47,12 @@ types: $(READY) ## check the types, with mypy and with pyright
 	$(BIN)/mypy weakfs tests examples
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-docs: $(DOCS_READY) ## build the documentation into docs/_build/html, and run every example in it
-	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+docs: docs-html ## build the documentation into docs/_build/html, and run every example in it
 	$(BIN)/python -m pytest -q tests/docs tests/test_readme.py tests/test_security_document.py $(ARGS)
 	@echo "the documentation is in docs/_build/html; plain Markdown is beside each page, and llms.txt lists all of them"
+
+docs-html: $(DOCS_READY)
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
 bench: $(READY) ## measure beside the peers, each in an environment of its own below .bench-venv
 	$(BIN)/python -m benchmarks.prepare

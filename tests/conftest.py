@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exhaustive: only run with --exhaustive")
     config.addinivalue_line("markers", "sampled: without --exhaustive each value of each parameter is tried once")
+    config.addinivalue_line("markers", "thinned: with --exhaustive one combination of parameters is tried")
     load_profile(exhaustive=bool(config.getoption("--exhaustive")))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts what runs in its background so, and the processes that tests interrupt would inherit it.
@@ -34,10 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
-    """Keep the combinations of parameters that are part of the sample: to make and drop tests takes seconds."""
+    """Keep the combinations of parameters that are part of the run: to make and drop tests takes seconds."""
     result = yield
-    if not is_exhaustive():
-        sample_parameters(metafunc)
+    sample_parameters(metafunc)
     return result
 
 

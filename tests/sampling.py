@@ -3,7 +3,9 @@
 The option of pytest chooses a profile of hypothesis, and `share` and `sample` follow that profile. Two marks thin out
 parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps only as many combinations of parameters as
 it takes to have each value of each parameter once, and with `by_rule=True` only one of each test. A parameter `seed`
-that is a number stands for repeats of one rule: of its values `sample` chooses some.
+that is a number stands for repeats of one rule: of its values `sample` chooses some. A third mark, `thinned`, holds
+with `--exhaustive` too: of each test one combination is kept, or with `by=NAME, whole=VALUE` one for each value of the
+parameter `NAME`, and all for `VALUE`. It is for what others prove case by case, on top of the same code.
 """
 
 from __future__ import annotations
@@ -67,27 +69,40 @@ def is_left_out(thing: object) -> bool:
 
 
 def sample_parameters(metafunc: pytest.Metafunc) -> None:
-    """Keep the combinations of parameters of a test that are part of the sample.
+    """Keep the combinations of parameters of a test that are part of this run.
 
     All are kept if none is: pytest takes no combination for a test without parameters.
     """
     test = metafunc.definition
-    seeds = {None, *sample(sorted({seed for call in metafunc._calls if (seed := _seed(call.params)) is not None}))}
+    # In an order in which neighbours, which have most of their parameters in common, are far from each other.
+    calls = sorted(metafunc._calls, key=lambda call: sha256(f"{test.nodeid}[{call.id}]".encode()).digest())
+    seeds = {None, *sample(sorted({seed for call in calls if (seed := _seed(call.params)) is not None}))}
     kept: set[str] = set()
     seen: set[tuple[str, str]] = set()
-    # In an order in which neighbours, which have most of their parameters in common, are far from each other.
-    for call in sorted(metafunc._calls, key=lambda call: sha256(f"{test.nodeid}[{call.id}]".encode()).digest()):
+    for call in calls:
         marks = {mark.name: mark for mark in (*test.iter_markers(), *call.marks)}
-        if "exhaustive" in marks or _seed(call.params) not in seeds:
+        if not is_exhaustive() and ("exhaustive" in marks or _seed(call.params) not in seeds):
             continue
-        if (mark := marks.get("sampled")) is not None:
-            by_rule = mark.kwargs.get("by_rule")
-            values = {("", "")} if by_rule else {(name, repr(value)) for name, value in call.params.items()}
-            if values <= seen:
-                continue
-            seen |= values
-        kept.add(call.id)
+        values = _sampled(marks, call.params) or _thinned(marks, call.params)
+        if values is None or not values <= seen:
+            kept.add(call.id)
+            seen |= values or set()
     metafunc._calls = [call for call in metafunc._calls if call.id in kept] or metafunc._calls
+
+
+def _sampled(marks: Mapping[str, pytest.Mark], parameters: Mapping[str, object]) -> set[tuple[str, str]] | None:
+    """Return the values of which a sample needs one combination each, or None if it needs every combination."""
+    if (mark := marks.get("sampled")) is None or is_exhaustive():
+        return None
+    return {("", "")} if mark.kwargs.get("by_rule") else {(name, repr(value)) for name, value in parameters.items()}
+
+
+def _thinned(marks: Mapping[str, pytest.Mark], parameters: Mapping[str, object]) -> set[tuple[str, str]] | None:
+    """Return the value of which every run needs one combination, or None if it needs every combination."""
+    if (mark := marks.get("thinned")) is None:
+        return None
+    value = parameters.get(mark.kwargs.get("by", ""))
+    return None if value is not None and value == mark.kwargs.get("whole") else {("", repr(value))}
 
 
 def _seed(parameters: Mapping[str, object]) -> int | None:

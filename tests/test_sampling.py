@@ -1,4 +1,4 @@
-"""What a run without `--exhaustive` leaves out: repeats and combinations, but no rule and no value."""
+"""What a run leaves out, with `--exhaustive` and without it: repeats and combinations, but no rule."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ def test_kinds(kind): pass
 @pytest.mark.exhaustive
 def test_long(): pass
 
+@pytest.mark.thinned(by="engine", whole="a")
+@pytest.mark.parametrize("engine", ["a", "b", "c"])
+@pytest.mark.parametrize("case", range(10))
+def test_thinned(engine, case): pass
+
+@pytest.mark.thinned
+@pytest.mark.parametrize("case", range(10))
+def test_thinned_wholly(case): pass
+
 @pytest.mark.exhaustive
 class TestLong:
     def test_long(self): pass
@@ -66,7 +75,10 @@ def of(function: str, tests: set[str]) -> set[str]:
 def test_a_sample_has_each_value_of_each_parameter_fewer_combinations_and_fewer_repeats(tmp_path: Path) -> None:
     some, every = collected(tmp_path), collected(tmp_path, "--exhaustive")
     assert some < every
-    assert len(every) == 6 * 3 + 1 + 2 * 40 + 2 + 2
+    assert len(every - of("test_thinned", every) - of("test_thinned_wholly", every)) == 6 * 3 + 1 + 2 * 40 + 2 + 2
+    assert len(of("test_thinned", every)) == 10 + 1 + 1
+    assert values(of("test_thinned", every)) == values(of("test_thinned", some))
+    assert len(of("test_thinned_wholly", every)) == 1
     assert len(of("test_product", some)) <= 9
     assert values(of("test_product", some)) == values(of("test_product", every))
     assert some & {"test_plain", "test_kinds[tree]", "test_kinds[tar]"} == {"test_plain", "test_kinds[tree]"}

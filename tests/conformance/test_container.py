@@ -35,6 +35,7 @@ def container(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> Itera
     files.container.remove()
 
 
+@pytest.mark.thinned
 @pytest.mark.sampled(by_rule=True)
 class TestContainer(Places, Cases):  # type: ignore[misc, valid-type]  # all cases, or some
     numbers = count()

@@ -10,6 +10,7 @@ from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesyste
 from weakfs.testing import FilesystemConformance
 
 
+@pytest.mark.thinned
 @pytest.mark.exhaustive
 class TestOverlayOverNothing(Places, FilesystemConformance):
     def new_place(self) -> Open:
@@ -29,6 +30,7 @@ class TestOverlayOverWhatIsThere(Places, FilesystemConformance):
         return lambda options: OverlayFilesystem(lower, Session(clock=clock), **options) if options else lower
 
 
+@pytest.mark.thinned
 @pytest.mark.exhaustive
 class TestOverlayOverHost(HostPlaces, FilesystemConformance):
     """The layer is over the files that were prepared."""

@@ -56,6 +56,7 @@ class InStorage(Places):
 
 
 # A sample has each test once, on an engine that its name determines.
+@pytest.mark.thinned(by="store", whole="streams")
 @pytest.mark.sampled(by_rule=True)
 class TestStorageFilesystem(InStorage, FilesystemConformance):
     pass

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import is_exhaustive
 from weakfs import Session, Toolset
 from weakfs.session import Session as AnySession
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import FileSeen, FilesSeen
 
 FILES = 20
+CALLS = 3000 if is_exhaustive() else 1500
 
 
 def seen_by(session: AnySession, caller: str) -> list[str]:
@@ -45,9 +47,9 @@ def live(tools: Toolset, numbers: Iterator[int], calls: int) -> None:
 
 @pytest.fixture(scope="module")
 def lived() -> AnySession:
-    """Make a session of 3,000 calls."""
+    """Make a session of many calls."""
     tools = Toolset(Session(session_id="s"))
-    live(tools, count(), 3000)
+    live(tools, count(), CALLS)
     return tools.session
 
 
@@ -77,7 +79,7 @@ def test_a_call_leaves_few_bytes() -> None:
 
 def test_calls_survive_saving_forks_and_compaction(lived: Session, tmp_path: Path) -> None:
     calls = lived[ToolCall].all()
-    assert [call.call_id for call in calls] == [f"s/call{number}" for number in range(1, 3001)]
+    assert [call.call_id for call in calls] == [f"s/call{number}" for number in range(1, CALLS + 1)]
     lived.save(tmp_path / "s.json")
     again = Session.load(tmp_path / "s.json")
     assert again[ToolCall].all() == calls
@@ -86,25 +88,26 @@ def test_calls_survive_saving_forks_and_compaction(lived: Session, tmp_path: Pat
     fork = again.fork()
     live(Toolset(fork), count(), 3)
     again.merge(fork)
-    assert len(again[ToolCall].all()) == 3003
+    assert len(again[ToolCall].all()) == CALLS + 3
     again.compact(keep=100)
-    assert again[ToolCall].all()[:3000] == calls
+    assert again[ToolCall].all()[:CALLS] == calls
 
 
 def test_old_calls_are_dropped_where_compaction_is_asked_to(lived: Session, tmp_path: Path) -> None:
     lived.save(tmp_path / "s.json")
     session = Session.load(tmp_path / "s.json")
     calls = session[ToolCall].all()
-    kept = set(calls[-1200:])
-    session.compact(keep=2000, keep_calls=1200)
-    assert session[ToolCall].all() == calls[-1200:]
-    for seq in (session.seq, session.seq - 10, session.seq - 1500):
+    newest = calls[-CALLS * 2 // 5 :]
+    kept = set(newest)
+    session.compact(keep=CALLS * 2 // 3, keep_calls=len(newest))
+    assert session[ToolCall].all() == newest
+    for seq in (session.seq, session.seq - 10, session.seq - CALLS // 2):
         assert session.at(seq)[ToolCall].all() == tuple(call for call in lived.at(seq)[ToolCall].all() if call in kept)
     session.save(tmp_path / "t.json")
     assert (tmp_path / "t.json").stat().st_size < (tmp_path / "s.json").stat().st_size
     again = Session.load(tmp_path / "t.json")
-    assert again[ToolCall].all() == calls[-1200:]
-    assert again.replayed()[ToolCall].all() == calls[-1200:]
+    assert again[ToolCall].all() == newest
+    assert again.replayed()[ToolCall].all() == newest
 
 
 def test_a_call_stays_while_its_record_does(lived: Session, tmp_path: Path) -> None:
