@@ -10,7 +10,7 @@ from weakfs.backends import HostFilesystem
 from weakfs.testing import FilesystemConformance
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 class TestHost(HostPlaces, FilesystemConformance):
     def new_place(self) -> Open:
         root, store = self.new_directory()

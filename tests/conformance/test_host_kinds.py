@@ -25,12 +25,12 @@ class KindCases(HostPlaces, SnapshotCases, ArchiveCases, DigestCases, HistoryCas
         return lambda options: HostFilesystem(root, session=session, snapshots=self.kind, store=store, **options)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git on this machine")
 class TestGit(KindCases):
     kind = "git"
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 class TestTar(KindCases):
     kind = "tar"

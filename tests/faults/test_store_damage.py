@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sampling import stride
 from tests.snapshots.hosts import model, snapshot
 from weakfs import MissingBlob
 from weakfs.reducers.tree import leaf
@@ -49,7 +50,7 @@ def test_no_flipped_byte_of_a_pack_goes_unnoticed(folder: Path, root: Path) -> N
     pack = only_file(folder / "packs")
     whole, right = pack.read_bytes(), (model(root).fingerprint, contents(model(root)))
     assert read_all(folder) == right
-    for place in range(len(whole)):
+    for place in range(0, len(whole), stride()):
         pack.write_bytes(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :])
         with pytest.raises((StoreDamaged, MissingBlob)) as caught:
             read_all(folder)
