@@ -12,10 +12,10 @@ from tests.containers import IMAGE, podman
 from tests.sampling import sample
 from weakfs import Limits
 from weakfs.backends.container import ContainerFilesystem, Podman
-from weakfs.backends.container.attributes import AttributeRestore
+from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.reducers.events import EntryDeleted, FileWritten
-from weakfs.tools import DEFAULT_TOOLS, PROCESS_TOOLS, Toolset
+from weakfs.tools import DEFAULT_TOOLS, Toolset
 from weakfs.tools.handlers import ShellReceipt
 
 __all__ = ["podman"]
@@ -304,14 +304,4 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     monkeypatch.setattr(AttributeRestore, "run", fail_once)
     with pytest.raises(OSError, match="the disk is full"):
         files.restore(snapshot)
-    assert state(files) == before
-
-
-def test_a_process_that_outlives_its_call_is_refused(files: ContainerFilesystem) -> None:
-    before = state(files)
-    done = Toolset(files.session, files, tools=[*DEFAULT_TOOLS, *PROCESS_TOOLS]).call(
-        "process_start", {"command": "sleep 60"}
-    )
-    assert not done.success
-    assert "programs there end with their call" in done.message
     assert state(files) == before
