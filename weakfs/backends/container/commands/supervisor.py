@@ -108,9 +108,11 @@ class Supervisor:
     def send(self, number: int, pids: Iterable[int]) -> None:
         """Send a signal to processes."""
         left = list(pids)
-        while left and self._requests >= 0:
-            self.request(f"kill -{number} {' '.join(map(str, left[:MOST_NAMED]))}")
-            del left[:MOST_NAMED]
+        # Nothing is left of a container whose supervisor has ended.
+        with suppress(BrokenPipeError):
+            while left and self._requests >= 0:
+                self.request(f"kill -{number} {' '.join(map(str, left[:MOST_NAMED]))}")
+                del left[:MOST_NAMED]
 
     def processes(self) -> list[int]:
         """Return the ids, in the container, of all processes but its first one."""
