@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.containers import IMAGE, podman
+from tests.containers import podman, shared_container
 from tests.sampling import share
 from weakfs import HostFilesystem, Session, Toolset
-from weakfs.backends.container import Container, ContainerFilesystem, Podman
+from weakfs.backends.container import Container, ContainerFilesystem
 from weakfs.processes.background import ProcessesRunning, ProcessLimits
 from weakfs.reducers.events import EntryFound
 from weakfs.reducers.external_trees import ExternalTrees
@@ -23,7 +23,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.tools import DEFAULT_TOOLS
 from weakfs.tools.handlers import ProcessOptions, ShellOptions, process_tools, shell_tool
 
-__all__ = ["podman"]
+__all__ = ["podman", "shared_container"]
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 
@@ -88,19 +88,12 @@ class ContainerWorkspace(Workspace):
         return self.files._workplace._expected(EMPTY_TREE).fingerprint
 
 
-@pytest.fixture(scope="module")
-def container(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    files = ContainerFilesystem(image=IMAGE, store=tmp_path_factory.mktemp("store"), runtime=podman)
-    yield files.container
-    files.container.remove()
-
-
 @pytest.fixture(params=["host", "container"])
 def work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workspace]:
     if request.param == "host":
         found = Workspace(tmp_path)
     else:
-        found = ContainerWorkspace(tmp_path, request.getfixturevalue("container"))
+        found = ContainerWorkspace(tmp_path, request.getfixturevalue("shared_container"))
     for name in ("a", "b"):
         found.files.write(f"/{name}.txt", f"{name}\n")
     yield found

@@ -15,12 +15,15 @@ from typing import cast
 
 import pytest
 
-from tests.models.house import SECRET, House
+from tests.containers import podman, shared_container
+from tests.models.house import SECRET, ContainerHouse, House
 from tests.sampling import share
 from weakfs import RollbackIncomplete
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot, SymlinkPolicy
 from weakfs.reducers import FileTree
+
+__all__ = ["podman", "shared_container"]
 
 OPERATIONS = share(6000)
 LOOK_EVERY = 500
@@ -54,6 +57,15 @@ ATTEMPTS: tuple[Attempt, ...] = (
     lambda fs, path, _: fs.symlink("x", f"{path}/link"),
     lambda fs, _, __: fs.statistics(),
 )
+
+
+@pytest.fixture(params=["host", "container"])
+def any_house(tmp_path: Path, request: pytest.FixtureRequest) -> House:
+    """A house on the host, or in a container."""
+    if request.param == "container":
+        return ContainerHouse(request.getfixturevalue("shared_container"), tmp_path / "store")
+    (tmp_path / "house").mkdir()
+    return House(tmp_path / "house")
 
 
 def furnish(house: House) -> None:
@@ -99,9 +111,8 @@ def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot) -> 
 
 
 @pytest.mark.parametrize("policy", ["deny", "within_root_only"])
-def test_links_that_are_swapped_in_by_others_are_never_followed(tmp_path: Path, policy: SymlinkPolicy) -> None:
-    (tmp_path / "house").mkdir()
-    house = House(tmp_path / "house")
+def test_links_that_are_swapped_in_by_others_are_never_followed(any_house: House, policy: SymlinkPolicy) -> None:
+    house = any_house
     furnish(house)
     fs = house.open(policy)
     snapshot = fs.snapshot()
@@ -133,9 +144,8 @@ def test_links_that_are_swapped_in_by_others_are_never_followed(tmp_path: Path, 
     assert refused > OPERATIONS // 20
 
 
-def test_snapshots_and_restores_follow_no_link_that_is_swapped_in(tmp_path: Path) -> None:
-    (tmp_path / "house").mkdir()
-    house = House(tmp_path / "house")
+def test_snapshots_and_restores_follow_no_link_that_is_swapped_in(any_house: House) -> None:
+    house = any_house
     furnish(house)
     fs = house.open()
     first = fs.snapshot()

@@ -15,8 +15,12 @@ while :; do
         run)
             (
                 exec 3<&- 4>"$control/$rest/status"
-                WEAKFS_COMMAND=$mark$rest /bin/sh "$control/$rest/script" \
-                    <"$control/$rest/in" >"$control/$rest/out" 2>"$control/$rest/err"
+                # A shell of its own, because some shells redirect their own descriptors for the time of a command.
+                (
+                    export WEAKFS_COMMAND="$mark$rest"
+                    exec /bin/sh "$control/$rest/script" \
+                        <"$control/$rest/in" >"$control/$rest/out" 2>"$control/$rest/err"
+                )
                 echo $? >&4
             ) &
             ;;
