@@ -12,8 +12,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from attrs import frozen
 
 from weakfs.backends.container import Container, ContainerFilesystem, Podman, PodmanError, PodmanUnavailable
+from weakfs.session import event
 
 IMAGE = "localhost/weakfs-test:latest"
 
@@ -23,6 +25,14 @@ PROGRAMS = (
     *("mkfifo", "mv", "nc", "ps", "pwd", "rm", "rmdir", "seq", "setsid", "sha256sum", "sleep", "sort", "stat"),
     *("tail", "touch", "true", "wc", "yes"),
 )
+
+
+@event("test/said")
+@frozen
+class Said:
+    """What was said in a conversation."""
+
+    text: str
 
 
 def opened(folder: Path, *, driver: str = "overlay") -> Podman:

@@ -62,8 +62,6 @@ class ContainerHouse(House):
         folder.mkdir()
         super().__init__(folder)
         self.store = store
-        # Opening it touches the root.
-        self.open()
 
     @property
     def names(self) -> dict[str, str]:

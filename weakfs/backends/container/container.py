@@ -137,12 +137,15 @@ class Container:
         found = [inspect(podman, one) for one in labelled(podman, **{SESSION: session_id, NAME: name})]
         for one in settled(podman, found):
             control = one.labels.get(CONTROL, "")
-            if os.path.isdir(control):
-                made = cls(podman, one.container_id, control, is_own=True)
-                if os.path.exists(os.path.join(control, FILLED)):
-                    return made
-                # The process that made it was killed before its files were in it.
-                made.remove()
+            if not os.path.isdir(control):
+                # Podman was killed while it made the container.
+                remove_container(podman, one.container_id, control)
+                continue
+            made = cls(podman, one.container_id, control, is_own=True)
+            if os.path.exists(os.path.join(control, FILLED)):
+                return made
+            # The process that made it was killed before its files were in it.
+            made.remove()
         return None
 
     def mark_filled(self) -> None:

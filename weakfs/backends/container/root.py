@@ -111,11 +111,14 @@ class ContainerRoot(HostRoot):
         return HeldDirectory(self._name, self.container.open_files()).open_directory(self._at)
 
     def _open_layer(self) -> int:
-        if self._at and self.container.has_layer:
+        layer = HeldDirectory(self._name, self.container.open_layer())
+        try:
+            return layer.open_directory(self._at)
+        except FileNotFoundError:
             # The kernel copies a directory into the layer when it is changed.
             status = os.fstat(self.directory.descriptor)
             os.utime(self.directory.descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
-        return HeldDirectory(self._name, self.container.open_layer()).open_directory(self._at)
+            return layer.open_directory(self._at)
 
     @property
     def is_in_place(self) -> bool:
