@@ -24,18 +24,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # For type checkers Session, Registry and StorageFilesystem are the classes of their packages: those that are
-    # exported add no member, and a filesystem or a toolset may hold either.
-    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem, StorageFilesystem
+    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem
+    from weakfs.composition import Registry, Session, StorageFilesystem
     from weakfs.errors import WeakfsError
     from weakfs.filesystem import Filesystem, Limits
     from weakfs.session import (
         MergeConflict,
         MissingBlob,
         Record,
-        Registry,
         RollbackIncomplete,
-        Session,
         SessionClosed,
         SessionError,
         SessionFileError,

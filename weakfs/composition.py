@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from attrs import frozen
 
@@ -13,6 +13,9 @@ from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
 from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
+
+if TYPE_CHECKING:
+    from weakfs.history.sql import QueryResult, Value
 
 
 @frozen(eq=False)
@@ -58,6 +61,23 @@ class Session(session.Session):
                 return same_path(path)
             raise
         return lambda other: other == path or glob.matches_path(other)
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Value] | Mapping[str, Value] = (),
+        *,
+        max_rows: int = 10_000,
+        timeout: float = 10.0,
+    ) -> QueryResult:
+        """Run a SELECT over the calls, records, changes, files, lines and snapshots of this session.
+
+        `weakfs.history` describes the tables. `timeout` is in seconds. Raise `ValueError` if the query is invalid or
+        would do anything but read, and `TimeoutError` if it runs too long.
+        """
+        from weakfs.history.sql import run_query
+
+        return run_query(self, query, parameters, max_rows=max_rows, timeout=timeout)
 
 
 class StorageFilesystem(backends.StorageFilesystem):

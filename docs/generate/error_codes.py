@@ -10,6 +10,7 @@ from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
 # Codes that no exception of the tables stands for.
 OTHER = {
+    "aborted": ("error", "The runtime gave up a call whose work is done elsewhere; what it had changed was undone."),
     "cancelled": ("error", "The call was cancelled while it ran; everything that it did was undone."),
     "internal_error": ("error", "The handler has a bug. The exception is raised again after the call was undone."),
 }

@@ -15,6 +15,7 @@ from tests.faults.damage import sealed
 from tests.faults.watchdog import watched
 from weakfs import InMemoryFilesystem, Session, SessionFileError
 from weakfs.reducers import FileTree
+from weakfs.session import Session as AnySession
 from weakfs.session.files.expansion import LEAST
 
 Row = dict[str, Any]
@@ -144,7 +145,7 @@ def test_a_content_that_many_records_name_is_counted_once(tmp_path: Path) -> Non
 # What was saved is loaded: none of these comes near the floor of the budget, let alone 20 times its size.
 
 
-def round_trip(session: Session, tmp_path: Path) -> Session:
+def round_trip(session: AnySession, tmp_path: Path) -> Session:
     session.save(tmp_path / "saved.json")
     return Session.load(tmp_path / "saved.json", max_expansion=20)
 

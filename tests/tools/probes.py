@@ -9,6 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
+from weakfs.session import Session as AnySession
 from weakfs.tools import ToolCall, ToolCalls, require_filesystem
 
 
@@ -33,6 +34,6 @@ def writing(context: ToolContext, path: str = "/probe") -> None:
     require_filesystem(context).write(path, "written")
 
 
-def only_call(session: Session) -> ToolCall:
+def only_call(session: AnySession) -> ToolCall:
     (call,) = session[ToolCalls].all()
     return call

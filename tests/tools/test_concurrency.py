@@ -13,6 +13,7 @@ from attrs import frozen
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.session import RolledBack
+from weakfs.session import Session as AnySession
 from weakfs.tools import ToolCall, ToolCalls, require_filesystem
 
 THREADS = 8
@@ -74,7 +75,7 @@ def test_threads_that_work_on_files_of_their_own_all_take_effect_and_failures_le
     _assert_that_the_numbers_are_right(toolset.session, calls)
 
 
-def _assert_that_the_numbers_are_right(session: Session, calls: tuple[ToolCall, ...]) -> None:
+def _assert_that_the_numbers_are_right(session: AnySession, calls: tuple[ToolCall, ...]) -> None:
     records = tuple(session.records)
     claimed = 0
     for call in calls:

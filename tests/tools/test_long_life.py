@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from weakfs import Session, Toolset
+from weakfs.session import Session as AnySession
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import FileSeen, FilesSeen
 
 FILES = 20
 
 
-def seen_by(session: Session, caller: str) -> list[str]:
+def seen_by(session: AnySession, caller: str) -> list[str]:
     """List the files that a caller has seen, by the one value of the slice."""
     (seen,) = session[FilesSeen].all()
     filesystem = str(getattr(Toolset(session).filesystem, "filesystem_id", ""))
@@ -43,7 +44,7 @@ def live(tools: Toolset, numbers: Iterator[int], calls: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def lived() -> Session:
+def lived() -> AnySession:
     """Make a session of 3,000 calls."""
     tools = Toolset(Session(session_id="s"))
     live(tools, count(), 3000)

@@ -13,6 +13,7 @@ from attrs import define, frozen
 
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import HostMount, InMemoryFilesystem
+from weakfs.session import Session as AnySession
 from weakfs.session.replay.reconstruction import Comparison, Rebuilding
 from weakfs.tools import ToolCalls, require_filesystem
 from weakfs.transcripts import read_transcript
@@ -52,7 +53,7 @@ def toolset(handlers: Handlers) -> Toolset:
     return Toolset(Session(session_id="s"), tools=(*DEFAULT_TOOLS, touch))
 
 
-def assert_replayed(session: Session) -> None:
+def assert_replayed(session: AnySession) -> None:
     """Compare a session with its replay, and each of its states with what its records give."""
     again = session.replayed()
     rules, line, own = session._parts()

@@ -11,6 +11,7 @@ from tests.tools.probes import only_call, probe, toolset_with
 from weakfs import DEFAULT_TOOLS, Registry, Session, Tool, ToolContext, ToolResult, Toolset
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits
+from weakfs.session import Session as AnySession
 from weakfs.tools import Receipt, ToolCall, ToolCalls, ToolValidationError, build_tool_context, require_filesystem
 from weakfs.tools.handlers import LsParams, ls_handler
 
@@ -174,7 +175,7 @@ def test_calls_without_an_id_are_counted_under_the_id_of_the_session() -> None:
     assert len({call.call_id for call in _after_another_toolset(toolset.session)}) == 4
 
 
-def _after_another_toolset(session: Session) -> tuple[ToolCall, ...]:
+def _after_another_toolset(session: AnySession) -> tuple[ToolCall, ...]:
     Toolset(session).call("ls", {})
     return session[ToolCalls].all()
 

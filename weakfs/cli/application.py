@@ -9,8 +9,10 @@ import click
 
 import weakfs
 from weakfs.cli.commands.containers import containers_command
+from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.host_commands import COMMANDS
 from weakfs.cli.commands.location_commands import LOCATION_COMMANDS
+from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.undo_commands import UNDO_COMMANDS
 from weakfs.cli.errors import DONE, INTERRUPTED, UNMET, USAGE, Failure
 from weakfs.cli.options import EXIT_STATUSES, expansion_option, json_option, registry_option, store_option
@@ -374,7 +376,7 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
     return DONE if is_same else UNMET
 
 
-for one in (*COMMANDS, *LOCATION_COMMANDS, *UNDO_COMMANDS, containers_command):
+for one in (*COMMANDS, *LOCATION_COMMANDS, *UNDO_COMMANDS, containers_command, sql_command, export_git_command):
     command.add_command(one)
 
 

@@ -17,6 +17,7 @@ from weakfs.cli.formatting import counted, shown, typed
 from weakfs.cli.output import progress, warn
 from weakfs.filesystem import Filesystem, FilesystemSnapshot, Limits
 from weakfs.reducers import FileTree
+from weakfs.session import Session as AnySession
 from weakfs.snapshots import Store, StoredSnapshot
 from weakfs.snapshots.journal.recovery import count_unfinished
 from weakfs.snapshots.store.catalogue import root_name
@@ -37,7 +38,7 @@ def open_directory(
     store: str | None = None,
     kind: SnapshotKind = "tree",
     max_bytes: int | None = None,
-    session: Session | None = None,
+    session: AnySession | None = None,
     read_only: bool = False,
     filesystem_id: str | None = None,
 ) -> HostFilesystem:

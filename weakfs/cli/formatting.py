@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from datetime import UTC, datetime
 
 from rich.cells import cell_len
 
+from weakfs.history.plain import moment as moment
 from weakfs.messages import one_line
-
-SECOND = 1_000_000_000
 
 
 def shown(text: str) -> str:
@@ -38,17 +36,6 @@ def _typed_word(word: str) -> str:
 def counted(number: int, thing: str, things: str | None = None) -> str:
     """Format an amount: `1 file`, `1,204 files`."""
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
-
-
-def moment(at: int, *, fraction: bool = False) -> str:
-    """Format a time in integer nanoseconds as ISO 8601, UTC; `fraction` keeps all nine digits."""
-    seconds, nanoseconds = divmod(at, SECOND)
-    try:
-        whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    except (ValueError, OverflowError, OSError):
-        # A user's own clock may count from any origin.
-        return f"{at}ns"
-    return f"{whole}.{nanoseconds:09}Z" if fraction else f"{whole}Z"
 
 
 def date_and_time(at: int) -> str:

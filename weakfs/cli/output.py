@@ -90,8 +90,21 @@ class Output:
         for name, value in rows:
             table.add_row(Text(f"  {shown(name)}"), Text(shown(value)))
         self.line((title, "bold"))
+        self._print(table)
+
+    def grid(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print rows of printable text below the names of their columns; a terminal folds what is too wide for it."""
+        table = Table(box=None, pad_edge=False, header_style="bold" if self.is_terminal else "")
+        for name in columns:
+            table.add_column(Text(shown(name)), overflow="fold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        self._print(table)
+
+    def _print(self, table: Table) -> None:
         if self.is_terminal:
-            self._console.print(table)
+            with self._reader():
+                self._console.print(table)
             return
         rendering = Console(file=io.StringIO(), width=PIPE_WIDTH)
         with rendering.capture() as capture:

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 from attrs import frozen
 
-from weakfs import Registry, Session
+import weakfs
+from weakfs import Registry
 from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import shown
@@ -19,7 +20,7 @@ from weakfs.cli.output import progress
 from weakfs.history.trees import Trees
 from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, TreeMounted
 from weakfs.reducers.events import TreeSeen
-from weakfs.session import SessionError, SessionView
+from weakfs.session import Session, SessionError, SessionView
 from weakfs.storage.engines.urls import redacted
 from weakfs.storage.locations import local_path, url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE
@@ -67,12 +68,12 @@ def is_location(text: str) -> bool:
     return (_URL.match(text) is not None and not os.path.exists(text)) or os.path.isdir(Location.of(text).where)
 
 
-def opened(location: Location, registry: str | None) -> Session:
+def opened(location: Location, registry: str | None) -> weakfs.Session:
     """Open a session in storage, to be closed when the command ends; raise `Failure` if there is none."""
     known = None if registry is None else registry_at(registry)
     with as_failure(f"open {redacted(location.where)!r}"):
         location.check()
-        session = Session.open(location.where, location.session_id, registry=known)
+        session = weakfs.Session.open(location.where, location.session_id, registry=known)
         if session.is_new:
             session.close()
             raise SessionError("there is no session; see: weakfs sessions")
@@ -81,7 +82,7 @@ def opened(location: Location, registry: str | None) -> Session:
         return session
 
 
-def load(file: str, registry: str | None, max_expansion: float | None) -> Session:
+def load(file: str, registry: str | None, max_expansion: float | None) -> weakfs.Session:
     """Load a session file, or open a session in storage; raise `Failure` with the cause if that is impossible.
 
     `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
@@ -92,7 +93,7 @@ def load(file: str, registry: str | None, max_expansion: float | None) -> Sessio
     with as_failure(f"read the session {file!r}"):
         path = Path(file)
         with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
-            return Session.load(path, registry=known, max_expansion=max_expansion)
+            return weakfs.Session.load(path, registry=known, max_expansion=max_expansion)
 
 
 def registry_at(place: str) -> Registry:
@@ -172,6 +173,6 @@ def tree_of(session: Session, moment: Session | SessionView, filesystem: str | N
 
 def files_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> InMemoryFilesystem:
     """Return the files at a moment as a read-only filesystem; see `tree_of`."""
-    held = Session(session_id="shown")
+    held = weakfs.Session(session_id="shown")
     held[FileTree].seed(tree_of(session, moment, filesystem))
     return InMemoryFilesystem(held, read_only=True)

@@ -1,1 +1,6 @@
-"""What a session's history tells: its calls, the state around each record, and its files at any moment."""
+"""What a session's history tells: its calls, its files at any moment, answers in SQL, and git commits."""
+
+from weakfs.history.git_export import ExportRefused, ExportReport, export_git
+from weakfs.history.sql import QueryResult, run_query
+
+__all__ = ["ExportRefused", "ExportReport", "QueryResult", "export_git", "run_query"]

@@ -16,12 +16,14 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 class Step:
     """One record with the slices before and after it; `None` if the state of its fork was compacted away.
 
-    The record of a merged fork has the slices of that fork, without the changes of others.
+    The record of a merged fork has the slices of that fork, without the changes of others. `base` is for a merge that
+    records follow: the number of the record after which the fork left, in this session.
     """
 
     record: Record
     before: SessionView | None
     after: SessionView | None
+    base: int | None = None
 
 
 @define
@@ -107,7 +109,7 @@ def steps_of(session: Session) -> Iterator[Step]:
     rules, line, own = session._parts()
     state: Table | None = line.base.state
     logs = line.base.logs
-    kept = _Kept(set(_fork_points(session)))
+    kept = _Kept(set(fork_points(session)))
     blocks = _Blocks(own["session_id"])
     kept.keep(blocks.owner, line.dropped, state)
     if line.base.block_end > line.dropped:
@@ -122,13 +124,14 @@ def steps_of(session: Session) -> Iterator[Step]:
         else:
             state, logs = _applied(rules, seq, row, state, logs)
         after = None if state is None else SessionView(rules, seq, state, logs)
-        yield Step(Record(seq, row[0], event, row[1]), before, after)
+        base = blocks.base_of(event) if isinstance(event, Merged) and event.count else None
+        yield Step(Record(seq, row[0], event, row[1]), before, after, base)
         if isinstance(event, Merged):
             state = event.state
         kept.keep(blocks.inside, seq, state)
-        if isinstance(event, Merged) and event.count:
+        if isinstance(event, Merged) and base is not None:
             around = [blocks.owner, *(block.fork for block in blocks.open), event.fork]
-            state, outside = kept.find(reversed(around), blocks.base_of(event)), state
+            state, outside = kept.find(reversed(around), base), state
             blocks.enter(seq, event, outside)
         for block in blocks.leave(seq):
             state = block.outside
@@ -147,7 +150,7 @@ def _applied(
         raise SessionError(f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}") from error
 
 
-def _fork_points(session: Session) -> Iterator[int]:
+def fork_points(session: Session) -> Iterator[int]:
     """Yield the number of each record from which a fork started that was merged later."""
     blocks = _Blocks(session.session_id)
     line = session._parts()[1]

@@ -38,23 +38,6 @@ def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
     )
 
 
-def count_lines(before: FileTree, after: FileTree) -> tuple[int, int] | None:
-    """Count the lines of text added and removed; `None` if a blob is gone. Binary files count as zero."""
-    added = removed = 0
-    try:
-        for change in file_changes(before, after, diff(before, after)):
-            if change.old is not None and change.new is not None and same_content(change.old, change.new):
-                continue
-            old = b"" if change.old is None else content_of(change.old)
-            new = b"" if change.new is None else content_of(change.new)
-            if not is_binary(old) and not is_binary(new):
-                counts = count_changes(split_lines(old), split_lines(new), work=COUNTING_WORK)
-                added, removed = added + counts[0], removed + counts[1]
-    except MissingBlob:
-        return None
-    return added, removed
-
-
 @frozen
 class FileChange:
     """One file or link before and after, `None` on the side where it does not exist."""
@@ -63,6 +46,31 @@ class FileChange:
     new_path: str
     old: Leaf | None
     new: Leaf | None
+
+
+def count_lines(before: FileTree, after: FileTree) -> tuple[int, int] | None:
+    """Count the lines of text added and removed; `None` if a blob is gone. Binary files count as zero."""
+    added = removed = 0
+    for change in file_changes(before, after, diff(before, after)):
+        counts = count_changed_lines(change)
+        if counts is None:
+            return None
+        added, removed = added + counts[0], removed + counts[1]
+    return added, removed
+
+
+def count_changed_lines(change: FileChange) -> tuple[int, int] | None:
+    """Count the lines of text that were added to one file and removed from it; see `count_lines`."""
+    if change.old is not None and change.new is not None and same_content(change.old, change.new):
+        return 0, 0
+    try:
+        old = b"" if change.old is None else content_of(change.old)
+        new = b"" if change.new is None else content_of(change.new)
+    except MissingBlob:
+        return None
+    if is_binary(old) or is_binary(new):
+        return 0, 0
+    return count_changes(split_lines(old), split_lines(new), work=COUNTING_WORK)
 
 
 def file_changes(before: FileTree, after: FileTree, found: TreeDiff) -> list[FileChange]:

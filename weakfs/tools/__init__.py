@@ -11,6 +11,7 @@ from weakfs.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from weakfs.tools.blobs import BlobArgument, BlobReference, Blobs
+    from weakfs.tools.calls.external_call import ExternalCall, ExternalCallFailed, ExternalReceipt
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
     from weakfs.tools.defaults import DEFAULT_TOOLS, PROCESS_TOOLS
     from weakfs.tools.errors import (
@@ -47,6 +48,9 @@ __all__ = [
     "CallToJudge",
     "Capability",
     "DeadlineExceeded",
+    "ExternalCall",
+    "ExternalCallFailed",
+    "ExternalReceipt",
     "Handler",
     "Image",
     "InlineTooLarge",
@@ -80,6 +84,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "blobs": ("BlobArgument", "BlobReference", "Blobs"),
+        "calls.external_call": ("ExternalCall", "ExternalCallFailed", "ExternalReceipt"),
         "context": ("ToolContext", "build_tool_context", "require_filesystem"),
         "defaults": ("DEFAULT_TOOLS", "PROCESS_TOOLS"),
         "errors": (

@@ -13,6 +13,7 @@ from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.call_json import read_json, recorded
+from weakfs.tools.calls.external_call import EXTERNAL, ExternalCall
 from weakfs.tools.calls.finished_calls import FinishedCalls
 from weakfs.tools.calls.stale_writes import Readings
 from weakfs.tools.calls.threads import in_thread
@@ -196,6 +197,31 @@ class Toolset:
                 await asyncio.sleep(0)
         return await in_thread(partial(self._perform, call), partial(_cancel, call))
 
+    def external_call(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | None = None,
+        *,
+        call_id: str | None = None,
+        caller: str | None = None,
+        timeout: float | None = None,
+    ) -> ExternalCall:
+        """Return a call whose work is done elsewhere: a runtime's own shell or editor, a subprocess, another server.
+
+        Use it as a block of `with` or `async with`, or call its `begin` and later its `end` or `abort`. What changes in
+        its `directory` meanwhile becomes the changes of this call; an exception, or `abort`, undoes them. `name` and
+        `arguments` are recorded and may be of any tool. For capability and policy it is a command. It costs two scans
+        of the files, and in between nothing else may change them.
+
+        The block raises `ExternalCallFailed` if the call is refused, or if it failed at its end and was undone: what
+        changed is against the policy or a limit, or it took longer than `timeout` seconds.
+        """
+        deadline = self._earlier(None, timeout)
+        call = self._call(
+            name, arguments or {}, call_id, caller, deadline, None, (None, None, None, None), tool=EXTERNAL
+        )
+        return ExternalCall(call)
+
     def _takes_no_thread(self, call: Call) -> bool:
         """Return whether a call is quick: nothing in it waits for a disk, a person or another thread."""
         policy = self.policy
@@ -225,6 +251,7 @@ class Toolset:
         deadline: int | None,
         cancellation: Cancellation | None,
         runtime: tuple[object, object, object, object],
+        tool: Tool | None = None,
     ) -> Call:
         if call_id is not None:
             _check_text("call_id", call_id)
@@ -235,7 +262,7 @@ class Toolset:
         name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
         is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
-        tool = self._tools.get(name)
+        tool = self._tools.get(name) if tool is None else tool
         prompt, rendered_prompt, adapter, budget_tracker = runtime
         context = build_tool_context(
             session=session,
@@ -267,7 +294,8 @@ class Toolset:
             self.filesystem,
             started_at,
             recorded(sent),
-            None if is_own_id or not session.is_durable else self._finished,
+            # Work that is done elsewhere is done again, whatever is on record.
+            None if is_own_id or not session.is_durable or tool is EXTERNAL else self._finished,
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:

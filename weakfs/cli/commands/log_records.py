@@ -10,6 +10,7 @@ from attrs import frozen
 from weakfs.cli.formatting import counted, moment, shown
 from weakfs.cli.output import Output
 from weakfs.filesystem.paths import is_within
+from weakfs.history.plain import plain_fields
 from weakfs.reducers import (
     EntryCopied,
     EntryDeleted,
@@ -56,6 +57,7 @@ class Tags:
     """The tags of the types that a session's records have."""
 
     def __init__(self, session: Session) -> None:
+        self.registry = session.registry
         self.shapes = session.registry.by_type
 
     def of(self, record: Record) -> str:
@@ -190,18 +192,5 @@ def record_fields(record: Record, tags: Tags) -> dict[str, object]:
         "at": moment(record.at, fraction=True),
         "tag": tags.of(record),
         "cause": record.cause,
-        "event": dict(_plain_fields(tags, record.event)),
+        "event": dict(plain_fields(tags.registry, record.event)),
     }
-
-
-def _plain_fields(tags: Tags, event: object) -> Iterator[tuple[str, object]]:
-    """Yield the fields of an event that are plain values; for bytes their number, for other types nothing."""
-    shape = tags.shapes[type(event)]
-    for name, value in zip(shape.names, shape.pack(event), strict=True):
-        if name == "filesystem" and value is None:
-            # The session's own files, which is by far the most common case.
-            continue
-        if value is None or isinstance(value, str | int | float):
-            yield name, value
-        elif isinstance(value, bytes):
-            yield f"{name}_bytes", len(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
@@ -12,8 +12,16 @@ from weakfs.reducers.tree.node import FileTree, Node
 from weakfs.snapshots.git.reserved_names import is_refused
 
 
-def changes(old: FileTree, new: FileTree) -> Iterator[bytes]:
-    """Yield the commands for entries that differ and that git can represent. O(differences)."""
+def object_id(leaf: Leaf) -> bytes:
+    """Return the name of a file's contents in a repository with SHA-256 object ids."""
+    return leaves.blob_digest(leaf).hex().encode()
+
+
+def changes(old: FileTree, new: FileTree, name_of: Callable[[Leaf], bytes] = object_id) -> Iterator[bytes]:
+    """Yield the commands for entries that differ and that git can represent. O(differences).
+
+    `name_of` returns the object id or the mark of a file's contents.
+    """
     stack = [(b"", old, new)]
     while stack:
         above, one, other = stack.pop()
@@ -26,10 +34,10 @@ def changes(old: FileTree, new: FileTree) -> Iterator[bytes]:
             if before is not None and _is_held(name, before):
                 yield b"D " + quoted(path) + b"\n"
             if after is not None and _is_held(name, after):
-                yield from _added(path, after)
+                yield from _added(path, after, name_of)
 
 
-def _added(path: bytes, node: Node) -> Iterator[bytes]:
+def _added(path: bytes, node: Node, name_of: Callable[[Leaf], bytes]) -> Iterator[bytes]:
     stack = [(path, node)]
     while stack:
         path, node = stack.pop()
@@ -37,15 +45,15 @@ def _added(path: bytes, node: Node) -> Iterator[bytes]:
             held = (entry for entry in maps.items(node._children) if _is_held(*entry))
             stack.extend((path + b"/" + names.to_bytes(name), child) for name, child in held)
         else:
-            yield _line(path, node)
+            yield _line(path, node, name_of)
 
 
-def _line(path: bytes, leaf: Leaf) -> bytes:
+def _line(path: bytes, leaf: Leaf, name_of: Callable[[Leaf], bytes]) -> bytes:
     if leaves.is_link(leaf):
         target = leaves.content_of(leaf)
         return b"M 120000 inline %s\ndata %d\n%s\n" % (quoted(path), len(target), target)
     mode = b"100755" if leaf[leaves.MODE] & 0o100 else b"100644"
-    return b"M %s %s %s\n" % (mode, leaves.blob_digest(leaf).hex().encode(), quoted(path))
+    return b"M %s %s %s\n" % (mode, name_of(leaf), quoted(path))
 
 
 def _is_held(name: str, node: Node) -> bool:

@@ -54,7 +54,7 @@ class _Repeated(Exception):
         self.call = call
 
 
-class _Undone(Exception):
+class Undone(Exception):
     """Takes a failed result out of its transaction, so that the transaction is rolled back."""
 
     def __init__(self, result: ToolResult[object]) -> None:
@@ -276,7 +276,7 @@ class Call:
             return result
         self._count_records()
         if not result.success:
-            raise _Undone(result)
+            raise Undone(result)
         if not tool.read_only:
             self._tell_changes()
         self.session._conclude(partial(self._concluded, result))
@@ -301,7 +301,7 @@ class Call:
                 self._is_concluded = self._written_down = False
             # What was done stays in the records, and the rollback that undid it follows.
             self._made += self._made > 0
-        if isinstance(error, _Undone):
+        if isinstance(error, Undone):
             return _with_inexact(error.result, error)
         if isinstance(error, (MergeConflict, SessionConflict)):
             # Perhaps with itself: what others stored is known now.

@@ -1,0 +1,193 @@
+"""A session's history as a graph of commits: one for each call or turn, forks beside it, merges with two parents."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from attrs import define, field, frozen
+
+from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.steps import Step, fork_points, steps_of
+from weakfs.history.trees import Trees
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree.diff import equal
+from weakfs.reducers.tree.node import EMPTY_TREE
+from weakfs.session import Merged, Record, Session, SessionView
+
+Per = Literal["call", "turn"]
+
+
+@frozen(eq=False)
+class Commit:
+    """One state of the files: that after records `first` to `last`, which `calls` made; in a chain, by `parents`.
+
+    `fork` is the fork that made them, `None` for the session itself. `tree` has `parents[0]` as its base.
+    """
+
+    first: int
+    last: int
+    at: int
+    tree: FileTree
+    parents: tuple[Commit, ...]
+    fork: str | None
+    records: tuple[Record, ...]
+    calls: tuple[NumberedCall, ...]
+
+
+@define(eq=False)
+class _Line:
+    """The commits of the session, or of one merge, whose records are `start` to `end`; they follow `origin`."""
+
+    fork: str | None
+    start: int
+    end: float
+    origin: Commit | None
+    commits: list[Commit] = field(factory=list[Commit])
+
+    @property
+    def tip(self) -> Commit | None:
+        return self.commits[-1] if self.commits else self.origin
+
+    def commit_at(self, seq: int) -> Commit | None:
+        """Return the commit with the files after a record; `None` if there were none yet."""
+        place = bisect_right(self.commits, seq, key=lambda commit: commit.last)
+        return self.commits[place - 1] if place else self.origin
+
+
+@define(eq=False)
+class _Work:
+    """Consecutive records that changed files and become one commit."""
+
+    group: object
+    records: list[Record] = field(factory=list[Record])
+    calls: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
+    after: SessionView | None = None
+
+
+def commits_of(
+    session: Session, filesystem: str | None = None, *, per: Per = "call", ends: Collection[int] = ()
+) -> Iterator[Commit]:
+    """Yield the commits of a session, parents first; only those whose files differ from their parent's.
+
+    `filesystem` is an external filesystem, `None` for the session's own files. With `per="turn"`, consecutive calls of
+    one caller are one commit. A commit ends at each of the records `ends`, and at each snapshot.
+    """
+    return _Graph(session, filesystem, per, frozenset(ends)).walk()
+
+
+class _Graph:
+    def __init__(self, session: Session, filesystem: str | None, per: Per, ends: frozenset[int]) -> None:
+        self._session = session
+        self._filesystem = filesystem
+        self._per = per
+        self._ends = ends | {snapshot.seq for snapshot in session.snapshots} | set(fork_points(session))
+        self._trees = Trees(session)
+        self._calls = {
+            seq: call
+            for call in calls_of(session)
+            if call.first is not None and call.last is not None
+            for seq in range(call.first, call.last + 1)
+        }
+        self._line = _Line(None, 0, float("inf"), None)
+        self._lines = [self._line]
+        # What waits for the end of a fork's records: the line that it is merged into, and the merge.
+        self._open: list[tuple[_Line, Step]] = []
+        self._work: _Work | None = None
+
+    def walk(self) -> Iterator[Commit]:
+        first = True
+        for step in steps_of(self._session):
+            if first and step.before is not None:
+                yield from self._beginning(step)
+                first = False
+            if step.base is not None:
+                yield from self._finish()
+                self._open.append((self._line, step))
+                assert isinstance(step.record.event, Merged)
+                self._enter(step.record.event, step.record.seq, step.base)
+            else:
+                yield from self._add(step)
+            while self._open and self._line.end == step.record.seq:
+                yield from self._finish()
+                yield from self._leave()
+        yield from self._finish()
+
+    def _beginning(self, step: Step) -> Iterator[Commit]:
+        """Yield what was there before the first record: older ones may have been compacted away."""
+        assert step.before is not None
+        tree = self._trees.at(step.before, self._filesystem)
+        if tree.node_count:
+            seq = step.record.seq - 1
+            yield self._committed(Commit(seq, seq, step.record.at, tree, (), None, (), ()))
+
+    def _enter(self, event: Merged, seq: int, base: int) -> None:
+        # The fork left from its own records that were merged before, or from what is around it.
+        own = (one for one in self._lines if one.fork == event.fork and one.start <= base <= one.end)
+        around = (one for one in (self._line, *(line for line, _ in reversed(self._open))) if one.start <= base)
+        left = next(own, None) or next(around)
+        # A transaction that was merged with concurrent changes has the name of the session or fork that it is part of.
+        fork = None if event.fork == self._session.session_id else event.fork
+        self._line = _Line(fork, seq + 1, seq + event.count, left.commit_at(base))
+        self._lines.append(self._line)
+
+    def _leave(self) -> Iterator[Commit]:
+        side, (self._line, merge) = self._line, self._open.pop()
+        if merge.after is None:
+            return
+        record = merge.record
+        tree = self._trees.at(merge.after, self._filesystem)
+        heads = (self._line.tip, side.tip if side.commits else None)
+        parents = tuple(head for head in heads if head is not None)
+        if side.commits or not _is_same(tree, self._line.tip):
+            call = self._calls.get(record.seq)
+            last, calls = int(side.end), () if call is None else (call,)
+            yield self._committed(Commit(record.seq, last, record.at, tree, parents, self._line.fork, (record,), calls))
+
+    def _add(self, step: Step) -> Iterator[Commit]:
+        record = step.record
+        if step.before is None or step.after is None:
+            return
+        if self._trees.changed(step.before, step.after):
+            call = self._calls.get(record.seq)
+            group = self._group(record, call)
+            if self._work is None or self._work.group != group:
+                yield from self._finish()
+                self._work = _Work(group)
+            self._work.records.append(record)
+            self._work.after = step.after
+            if call is not None:
+                self._work.calls[call.number] = call
+        if record.seq in self._ends:
+            yield from self._finish()
+
+    def _group(self, record: Record, call: NumberedCall | None) -> object:
+        """Return what the records of one commit have in common."""
+        if call is None and record.cause is None:
+            return record.seq
+        if self._per == "turn" and call is not None:
+            return ("caller", call.call.caller)
+        return ("cause", record.cause)
+
+    def _finish(self) -> Iterator[Commit]:
+        work, self._work = self._work, None
+        if work is None or work.after is None:
+            return
+        tree = self._trees.at(work.after, self._filesystem)
+        tip = self._line.tip
+        if not _is_same(tree, tip):
+            first, last = work.records[0], work.records[-1]
+            parents = () if tip is None else (tip,)
+            calls = tuple(work.calls.values())
+            yield self._committed(
+                Commit(first.seq, last.seq, last.at, tree, parents, self._line.fork, tuple(work.records), calls)
+            )
+
+    def _committed(self, commit: Commit) -> Commit:
+        self._line.commits.append(commit)
+        return commit
+
+
+def _is_same(tree: FileTree, commit: Commit | None) -> bool:
+    return equal(tree, EMPTY_TREE if commit is None else commit.tree)

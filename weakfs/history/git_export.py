@@ -1,0 +1,340 @@
+"""A session as a git repository: one commit for each call or turn, written by `git fast-import`.
+
+Each commit has trailers that name the session and its records. They are what a later export goes on from.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import tempfile
+from bisect import bisect_right
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn, cast
+
+from attrs import define, frozen
+
+from weakfs.errors import WeakfsError
+from weakfs.history.calls import NumberedCall
+from weakfs.history.commit_graph import Commit, Per, commits_of
+from weakfs.messages import clip, one_line
+from weakfs.reducers.tree.leaf import CONTENT, Leaf, blob_digest, content_of, size_of
+from weakfs.reducers.tree.node import EMPTY_TREE
+from weakfs.session import Merged, RolledBack, Session
+from weakfs.session.blobs.blob import Stored
+from weakfs.session.blobs.sparse import PIECE
+from weakfs.snapshots.git import command
+from weakfs.snapshots.git.fast_import_commands import changes
+
+COMMITTER = b"weakfs <weakfs@localhost>"
+LAST_SECOND = 1 << 40
+# The longest subject line, and the longest text of arguments in a message, in characters.
+MAX_SUBJECT = 72
+MAX_ARGUMENTS = 2_000
+RECORDS, SESSION = "Weakfs-Records", "Weakfs-Session"
+
+
+class ExportRefused(WeakfsError, ValueError):
+    """Raised if a session cannot be exported to a repository; the repository is unchanged."""
+
+
+@frozen
+class ExportReport:
+    """What an export added. `head` is the commit that the branch is at; `None` if the session has no files."""
+
+    repository: str
+    branch: str
+    commits: int
+    head: str | None
+
+
+def export_git(
+    session: Session,
+    repository: str | os.PathLike[str],
+    *,
+    filesystem: str | None = None,
+    per: Per = "call",
+    branch: str = "main",
+) -> ExportReport:
+    """Write the history of a session into a git repository, and return what was added.
+
+    The repository is made if there is none; a name that ends in `.git` is a bare one. There is one commit for each
+    call that changed files, or with `per="turn"` for consecutive calls of one caller. Forks are branches below
+    `forks/`, merges have two parents, and tagged snapshots are tags. If the session was exported before, what is new
+    is added; records that were compacted away in between are one commit. All is added or nothing.
+
+    Git has no empty directories and only one permission bit, and refuses names such as `.git`: these are left out.
+
+    Raise `ExportRefused` if the branch has other commits.
+    """
+    target = _Repository.at(Path(repository).absolute(), branch)
+    known = target.known(session.session_id)
+    stream = _Stream(session, target, known)
+    try:
+        for commit in commits_of(session, filesystem, per=per, ends={last for _, last in known}):
+            stream.add(commit)
+        stream.finish()
+    finally:
+        stream.close()
+    head = target.head()
+    target.check_out(next(iter(known.values()), None), head)
+    return ExportReport(str(repository), branch, stream.added, head)
+
+
+@define
+class _Repository:
+    """The repository, and the branch that the session itself is exported to."""
+
+    folder: Path
+    git_dir: str
+    branch: str
+
+    @classmethod
+    def at(cls, folder: Path, branch: str) -> _Repository:
+        if not re.fullmatch(r"[\w][\w./-]*", branch) or re.search(r"\.\.|//|/\.|\.lock(/|$)|[./]$", branch):
+            raise ExportRefused(f"cannot export to the branch {branch!r}: git has no such names; give another")
+        git_dir = folder if (folder / "objects").is_dir() else folder / ".git"
+        if not git_dir.is_dir():
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise ExportRefused(f"cannot export to {str(folder)!r}: it is not empty; name another folder")
+            is_bare = folder.suffix == ".git"
+            git_dir = folder if is_bare else folder / ".git"
+            folder.mkdir(parents=True, exist_ok=True)
+            command.run(str(git_dir), "init", "--quiet", "--template=", *(["--bare"] if is_bare else []))
+            command.run(str(git_dir), "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        return cls(folder, str(git_dir), branch)
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+    def head(self) -> str | None:
+        found = command.run(self.git_dir, "for-each-ref", "--format=%(objectname)", self.ref)
+        return found.decode().strip() or None
+
+    def known(self, session_id: str) -> dict[tuple[int, int], str]:
+        """Return the commits of earlier exports by their first and last record."""
+        old = self.head()
+        if old is None:
+            return {}
+        form = (
+            f"%H %(trailers:key={RECORDS},valueonly,separator=%x2C) %(trailers:key={SESSION},valueonly,separator=%x2C)"
+        )
+        found: dict[tuple[int, int], str] = {}
+        log = command.run(self.git_dir, "log", f"--format={form}", old).decode("utf-8", "replace")
+        for line in log.splitlines():
+            name, records, owner = [*line.split(" ", 2), "", ""][:3]
+            numbers = re.fullmatch(r"(\d+)-(\d+)", records)
+            if numbers is None or owner != _trailer(session_id):
+                raise ExportRefused(
+                    f"cannot export to the branch {self.branch!r}: its commit {name[:12]} is not of the session "
+                    f"{session_id!r}; give another branch or repository"
+                )
+            found[int(numbers[1]), int(numbers[2])] = name
+        return found
+
+    def check_out(self, old: str | None, head: str | None) -> None:
+        """Bring a work tree that is at the branch from its `old` end to `head`; changes that somebody made stay."""
+        if head in (None, old) or self.git_dir == str(self.folder):
+            return
+        if command.run(self.git_dir, "rev-parse", "--symbolic-full-name", "HEAD").decode().strip() == self.ref:
+            ends = [one for one in (old, head) if one is not None]
+            command.run(self.git_dir, f"--work-tree={self.folder}", "read-tree", "-m", "-u", *ends)
+
+
+class _Stream:
+    """One run of `git fast-import`: nothing is visible in the repository before it ends."""
+
+    def __init__(self, session: Session, target: _Repository, known: dict[tuple[int, int], str]) -> None:
+        self.added = 0
+        self._session = session
+        self._target = target
+        self._known = known
+        self._exported = max((last for _, last in known), default=0)
+        self._ids: dict[Commit, bytes] = {}
+        self._blobs: dict[bytes, bytes] = {}
+        self._marks = 0
+        self._forks: dict[str, Commit] = {}
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `close`
+        self._process = command.start(
+            target.git_dir,
+            *("fast-import", "--quiet", "--done", "--date-format=raw"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
+        )
+        assert self._process.stdin is not None
+        self._out = io.BufferedWriter(cast("io.RawIOBase", self._process.stdin), PIECE)
+
+    def add(self, commit: Commit) -> None:
+        """Write a commit, unless an earlier export did."""
+        if commit.fork is not None:
+            self._forks[commit.fork] = commit
+        found = self._known.get((commit.first, commit.last))
+        if found is None and commit.last <= self._exported:
+            found = self._beginning(commit)
+        if found is not None:
+            self._ids[commit] = found.encode()
+            return
+        base = commit.parents[0].tree if commit.parents else EMPTY_TREE
+        # The contents come first: a commit cannot have blobs inside.
+        lines = [*changes(base, commit.tree, self._content)]
+        name = self._mark()
+        self._ids[commit] = name
+        parents = [self._ids[parent] for parent in commit.parents]
+        if not parents and self._known:
+            # The records in between were compacted away.
+            parents, lines = [next(iter(self._known.values())).encode()], [b"deleteall\n", *lines]
+        ref = self._target.ref if commit.fork is None else _fork_ref(commit.fork)
+        message = _message(self._session, commit)
+        author, seconds = _author(commit), min(max(commit.at // 1_000_000_000, 0), LAST_SECOND)
+        if not parents:
+            # Otherwise fast-import would go on from a branch of that name.
+            self._send(b"reset %s\n" % ref.encode())
+        self._send(b"commit %s\nmark %s\n" % (ref.encode(), name))
+        self._send(b"author %s %d +0000\ncommitter %s %d +0000\n" % (author, seconds, COMMITTER, seconds))
+        self._send(b"data %d\n%s\n" % (len(message), message))
+        for word, parent in zip((b"from", *[b"merge"] * len(parents)), parents, strict=False):
+            self._send(b"%s %s\n" % (word, parent))
+        for line in lines:
+            self._send(line)
+        self._send(b"\n")
+        self.added += 1
+
+    def _beginning(self, commit: Commit) -> str:
+        """Return the earlier commit of what precedes the first record that is left."""
+        before = [one for one in self._known if one[1] <= commit.last]
+        if commit.records or not before:
+            raise ExportRefused(
+                f"cannot add to the branch {self._target.branch!r}: records {commit.first} to {commit.last} are not a "
+                f"commit there; export with the same options as before, or to another branch"
+            )
+        return self._known[max(before, key=lambda one: (one[1], -one[0]))]
+
+    def finish(self) -> None:
+        """Write branches and tags, and let git make all of it visible."""
+        for fork, commit in self._forks.items():
+            self._reset(_fork_ref(fork), commit)
+        lines = sorted((one for one in self._ids if one.fork is None), key=lambda one: one.last)
+        for snapshot in self._session.snapshots:
+            place = bisect_right(lines, snapshot.seq, key=lambda one: one.last)
+            if snapshot.tag is not None and place:
+                self._reset(f"refs/tags/{_ref_part(snapshot.tag)}", lines[place - 1])
+        self._send(b"done\n")
+        try:
+            self._out.flush()
+        except BrokenPipeError:
+            self._fail()
+        if self._process.wait():
+            self._fail()
+
+    def close(self) -> None:
+        """End git; without `finish`, nothing was added."""
+        self._process.kill()
+        with suppress(OSError):
+            self._out.close()
+        self._process.wait()
+        self._errors.close()
+
+    def _reset(self, ref: str, commit: Commit) -> None:
+        self._send(b"reset %s\nfrom %s\n\n" % (ref.encode(), self._ids[commit]))
+
+    def _content(self, leaf: Leaf) -> bytes:
+        """Return the mark of a file's contents, which are written when they are first seen."""
+        digest = blob_digest(leaf)
+        mark = self._blobs.get(digest)
+        if mark is None:
+            mark = self._blobs[digest] = self._mark()
+            self._send(b"blob\nmark %s\ndata %d\n" % (mark, size_of(leaf)))
+            content = leaf[CONTENT]
+            for piece in content.pieces() if type(content) is Stored else (content_of(leaf),):
+                self._send(piece)
+            self._send(b"\n")
+        return mark
+
+    def _mark(self) -> bytes:
+        self._marks += 1
+        return b":%d" % self._marks
+
+    def _send(self, data: bytes) -> None:
+        try:
+            self._out.write(data)
+        except BrokenPipeError:
+            self._process.wait()
+            self._fail()
+
+    def _fail(self) -> NoReturn:
+        self._errors.seek(0)
+        raise command.failure(self._target.git_dir, "fast-import", self._errors.read().split(b"\nfast-import: ")[0])
+
+
+def _message(session: Session, commit: Commit) -> bytes:
+    """Return the message of a commit: what was done, with which arguments, and the trailers."""
+    parts = [clip(_subject(commit), MAX_SUBJECT)]
+    for call in commit.calls:
+        text = call.call.arguments
+        arguments = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        parts.append(f"{one_line(call.call.summary)}\n\n{clip(one_line(arguments), MAX_ARGUMENTS)}")
+    trailers = [f"Weakfs-Call: {_trailer(call.call.call_id)}" for call in commit.calls]
+    trailers += [f"{RECORDS}: {commit.first}-{commit.last}", f"{SESSION}: {_trailer(session.session_id)}"]
+    text = "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
+    return text.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
+
+
+def _subject(commit: Commit) -> str:
+    if len(commit.calls) == 1:
+        return _call_subject(commit.calls[0])
+    if commit.calls:
+        return f"{len(commit.calls)} calls: " + ", ".join(
+            dict.fromkeys(one_line(one.call.tool) for one in commit.calls)
+        )
+    if not commit.records:
+        return "Files before the first record"
+    event = commit.records[-1].event
+    if isinstance(event, Merged):
+        return f"Merge {one_line(event.fork)}"
+    if isinstance(event, RolledBack):
+        return f"Roll back to record {event.target}"
+    cause = commit.records[-1].cause
+    return one_line(cause) if cause is not None else _event_subject(event)
+
+
+def _call_subject(call: NumberedCall) -> str:
+    with suppress(ValueError):
+        arguments = call.call.read_arguments()
+        if isinstance(arguments, dict):
+            named = [arguments.get(name) for name in ("path", "source", "command", "description")]
+            target = next((one for one in named if isinstance(one, str)), "")
+            return f"{one_line(call.call.tool)} {one_line(target)}".rstrip()
+    return one_line(call.call.tool)
+
+
+def _event_subject(event: object) -> str:
+    words = re.sub("([A-Z])", r" \1", type(event).__name__).strip().capitalize()
+    path = getattr(event, "path", None) or getattr(event, "destination", None)
+    return f"{words} {one_line(path)}" if isinstance(path, str) else words
+
+
+def _author(commit: Commit) -> bytes:
+    callers = {call.call.caller for call in commit.calls}
+    name = callers.pop() if len(callers) == 1 else None
+    plain = re.sub(r"[<>\n\0]+", " ", one_line(name or "weakfs")).strip(" .,:;<>\"\\'") or "weakfs"
+    return plain.encode("utf-8", "backslashreplace") + b" <" + re.sub(r"[^\w.-]+", "-", plain).encode() + b"@localhost>"
+
+
+def _trailer(text: str) -> str:
+    return one_line(text).strip()
+
+
+def _fork_ref(fork: str) -> str:
+    return f"refs/heads/forks/{_ref_part(fork)}"
+
+
+def _ref_part(text: str) -> str:
+    """Return text as one part of the name of a ref, as git-check-ref-format allows it; other characters as %XX."""
+    raw = text.encode("utf-8", "backslashreplace")
+    name = "".join(chr(byte) if byte < 128 and re.match(r"[\w-]", chr(byte)) else f"%{byte:02X}" for byte in raw)
+    return name or "%"

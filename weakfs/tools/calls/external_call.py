@@ -1,0 +1,300 @@
+"""Calls whose work is done elsewhere: by a runtime's own tool, a subprocess, another server.
+
+A scan of the files begins the call, and another ends it. What differs are its changes, recorded and undone as those of
+any other call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractContextManager
+from contextvars import Context, copy_context
+from types import TracebackType
+from typing import Any, Self, cast
+
+from attrs import define, field, frozen
+
+from weakfs.errors import WeakfsError
+from weakfs.filesystem import Checkout, SupportsCheckout
+from weakfs.messages import plural
+from weakfs.tools.calls.call import Call, Step, Steps, Undone
+from weakfs.tools.context import require_filesystem
+from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.results import Receipt, ToolResult, answer, failed, summarize
+from weakfs.tools.tool import Tool
+
+# What is performed in the context of the call: its steps, and functions that an event loop runs in a thread.
+Work = Generator["Step | Callable[[], object]", Any, None]
+
+
+@frozen(kw_only=True)
+class ExternalReceipt(Receipt):
+    """What a call changed whose work was done elsewhere: canonical paths, sorted; none if it failed."""
+
+    changed_paths: tuple[str, ...] | None = None
+
+
+class ExternalCallFailed(WeakfsError, RuntimeError):
+    """Raised if an external call is refused, or fails at its end and was undone. `result` is its answer."""
+
+    def __init__(self, result: ToolResult[object]) -> None:
+        super().__init__(result.message)
+        self.result = result
+
+
+@frozen(eq=False)
+class ExternalTool(Tool):
+    """The tool of every external call: its arguments are recorded as they are."""
+
+    def read_arguments(self, arguments: object) -> object:
+        """Return the arguments; `ToolValidationError` if they are no mapping."""
+        if not isinstance(arguments, Mapping):
+            raise ToolValidationError(f"the arguments are a {type(arguments).__name__}; give a mapping")
+        return cast("Mapping[str, object]", arguments)
+
+
+@frozen
+class _Anything:
+    """The arguments of a tool of somebody else's."""
+
+
+def _no_handler(params: object, *, context: object) -> ToolResult[object]:
+    raise AssertionError("the work of an external call is done elsewhere")
+
+
+EXTERNAL = ExternalTool(
+    "external_call", "Work that is done elsewhere.", _Anything, _no_handler, receipt=ExternalReceipt, operation="shell"
+)
+
+
+@define(eq=False)
+class ExternalCall:
+    """One call whose work is done elsewhere; see `Toolset.external_call`.
+
+    A block of `with` or `async with`, or `begin` and then `end` or `abort`, which need not be in the same thread, task
+    or context. `message` is the answer to record when a block ends.
+    """
+
+    _call: Call
+    message: str | None = None
+    # The answer, once the call has ended.
+    result: ToolResult[object] | None = None
+    _steps: Steps[ToolResult[object]] | None = None
+    # Transactions belong to a context, and this one to all parts of the call.
+    _context: Context = field(factory=copy_context)
+    _files: AbstractContextManager[Checkout] | None = None
+    _checkout: Checkout | None = None
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call, which is the cause of its records."""
+        return self._call.call_id
+
+    @property
+    def directory(self) -> str:
+        """The directory of the host in which the work is done: a host filesystem's own, or a private copy."""
+        if self._checkout is None or self.result is not None:
+            raise RuntimeError(f"the call of {self._call.name!r} is not under way; it has a directory in between")
+        return self._checkout.directory
+
+    def begin(self) -> Self:
+        """Begin the call with a scan of the files. Raise `ExternalCallFailed` if it is refused."""
+        self._perform(self._beginning())
+        return self._begun()
+
+    def end(self, message: str | None = None) -> ToolResult[object]:
+        """Scan the files again, record what changed, and return the answer. If that failed, the work was undone."""
+        self._perform(self._ending(message))
+        return self._answer()
+
+    def abort(self, reason: str = "the runtime aborted the call", *, code: str = "aborted") -> ToolResult[object]:
+        """Undo the work, record that the call failed, and return the answer."""
+        self._perform(self._giving_up(reason, code))
+        return self._answer()
+
+    async def abegin(self) -> Self:
+        """Begin the call as `begin` does; the scan is in a thread."""
+        await self._aperform(self._beginning())
+        return self._begun()
+
+    async def aend(self, message: str | None = None) -> ToolResult[object]:
+        """End the call as `end` does; the scan is in a thread."""
+        await self._aperform(self._ending(message))
+        return self._answer()
+
+    async def aabort(
+        self, reason: str = "the runtime aborted the call", *, code: str = "aborted"
+    ) -> ToolResult[object]:
+        """Undo the work as `abort` does, in a thread."""
+        await self._aperform(self._giving_up(reason, code))
+        return self._answer()
+
+    def __enter__(self) -> Self:
+        return self.begin()
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        if self.result is not None:
+            return
+        if error is not None:
+            self.abort(_told(error), code=_code(error))
+        elif not (result := self.end()).success:
+            raise ExternalCallFailed(result)
+
+    async def __aenter__(self) -> Self:
+        return await self.abegin()
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if self.result is not None:
+            return
+        if error is not None:
+            await self.aabort(_told(error), code=_code(error))
+        elif not (result := await self.aend()).success:
+            raise ExternalCallFailed(result)
+
+    def _begun(self) -> Self:
+        if self.result is not None:
+            raise ExternalCallFailed(self.result)
+        return self
+
+    def _answer(self) -> ToolResult[object]:
+        assert self.result is not None
+        return self.result
+
+    def _beginning(self) -> Work:
+        if self._steps is not None:
+            raise RuntimeError(f"the call of {self._call.name!r} has begun before; make another for each call")
+        self._steps = self._call._steps()
+        yield from self._go_on(self._resumed(next, self._steps))
+
+    def _ending(self, message: str | None) -> Work:
+        steps, files = self._under_way()
+        yield from self._left(steps, lambda: self._read_back(files, message))
+
+    def _giving_up(self, reason: str, code: str) -> Work:
+        steps, files = self._under_way()
+        error = Undone(failed(ExternalReceipt, "error", code, f"{self._call.name} failed: {reason}"))
+
+        def undo() -> None:
+            # The files go back as the transaction ends.
+            files.__exit__(type(error), error, None)
+            raise error
+
+        yield from self._left(steps, undo)
+
+    def _left(self, steps: Steps[ToolResult[object]], leave: Callable[[], object]) -> Work:
+        self._files = None
+        try:
+            given = yield leave
+        except BaseException as error:
+            step = self._resumed(steps.throw, error)
+        else:
+            step = self._resumed(steps.send, given)
+        yield from self._go_on(step)
+
+    def _go_on(self, step: Step | None) -> Work:
+        """Perform the steps of the call until its own work begins, or it has ended."""
+        steps = cast("Steps[ToolResult[object]]", self._steps)
+        while step is not None:
+            is_work = step.run == self._call._handle
+            try:
+                given = yield self._lay_out if is_work else step
+            except BaseException as error:
+                if self._files is not None:
+                    # It was cancelled while the files were taken.
+                    files, self._files = self._files, None
+                    self._context.run(files.__exit__, type(error), error, error.__traceback__)
+                step = self._resumed(steps.throw, error)
+            else:
+                if is_work:
+                    return
+                step = self._resumed(steps.send, given)
+
+    def _resumed(self, resume: Callable[..., Step], *arguments: object) -> Step | None:
+        try:
+            return self._context.run(resume, *arguments)
+        except StopIteration as end:
+            self.result = end.value
+            return None
+
+    def _lay_out(self) -> None:
+        """Check the call, and take the files for it."""
+        self._call._prepare()
+        fs = require_filesystem(self._call.context)
+        if not isinstance(fs, SupportsCheckout):
+            raise ToolValidationError(
+                f"cannot work on a {type(fs).__name__} from outside: its files cannot be put into a directory"
+            )
+        files = fs.checkout()
+        self._checkout = files.__enter__()
+        self._files = files
+
+    def _read_back(self, files: AbstractContextManager[Checkout], message: str | None) -> ToolResult[object]:
+        files.__exit__(None, None, None)
+        changed = cast(Checkout, self._checkout).changed
+        summary = f"{self._call.name}: {plural(len(changed), 'path')} changed"
+        receipt = ExternalReceipt(summary_text=summarize(summary), changed_paths=changed)
+        text = self.message if message is None else message
+        return answer(receipt, summary if text is None else text)
+
+    def _under_way(self) -> tuple[Steps[ToolResult[object]], AbstractContextManager[Checkout]]:
+        if self._steps is None or self._files is None:
+            raise RuntimeError(f"the call of {self._call.name!r} is not under way; begin it, and end it once")
+        return self._steps, self._files
+
+    def _perform(self, work: Work) -> None:
+        try:
+            step = next(work)
+            while True:
+                try:
+                    given = self._context.run(step.run if isinstance(step, Step) else step)
+                except BaseException as error:
+                    step = work.throw(error)
+                else:
+                    step = work.send(given)
+        except StopIteration:
+            return
+
+    async def _aperform(self, work: Work) -> None:
+        try:
+            step = next(work)
+            while True:
+                try:
+                    given = await (self._awaited(step) if isinstance(step, Step) else self._in_thread(step))
+                except BaseException as error:
+                    step = work.throw(error)
+                else:
+                    step = work.send(given)
+        except StopIteration:
+            return
+
+    def _awaited(self, step: Step) -> Awaitable[object]:
+        import asyncio
+
+        async def perform() -> object:
+            return await step.arun()
+
+        return asyncio.create_task(perform(), context=self._context)
+
+    async def _in_thread(self, work: Callable[[], object]) -> object:
+        import asyncio
+
+        future = asyncio.get_running_loop().run_in_executor(None, self._context.run, work)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            self._call.cancellation.cancel("the call was cancelled")
+            # Until then no other step can have the context.
+            await asyncio.wait([future])
+            # Nothing else asks for it, and asyncio reports what nothing asked for.
+            future.exception()
+            raise
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _code(error: BaseException) -> str:
+    return "aborted" if isinstance(error, Exception) else "cancelled"
