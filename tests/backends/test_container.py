@@ -305,3 +305,14 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     with pytest.raises(OSError, match="the disk is full"):
         files.restore(snapshot)
     assert state(files) == before
+
+
+def test_a_directory_of_the_image_is_not_undone_with_the_entry_put_in_it(podman: Podman, tmp_path: Path) -> None:
+    files = ContainerFilesystem(image=IMAGE, store=tmp_path, runtime=podman)
+    try:
+        before = files.tree().fingerprint
+        files.exec("echo x > /etc/new; mkdir /usr/lib/pkg/made; echo x > /usr/lib/pkg/made/new")
+        files.session.rollback(0)
+        assert files.tree().fingerprint == before
+    finally:
+        files.container.remove()

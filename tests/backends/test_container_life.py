@@ -86,7 +86,7 @@ def test_a_container_in_use_is_not_idle(files: ContainerFilesystem) -> None:
 @pytest.mark.parametrize("name", ["idle_after", "max_layer_size"])
 def test_a_limit_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 0; give a number above 0, or None"):
-        ContainerOptions(image=IMAGE, **{name: 0})
+        ContainerOptions(image=IMAGE, **{name: 0})  # type: ignore[arg-type]  # by name
 
 
 # The size of the layer
