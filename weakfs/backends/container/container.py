@@ -14,13 +14,12 @@ from functools import cached_property, partial
 from hashlib import sha256
 from threading import RLock
 from time import monotonic
-from typing import Protocol
 from weakref import WeakSet
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.process_list import mount_points, owner_of, topmost
 from weakfs.backends.container.commands.supervisor import Supervisor
-from weakfs.backends.container.idle import AGAIN, IDLENESS
+from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
 from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions
@@ -52,14 +51,6 @@ BESIDE = ".weakfs"
 FILLED = "filled"
 
 SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
-
-
-class User(Protocol):
-    """What uses the files of a container."""
-
-    def run_unless_used(self, step: Callable[[], object]) -> None:
-        """Run a step while nothing else can use the files, unless something does."""
-        ...
 
 
 class Container:
@@ -205,7 +196,12 @@ class Container:
                     ENOENT,
                     f"cannot use the container {self.name!r}: it has stopped; start it and open it again",
                 )
-            self.podman.run("start", self.container_id)
+            try:
+                self.podman.run("start", self.container_id)
+            except PodmanError:
+                # Without a monitor, Podman may take files for mounted that are not.
+                self.podman.run("umount", "--force", self.container_id)
+                self.podman.run("start", self.container_id)
             found = inspect(self.podman, self.container_id)
         try:
             self._process = os.pidfd_open(found.pid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from threading import Condition, Thread
 from time import monotonic
 from typing import Protocol
@@ -23,6 +24,14 @@ class Stoppable(Protocol):
 
     def stop_if_idle(self) -> None:
         """Stop it unless it is in use, or was used again."""
+        ...
+
+
+class User(Protocol):
+    """What uses something stoppable."""
+
+    def run_unless_used(self, step: Callable[[], object]) -> None:
+        """Run a step while nothing else can use it, unless something does."""
         ...
 
 
