@@ -74,8 +74,7 @@ class Container:
         self._supervised: Supervisor | None = None
         # The directory of the supervisor in a container of somebody else.
         self._requests = -1
-        # Counts the starts: what was opened before the last one is of no use.
-        self.starts = 0
+        self.starts = 0  # What was opened before the last one is of no use.
         self.max_layer_size: int | None = MAX_LAYER_SIZE
         self.idle_after: float | None = IDLE_AFTER
         self._used_at = monotonic()
