@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from time import monotonic
 
 from weakfs.backends.container.commands.command_files import CommandFiles, script_of
@@ -57,6 +57,8 @@ class ContainerProgram:
         # Held to read the status, and to begin or to stop.
         self._lock = Lock()
         self._has_ended = self._is_begun = False
+        self._over = Event()
+        self._watching = Thread(target=self._watch, name="weakfs limits of a program", daemon=True)
         self._files = CommandFiles(supervisor.control, text, takes_input=True)
         self.stdin, self.output, self.status = self._files.stdin, self._files.out, self._files.status
         try:
@@ -77,7 +79,7 @@ class ContainerProgram:
             except OSError:
                 # The container was stopped; so ends what should run in it.
                 self._files.end_status()
-        Thread(target=self._watch, name="weakfs limits of a program", daemon=True).start()
+        self._watching.start()
 
     def signal(self, number: int) -> None:
         """Send a signal to the program's group, as soon as there is one."""
@@ -117,6 +119,9 @@ class ContainerProgram:
         with self._lock:
             self._has_ended = True
             self._files.remove()
+        self._over.set()
+        if self._watching.is_alive():
+            self._watching.join(KILLING)
         code, problem = self._files.exit_code, self._problem
         if code is None and self._is_begun and problem is None:
             problem = "it was killed from outside, or its container was stopped"
@@ -153,8 +158,7 @@ class ContainerProgram:
 
     def _watch(self) -> None:
         supervisor, most = self._supervisor, self._most
-        while not self._has_ended and not self._is_stopped:
-            time.sleep(CHECKING)
+        while not self._is_stopped and not self._over.wait(CHECKING):
             if not supervisor.is_alive:
                 with self._lock, suppress(OSError):
                     if not self._has_ended:
