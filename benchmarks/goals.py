@@ -55,6 +55,8 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield beside(results, "grep after write", "grep after a write, beside the fastest peer in Python", IN_PYTHON, 1 / 5)
     yield beside(results, "edit exact", "exact edit of 10 MB, beside str.replace", None, 3)
     yield most(results, "edit not found, tool", "edit_file of a text that is not in 10 MB", 2_000_000_000, time_text)
+    yield most(results, "blame", "blame of 10,000 lines after 10,000 edits", 1_000_000_000, time_text)
+    yield most(results, "blame again", "the same again", 1_000_000, time_text)
     yield from host_verdicts(results)
     yield beside(results, "import", "import weakfs, beside attrs and orjson", None, 3)
     yield beside(results, "import names", "import of its two main names, beside the same", None, 3)

@@ -67,6 +67,10 @@ SECTIONS: dict[str, dict[str, str]] = {
         "edit not found": "`replace`, not there, with a hint",
         "edit not found, tool": "`edit_file`, not there, with a hint",
     },
+    "A file of 10,000 lines after 10,000 edits": {
+        "blame": "`session.blame`, the first time",
+        "blame again": "`session.blame` again",
+    },
     "Saving": {"save": "save", "load": "load", "bytes saved": "size of the file"},
     "Pauses and memory": {
         "longest write": "longest single write",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,15 @@ def _state_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
         state = tmp_path_factory.mktemp("state")
         patch.setenv("XDG_STATE_HOME", str(state))
         yield state
+
+
+_numbers = count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a directory for a test. That of pytest looks through those of all tests before it for a free name."""
+    return tmp_path_factory.mktemp(f"test{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture

@@ -11,10 +11,12 @@ from attrs import frozen
 from weakfs import backends, session
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
+from weakfs.session import Attachable, External, Snapshot
 from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 if TYPE_CHECKING:
+    from weakfs.history.blame.lines import BlameLine, Blames
     from weakfs.history.sql import QueryResult, Value
 
 
@@ -40,9 +42,34 @@ def _standard() -> session.Registry:
 class Session(session.Session):
     __doc__ = session.Session.__doc__
 
-    __slots__ = ()
+    __slots__ = ("_blames",)
 
     _registry_type: ClassVar[type[session.Registry]] = Registry
+
+    def blame(
+        self,
+        path: str,
+        *,
+        at: int | str | Snapshot | None = None,
+        filesystem: str | Attachable | External | None = None,
+    ) -> tuple[BlameLine, ...]:
+        """Return the lines of a file, each with the record that put it in and the call that made the record.
+
+        Lines are followed through edits, moves, copies, merges and rollbacks. Work that was taken back is not blamed,
+        and lines that come back have their old blame. `at` is a record number, a snapshot, its id or its tag.
+        `filesystem` is an external filesystem or its id; the default is the only one, if the session has no files of
+        its own.
+
+        The first time costs O(records) and the edits of the file, later only what is new. Raises `FileNotFoundError`,
+        `IsADirectoryError`, `ValueError` for a binary file or a link, and `MissingBlob`.
+        """
+        from weakfs.history.blame.lines import Blames
+
+        with self.lock:
+            blames: Blames | None = getattr(self, "_blames", None)
+            if blames is None:
+                self._blames = blames = Blames()
+        return blames.of(self, path, at=at, filesystem=filesystem)
 
     @staticmethod
     def _canonical_path(path: str) -> str:

@@ -57,6 +57,7 @@ GROUPS: dict[str, Group] = {
     "directories": Group(beside_peers=True, alone=True, sizes=ALL),
     "grep": Group(beside_peers=True, alone=True, sizes=(10_000,), seeded=False),
     "editing": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
+    "blame": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
     "calls": Group(beside_peers=False, alone=True, sizes=(1_000,), seeded=False),
     "many": Group(beside_peers=False, alone=True, sizes=(1_000,), seeded=False),
     "persistence": Group(beside_peers=False, alone=True, sizes=(1_000, 10_000, 100_000), seeded=False),

@@ -58,6 +58,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=0, help="end after so many workers died, and measure no costs")
     parser.add_argument("--calls-per-kill", type=int, default=100, help="on average; 0 to kill nobody")
     parser.add_argument("--shared", action="store_true", help="all workers change one session, and merge")
+    parser.add_argument("--awaited", action="store_true", help="with --shared: on event loops that await their calls")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     return parser.parse_args()
@@ -81,7 +82,8 @@ def measure(engine: Engine, asked: argparse.Namespace) -> Report:
         return is_enough or bool(monotonic() - begin > asked.seconds)
 
     schedule = Schedule(ledger, list(names), Random(asked.seed), is_over)
-    schedule.run(kind.worker(engine.location), asked.workers, calls_per_kill=asked.calls_per_kill)
+    work = shared.worker(engine.location, awaits=asked.awaited) if asked.shared else sessions.worker(engine.location)
+    schedule.run(work, asked.workers, calls_per_kill=asked.calls_per_kill)
     took = monotonic() - begin
     usage = engine.usage()
     usage.subtract(before)

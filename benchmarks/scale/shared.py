@@ -8,6 +8,7 @@ equal for one.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from time import perf_counter_ns
 
 from benchmarks.scale.processes import Report, Work
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.storage import open_event_store
+from weakfs.storage import EventStore, open_event_store
 from weakfs.tools import ToolCall
 
 SESSION = "shared"
@@ -60,38 +61,57 @@ def preparer(location: str) -> Work:
     return work
 
 
-def worker(location: str) -> Work:
-    """Return the work on the session; a job is the name of a line of calls, and how many to make."""
+def worker(location: str, *, awaits: bool = False) -> Work:
+    """Return the work on the session; a job is the name of a line of calls, and how many to make.
+
+    With `awaits`, on an event loop that awaits its calls.
+    """
 
     def work(jobs: Iterator[str], report: Report) -> None:
-        store = open_event_store(location)
+        store = None if awaits else open_event_store(location)
         for job in jobs:
             name, calls = job.split(" ")
-            begin = perf_counter_ns()
-            session = Session.open(store, SESSION, on_conflict="merge")
-            tools, fs = Toolset(session), InMemoryFilesystem(session)
-            took = perf_counter_ns() - begin
-            done = board(fs)[name]
-            report("opened", done, took, 0)
-            for number in range(done + 1, done + int(calls) + 1):
-                attempts, is_done = 0, False
-                begin = perf_counter_ns()
-                while not is_done:
-                    counted = fs.read(NUMBER).content.rstrip("\n")
-                    call_id = f"{name}.{number}.{attempts}"
-                    result = tools.call("apply_patch", {"patch": patch(name, number, counted)}, call_id=call_id)
-                    is_done = result.success
-                    if not is_done:
-                        if number % 3 or result.error_code not in ("merge_conflict", "edit_target_not_found"):
-                            raise RuntimeError(f"{call_id}: {result.message}")
-                        attempts += 1
-                        session.refresh()
-                report("called", number, perf_counter_ns() - begin, attempts)
-            session.close()
-            report("finished")
-        store.close()
+            asyncio.run(_turn(store, location, name, int(calls), report))
+        if store is not None:
+            store.close()
 
     return work
+
+
+async def _turn(store: EventStore | None, location: str, name: str, calls: int, report: Report) -> None:
+    """Make calls in a store, or await them at a location."""
+    awaits = store is None
+    begin = perf_counter_ns()
+    if store is None:
+        session = await Session.aopen(location, SESSION, on_conflict="merge")
+    else:
+        session = Session.open(store, SESSION, on_conflict="merge")
+    tools, fs = Toolset(session), InMemoryFilesystem(session)
+    took = perf_counter_ns() - begin
+    done = board(fs)[name]
+    report("opened", done, took, 0)
+    for number in range(done + 1, done + calls + 1):
+        attempts, is_done = 0, False
+        begin = perf_counter_ns()
+        while not is_done:
+            counted = fs.read(NUMBER).content.rstrip("\n")
+            call_id, arguments = f"{name}.{number}.{attempts}", {"patch": patch(name, number, counted)}
+            if awaits:
+                result = await tools.acall("apply_patch", arguments, call_id=call_id)
+            else:
+                result = tools.call("apply_patch", arguments, call_id=call_id)
+            is_done = result.success
+            if not is_done:
+                if number % 3 or result.error_code not in ("merge_conflict", "edit_target_not_found"):
+                    raise RuntimeError(f"{call_id}: {result.message}")
+                attempts += 1
+                if awaits:
+                    await session.arefresh()
+                else:
+                    session.refresh()
+        report("called", number, perf_counter_ns() - begin, attempts)
+    await session.aclose()
+    report("finished")
 
 
 def board(fs: InMemoryFilesystem) -> dict[str, int]:

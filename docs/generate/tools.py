@@ -12,7 +12,7 @@ import attrs
 from attrs import frozen
 
 from weakfs import DEFAULT_TOOLS, InMemoryFilesystem, Session, Tool, ToolResult, Toolset
-from weakfs.tools import PROCESS_TOOLS
+from weakfs.tools import HISTORY_TOOLS, PROCESS_TOOLS
 from weakfs.tools.handlers import ShellOptions, shell_tool
 
 Arguments = Mapping[str, object]
@@ -156,8 +156,14 @@ def _page() -> Iterator[str]:
         yield from _section(tool, schemas[tool.name], examples[tool.name])
     yield "## Background processes\n"
     yield "`PROCESS_TOOLS` are no default tools. [Run commands](../howto/commands-and-sandbox.md) shows their use.\n"
-    for row in Toolset(Session(), tools=PROCESS_TOOLS).definitions("mcp"):
-        tool = next(tool for tool in PROCESS_TOOLS if tool.name == row["name"])
+    yield from _more(PROCESS_TOOLS)
+    yield "## Taking work back\n"
+    yield "`HISTORY_TOOLS` are no default tools. [Undo, revert and restore](../howto/undo.md) shows their use.\n"
+    yield from _more(HISTORY_TOOLS)
+
+
+def _more(tools: tuple[Tool, ...]) -> Iterator[str]:
+    for tool, row in zip(tools, Toolset(Session(), tools=tools).definitions("mcp"), strict=True):
         yield from _head(tool, row["inputSchema"], "###")
         yield f"Receipt for the program: `{tool.receipt.__name__}`.\n"
 

@@ -316,3 +316,22 @@ def test_a_directory_of_the_image_is_not_undone_with_the_entry_put_in_it(podman:
         assert files.tree().fingerprint == before
     finally:
         files.container.remove()
+
+
+def test_what_a_command_changed_is_reverted_and_undone(files: ContainerFilesystem) -> None:
+    session = files.session
+    files.write("/workspace/a", "1\n2\n3\n4\n5\n")
+    with session.transaction(cause="command"):
+        files.exec(
+            "echo new > /workspace/made; rm -rf /etc/gone; echo 1 > /workspace/b; cd /workspace; mkdir d; chmod 600 a"
+        )
+    files.append("/workspace/a", "6\n")
+    before = state(files)
+    preview = session.revert("command", preview=True)
+    assert state(files) == before
+    assert session.revert("command").changes == preview.changes
+    assert preview.paths == ("/workspace/a", "/workspace/b", "/workspace/d", "/workspace/made")
+    assert (files.read("/workspace/a").content, files.stat("/workspace/a").mode) == ("1\n2\n3\n4\n5\n6\n", 0o644)
+    assert files.exec("ls /workspace").stdout == "a\n"
+    session.undo()
+    assert state(files) == before

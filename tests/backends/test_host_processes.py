@@ -16,6 +16,7 @@ from tests.sampling import share
 from weakfs import HostFilesystem, Session, Toolset
 from weakfs.backends.container import Container, ContainerFilesystem
 from weakfs.processes.background import ProcessesRunning, ProcessLimits
+from weakfs.reducers import diff
 from weakfs.reducers.events import EntryFound
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.process_events import ProcessEnded, ProcessStarted
@@ -372,3 +373,29 @@ def test_a_durable_session_records_the_same(tmp_path: Path) -> None:
     assert again.causes("/log")[0] == process
     assert sorted(one.name for one in work.place.iterdir()) == ["a.txt"]
     again.session.close()
+
+
+def test_what_a_process_changed_is_reverted_and_undone(work: Workspace) -> None:
+    process = work.start("echo new > new.txt; rm b.txt; echo more >> a.txt")
+    work.call("process_wait", process_id=process)
+    work.files.write("/later", "x\n")
+    before = work.files.tree()
+
+    assert work.session.revert(process).paths == ("/a.txt", "/b.txt", "/new.txt")
+    assert {entry.path: work.files.read(entry.path).content for entry in work.files.walk()} == {
+        "/a.txt": "a\n",
+        "/b.txt": "b\n",
+        "/later": "x\n",
+    }
+    assert work.tools.call("process_list", {}).message.count(process) == 1
+    work.session.undo()
+    assert not diff(work.files.tree(), before)
+
+
+def test_an_undo_takes_back_what_a_running_process_has_changed(work: Workspace) -> None:
+    process = work.start()
+    work.have(process, "echo one > log")
+
+    assert work.session.undo().paths == ("/log",)
+    assert not work.files.exists("/log")
+    assert work.causes("/log") == [process]

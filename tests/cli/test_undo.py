@@ -34,8 +34,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_work_is_undone_redone_and_reverted(run: Run, place: str) -> None:
-    assert run("undo", place, "--preview").out == "changed  /a  +1 -1\nnothing was changed: a preview\n"
-    assert run("undo", place, "-n", "2").out == "changed  /a  +1 -1\nchanged  /a  +1 -1\n"
+    assert (
+        run("undo", place, "--preview").out
+        == "changed  /a  +1 -1\n1 path, +1 -1 lines, +4 -5 bytes\nnothing was changed: a preview\n"
+    )
+    twice = "changed  /a  +1 -1\nchanged  /a  +1 -1\n1 path, +2 -2 lines, +11 -9 bytes\n"
+    assert run("undo", place, "-n", "2").out == twice
     assert run("cat", place, "/a").out == LINES
     run("redo", place)
     assert run("cat", place, "/a").out == LINES.replace("line 2", "two")

@@ -11,10 +11,10 @@ from weakfs import Capability, HostFilesystem, InMemoryFilesystem, OverlayFilesy
 from weakfs.filesystem import Limits
 from weakfs.reducers import FileTree, diff
 from weakfs.reducers.merging.tree_merge import merge
+from weakfs.reducers.partial_trees import filled, missing, with_changes
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.diff import equal
 from weakfs.reducers.tree.node import EMPTY_TREE, height, tree_of, walk
-from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.reducers.tree.repeated_subtrees import TreeTooLarge
 
 DEPTH = 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.models.random_worker import Worker, text
 from tests.models.two_sides import check_history, texts
-from weakfs import HostFilesystem, InMemoryFilesystem, MergeConflict, Session
+from weakfs import HostFilesystem, InMemoryFilesystem, MergeConflict, OverlayFilesystem, Session, SessionError
 from weakfs.filesystem import Filesystem
 from weakfs.reducers import FileTree, diff
 
@@ -38,6 +39,14 @@ def worked(seed: int, make: Make = InMemoryFilesystem, *, apart: bool = False) -
     return session, fs
 
 
+def over_files(session: Session) -> OverlayFilesystem:
+    lower = InMemoryFilesystem(Session(clock=lambda: 0))
+    for directory in ("/src", "/src/lib", "/docs"):
+        for name in "abc":
+            lower.write(f"{directory}/{name}", "".join(f"{name} {number}\n" for number in range(9)))
+    return OverlayFilesystem(lower, session)
+
+
 def same(one: FileTree, other: FileTree) -> bool:
     return not diff(one, other)
 
@@ -59,6 +68,37 @@ def test_undoing_everything_and_redoing_it_is_nothing(seed: int, tmp_path: Path)
         trees.pop()
         session.redo()
         assert same(fs.tree(), trees[-1])
+    check_history(session, tmp_path / "s.json")
+
+
+@pytest.mark.parametrize("changes_below", [False, True])
+@pytest.mark.parametrize("seed", range(30))
+def test_everything_over_a_lower_layer_is_undone_and_redone(seed: int, changes_below: bool, tmp_path: Path) -> None:
+    """Among calls, failures, rollbacks and discards; others may change the lower layer meanwhile."""
+    random, session = Random(seed), Session(session_id="s", clock=lambda: 0)
+    fs = over_files(session)
+    for number in range(10):
+        kind = random.random()
+        if kind < 0.15 and session.seq:
+            session.rollback(random.randint(0, session.seq))
+        elif kind < 0.22:
+            fs.discard()
+        elif kind < 0.3 and changes_below:
+            fs.lower.append(random.choice(["/src/a", "/src/b", "/docs/a"]), f"below {number}\n")
+        else:
+            with suppress(ZeroDivisionError), session.transaction(cause=f"c{number}"):
+                before = frozenset(entry.path for entry in fs.walk())
+                Worker("w", Random(f"{seed} {number}"), fs, before).work(random.randint(1, 2))
+                assert 1 / random.randint(0, 6)
+    trees = [fs.tree()]
+    with pytest.raises(SessionError, match="nothing to undo"):
+        while session.undo():
+            trees.append(fs.tree())
+    assert changes_below or same(fs.tree(), fs.lower.tree())
+    while len(trees) > 1:
+        trees.pop()
+        session.redo()
+        assert changes_below or same(fs.tree(), trees[-1])
     check_history(session, tmp_path / "s.json")
 
 

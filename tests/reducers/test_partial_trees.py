@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import permutations
 
+from weakfs.reducers.partial_trees import filled
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, tree_of
-from weakfs.reducers.tree.partial import filled
 
 NODES: list[tuple[Segments, Node]] = [
     (("a",), leaf.file(b"a", at=30)),

@@ -251,7 +251,7 @@ def test_a_cause_is_text_that_a_file_can_hold(cause: object, error: type[Excepti
 
     for step in (
         lambda: session.dispatch(Added(1), cause=cause),  # type: ignore[arg-type]  # the point of this test
-        lambda: session.rollback("here", cause=cause),  # type: ignore[arg-type]
+        lambda: session.rollback("here", cause=cause),  # type: ignore[call-overload]
         lambda: session.merge(session.fork(), cause=cause),  # type: ignore[call-overload]
         lambda: session.transaction(cause=cause).__enter__(),  # type: ignore[arg-type]
         lambda: session.snapshot(cause),  # type: ignore[arg-type]

@@ -31,6 +31,12 @@ class Seen:
     count: int = 0
 
 
+@event("keyframe_files/unused")
+@frozen
+class Unused:
+    """An event that no record of the file holds."""
+
+
 def write_history(session: Session) -> Session:
     files = InMemoryFilesystem(session)
     for number in range(RECORDS // 2):
@@ -116,6 +122,26 @@ def test_a_file_without_keyframes_is_read(path: Path) -> None:
     assert expected is not None
     assert found is not None
     assert found.fingerprint == expected.fingerprint
+
+
+def test_a_slice_that_no_record_changes_leaves_the_keyframes_of_a_file_as_they_are(path: Path) -> None:
+    loaded = load(path)
+    held = loaded._parts()[1].all_lasting
+
+    loaded.install(Seen, initial=Seen(7))
+    loaded[Seen].register(Unused, lambda value, _: Seen(value.count + 1))
+
+    assert loaded._parts()[1].all_lasting == held
+    assert loaded.at(RECORDS - 3)[Seen].latest() == Seen(7)
+
+
+def test_reading_between_the_keyframes_of_a_file_makes_no_others(path: Path) -> None:
+    loaded = load(path)
+
+    for seq in range(0, RECORDS, 997):
+        loaded.at(seq)
+
+    assert not loaded._parts()[1].past.made
 
 
 def test_a_slice_that_is_installed_after_loading_is_reduced_from_the_first_record_on(path: Path) -> None:

@@ -17,7 +17,7 @@ from weakfs.tools import ToolCall
 
 FOLDER = Path(story.__file__).parent
 SAVED = sorted(FOLDER.glob("v?.json"))
-# What the first releases of a version wrote otherwise, though any of it can read the other: equal trees twice.
+# What the first releases of a version wrote otherwise: equal trees twice, rollbacks without their reason.
 ALL = [*SAVED, *sorted(FOLDER.glob("v?-first.json"))]
 
 

@@ -142,7 +142,7 @@ def test_a_url_that_cannot_be_used_shows_no_password(
     ("scheme", "name"),
     [
         *itertools.product(["folder", "sqlite"], ["a?b", "a#b", "a%20b", "a b", "a&b=c", "%", "ä\n", "file:x"]),
-        ("sqlite", "?durability=power"),
+        *itertools.product(["folder", "sqlite"], ["?durability=power", "a?durability="]),
     ],
 )
 def test_a_path_may_have_any_name(tmp_path: Path, scheme: str, name: str) -> None:

@@ -58,9 +58,9 @@ def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> Non
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
-def test_eight_workers_that_merge_lose_no_update(engine: str, location: str) -> None:
+@pytest.mark.parametrize("awaited", [(), ("--awaited",)], ids=["call", "acall"])
+def test_eight_workers_that_merge_lose_no_update(engine: str, location: str, awaited: tuple[str, ...]) -> None:
     calls = 1_000 if is_exhaustive() else 32
-    found = results(
-        engine, location, "--shared", "--workers", "8", "--calls", str(calls), "--calls-per-kill", str(calls // 4)
-    )
+    options = ("--calls", str(calls), "--calls-per-kill", str(calls // 4), *awaited)
+    found = results(engine, location, "--shared", "--workers", "8", *options)
     assert int(str(found["calls"])) >= calls

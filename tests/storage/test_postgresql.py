@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 
 import pytest
 
@@ -122,3 +123,16 @@ def test_an_append_notifies_only_if_somebody_waits(postgresql_server: Server) ->
         assert store.wait("s", 1, 0.01) == 1
         store.append("s", 1, [b"b"])
         assert [found.payload for found in listener.notifies(stop_after=2)] == ["between", "s"]
+
+
+def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(
+    postgresql_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("weakfs.storage.engines.postgresql.database"), "LARGEST", 1000)
+    store = storage.open_event_store(postgresql_server.url)
+    number = store.append("large", store.head("large"), [b"a" * 400])
+    for frames, contents in (([b"a" * 500, b"b" * 501], {}), ([b"b"], {"ab": b"a" * 1000})):
+        with pytest.raises(storage.StorageError, match=r"cannot store \d,\d+ bytes at once .*the server takes 1,000"):
+            store.append("large", number, frames, contents=contents)
+    assert store.append("large", number, [b"b"]) == number + 1
+    store.close()

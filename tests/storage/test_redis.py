@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,21 @@ def test_a_storage_opens_the_event_streams_of_its_namespace(redis_server: Server
     assert kept.keys() == []
     store.close()
     kept.close()
+
+
+def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(
+    redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("weakfs.storage.engines.redis.client"), "LARGEST", 1000)
+    store = storage.open_event_store(redis_server.url)
+    number = store.append("large", store.head("large"), [b"a" * 900])
+    for frames, contents in (([b"a" * 1001], {}), ([b"b"], {"ab": b"a" * 1001})):
+        with pytest.raises(storage.StorageError, match=r"cannot store 1,001 bytes at once .*the server takes 1,000"):
+            store.append("large", number, frames, contents=contents)
+    kept = storage.open(redis_server.url)
+    with pytest.raises(storage.StorageError, match="cannot store 1,001 bytes"):
+        kept.set("large", b"a" * 1001)
+    assert kept.get("large") is None
+    assert store.append("large", number, [b"b"]) == number + 1
+    kept.close()
+    store.close()

@@ -23,7 +23,9 @@ from weakfs.storage import (
     StorageError,
     StorageEventStore,
 )
+from weakfs.storage.adapters import SyncEventStore, run_in_place
 from weakfs.storage.engines.sqlite import database
+from weakfs.storage.engines.sqlite.streams import AsyncSqliteEventStore
 
 
 class InFile(Located):
@@ -165,3 +167,16 @@ def test_opening_waits_while_another_connection_has_the_file(tmp_path: Path, mon
     database.Database(path).close()
     other.close()
     assert len(waits) == 1
+
+
+def test_what_is_too_large_for_the_file_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    file = database.Database(f"{tmp_path}/a.db")
+    file._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1000)
+    store = SyncEventStore(AsyncSqliteEventStore(file), run=run_in_place)
+    store.append("s", 0, [b"a"])
+    for frames, contents in (([b"a" * 1001], {}), ([b"b"], {"ab": b"a" * 1001})):
+        with pytest.raises(StorageError, match="too big; split the content up") as caught:
+            store.append("s", 1, frames, contents=contents)
+        assert not isinstance(caught.value, StorageDamaged)
+    assert store.append("s", 1, [b"b"]) == 2
+    store.close()

@@ -15,6 +15,8 @@ Exit status:
   3  --strict: a call failed; --exit-code, --verify: something differs
 """
 
+AT = "A record number, or the tag or id of a snapshot. [default: the end]"
+
 
 def factor(context: click.Context, parameter: click.Parameter, value: str) -> float | None:
     """Parse a non-negative factor, or `none` for no limit."""
@@ -56,4 +58,9 @@ expansion_option = click.option(
     show_default=True,
     callback=factor,
     help="Refuse a FILE that expands to more than this many times its size in memory; 'none' if you trust it.",
+)
+filesystem_option = click.option(
+    "--filesystem",
+    metavar="ID",
+    help="The external filesystem to use.  [default: the only one, if the session has no files of its own]",
 )

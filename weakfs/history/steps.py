@@ -43,8 +43,8 @@ class _Block:
 
 
 @define
-class _Blocks:
-    """The blocks around the record that is being read, outermost first."""
+class Blocks:
+    """The merges that the record being read belongs to, outermost first."""
 
     owner: str
     open: list[_Block] = field(factory=list[_Block])
@@ -110,7 +110,7 @@ def steps_of(session: Session) -> Iterator[Step]:
     state: Table | None = line.base.state
     logs = line.base.logs
     kept = _Kept(set(fork_points(session)))
-    blocks = _Blocks(own["session_id"])
+    blocks = Blocks(own["session_id"])
     kept.keep(blocks.owner, line.dropped, state)
     if line.base.block_end > line.dropped:
         # The first records are the last ones of a merge.
@@ -152,7 +152,7 @@ def _applied(
 
 def fork_points(session: Session) -> Iterator[int]:
     """Yield the number of each record from which a fork started that was merged later."""
-    blocks = _Blocks(session.session_id)
+    blocks = Blocks(session.session_id)
     line = session._parts()[1]
     if line.base.block_end > line.dropped:
         blocks.begin_inside(line.base.block_end, None)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from weakfs.reducers import ExternalTrees, FileTree, LowerEntry, LowerFound
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.partial_trees import filled, missing, without_whiteouts
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, walk
-from weakfs.reducers.tree.partial import filled, missing, without_whiteouts
 from weakfs.session import Session, SessionView
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from attrs import field, frozen
 
 from weakfs.reducers.events import EntryFound, TreeSeen
+from weakfs.reducers.partial_trees import filled, missing, with_changes
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import EMPTY, Packed
-from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted

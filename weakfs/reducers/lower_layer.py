@@ -8,9 +8,9 @@ from attrs import field, frozen
 
 from weakfs.reducers.apply import on_entry_found
 from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, LowerEntry
+from weakfs.reducers.partial_trees import filled, missing, with_changes
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
-from weakfs.reducers.tree.partial import filled, missing, with_changes
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted
@@ -77,9 +77,9 @@ def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -
 
 def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
     """Return what both sides saw; a side that dropped everything also dropped what was seen before it branched off."""
-    if not theirs.extends(base):
+    if not theirs.begins_like(base):
         ours, theirs = theirs, ours
-    if not theirs.extends(base):
+    if not theirs.begins_like(base):
         return ours.extend(theirs)
     return ours.extend(theirs.since(len(base)))
 

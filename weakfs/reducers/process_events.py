@@ -6,9 +6,13 @@ records keep that it ran.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from attrs import frozen
 
 from weakfs.session import event
+from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import Declaration, append_all, merge_appended
 
 
@@ -40,4 +44,13 @@ class ProcessEnded:
 
 
 PROCESS_EVENTS = (ProcessStarted, ProcessEnded)
-PROCESS_SLICES = tuple(Declaration(kind, merge=merge_appended, reducers={kind: append_all}) for kind in PROCESS_EVENTS)
+
+
+def _stay(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
+    """Stay: taking back what a process changed does not undo that it ran."""
+    return now
+
+
+PROCESS_SLICES = tuple(
+    Declaration(kind, merge=merge_appended, reducers={kind: append_all}, go_back=_stay) for kind in PROCESS_EVENTS
+)

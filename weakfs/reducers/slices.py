@@ -9,7 +9,15 @@ from typing import Any
 from attrs import frozen
 
 from weakfs.reducers.apply import REDUCERS
-from weakfs.reducers.events import EntryFound, EntryHidden, ExternalFsSnapshot, LayerEmptied, LowerEntry, TreeMounted
+from weakfs.reducers.events import (
+    EntryFound,
+    EntryHidden,
+    ExternalFsSnapshot,
+    LayerEmptied,
+    LowerEntry,
+    TreeMounted,
+    TreeRestored,
+)
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees, merge_external, on_external
 from weakfs.reducers.lower_layer import (
     NOTHING_FOUND,
@@ -22,10 +30,10 @@ from weakfs.reducers.lower_layer import (
     on_emptied,
     on_found,
 )
-from weakfs.reducers.merging.file_merge import merge_files
+from weakfs.reducers.merging.file_merge import CHANGING, merge_files, same_files
+from weakfs.reducers.partial_trees import with_paths
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
-from weakfs.reducers.tree.partial import with_paths
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import (
@@ -38,6 +46,7 @@ from weakfs.session.slices.slice import (
     merge_appended,
     reaction,
 )
+from weakfs.session.slices.tags import tag_of
 
 
 @event("fs/mount")
@@ -74,6 +83,8 @@ def on_tree_mounted(reports: Log[MountReport], event: TreeMounted) -> Log[MountR
         )
     )
 
+
+RESTORED = tag_of(TreeRestored)
 
 # What happened to external files, and to the session's own.
 OUTSIDE = EventFilter("filesystem")
@@ -115,6 +126,11 @@ def _never(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[An
     return now
 
 
+def _changed_outside(tag: str, values: tuple[Any, ...]) -> str | None:
+    """Return the external filesystem that an event changes."""
+    return values[-1] if tag in CHANGING or tag == RESTORED else None
+
+
 SLICES = (
     Declaration(
         FileTree,
@@ -123,6 +139,7 @@ SLICES = (
         reducers={event: _of_tree(reducer) for event, reducer in REDUCERS.items()},
         fold=folded,
         go_back=_files_at,
+        equal=same_files,
     ),
     Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),
     Declaration(
@@ -134,6 +151,7 @@ SLICES = (
         },
         is_safe=True,
         go_back=_never,
+        outside=_changed_outside,
     ),
     Declaration(
         LowerFound,

@@ -69,9 +69,9 @@ from weakfs.session.slices.slice import (
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import event
 from weakfs.session.subscriptions import Bus
+from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation
-from weakfs.session.transactions.commit import TransactionBlock
-from weakfs.session.undo.undo import Reversion
+from weakfs.session.undo.reversion import Reversion
 from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [

@@ -55,12 +55,16 @@ class SliceCleared:
 class RolledBack:
     """Every STATE slice went back to its values after record `target`.
 
-    `state` is that state itself, by reference, so that reading history does not compute it again.
+    `state` is that state itself, by reference, so that reading history does not compute it again. `failed` is true if
+    nobody asked for it, but the transaction of the records since then failed. `foreign` names the external files that
+    other programs had changed.
     """
 
     target: int
     snapshot_id: str | None
     state: Table = field(repr=False, eq=False)
+    failed: bool | None = None
+    foreign: tuple[str, ...] | None = None
 
 
 @event("session/merged", numbers=("base",))

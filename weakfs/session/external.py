@@ -160,6 +160,10 @@ class Reversible(Protocol):
         """The tags of the events that tell what was there, whoever had changed it."""
         ...
 
+    def survey(self) -> None:
+        """Record what programs changed that the session started and that go on; do nothing if there are none."""
+        ...
+
     def look(self) -> Any:
         """Scan the files. Return the event that tells the session what is there."""
         ...
@@ -176,6 +180,10 @@ class Reversible(Protocol):
         self, base: Any, ours: Any, theirs: Any, *, paths: Sequence[str] | None = None, resolver: Resolver
     ) -> Any:
         """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
+        ...
+
+    def aim(self, there: Any, wanted: Any) -> Any:
+        """Return what `External.restore` needs to change the files that are there to the wanted ones."""
         ...
 
     def replace(self, wanted: Any, source: str) -> None:

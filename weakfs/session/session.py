@@ -131,15 +131,13 @@ class Session(Undo):
         The state is there when this returns; records and contents from before the newest checkpoint are read when
         they are needed. Raises `SessionFileError` for a stream that is not a session, and `StorageError`.
         """
-        from weakfs.session.durable.opening import open_session
+        from weakfs.session.durable.opening import Options, open_session
 
         return open_session(
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
-            durability=durability,
-            on_conflict=on_conflict,
-            exclusive=exclusive,
+            Options(durability, on_conflict, exclusive),
         )
 
     @classmethod
@@ -163,14 +161,13 @@ class Session(Undo):
         `StorageError` where they would have to wait on the loop.
         """
         from weakfs.session.durable.async_opening import aopen_session
+        from weakfs.session.durable.opening import Options
 
         return await aopen_session(
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
-            durability=durability,
-            on_conflict=on_conflict,
-            exclusive=exclusive,
+            Options(durability, on_conflict, exclusive),
         )
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
@@ -231,7 +228,9 @@ class Session(Undo):
             return 0
         if log.queue is None:
             return await asyncio.to_thread(self.refresh)
-        await log.queue.perform(partial(log.refreshed, self))
+        from weakfs.session.durable.frames.others import refreshed
+
+        await log.queue.perform(partial(refreshed, log, self))
         return self._trunk.seq - before
 
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
@@ -251,7 +250,11 @@ class Session(Undo):
         return awatch(self, timeout)
 
     def flush(self) -> None:
-        """Wait until everything that was stored is as durable as the storage can make it."""
+        """Wait until everything that was stored is as durable as the storage can make it.
+
+        Raises `StorageError` if what was stored since is not there any more: its folder was removed, or the session
+        was deleted.
+        """
         with self.lock:
             log = self._log
         if log is not None:
@@ -288,7 +291,8 @@ class Session(Undo):
         """Refuse every further change, end the processes that the session started, and release its storage.
 
         Reading still works for what is in memory. What is read from the storage when it is needed, such as old records
-        and large contents, is not there any more, neither for this session nor for its forks and copies.
+        and large contents, is not there any more, neither for this session nor for its forks and copies. Raises what
+        `flush` raises, after everything was released.
         """
         for external in () if self._closed is not None else self._attached:
             if isinstance(external, RunsPrograms):

@@ -5,14 +5,16 @@ A rollback takes every attached filesystem back as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
+
+from attrs import evolve
 
 from weakfs.session.core import SessionCore
 from weakfs.session.errors import RollbackIncomplete, SessionError, UnknownSnapshot
 from weakfs.session.events import Record, RolledBack
-from weakfs.session.external import Restoring, Rewindable, RunsPrograms, snapshot_all
+from weakfs.session.external import Restoring, Reversible, Rewindable, RunsPrograms, snapshot_all
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
@@ -33,8 +35,9 @@ class Snapshots(SessionCore):
         """Return the slices as they were after a record, or at a snapshot.
 
         Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, 4,096
-        further back, and more if the states differ so much that keeping more of them would outweigh the records. The
-        first read of a loaded history reads it once, as far as needed. A snapshot costs nothing.
+        further back, and more if the states differ so much that keeping more of them would outweigh the records. A
+        loaded history has fewer of them, up to 32,768 records apart; one without any is read once, as far as needed.
+        A snapshot costs nothing.
 
         Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
@@ -51,7 +54,7 @@ class Snapshots(SessionCore):
         """Return the current slices, which stay as they are while the session continues. O(1)."""
         with self.lock:
             line = self._line()
-            return SessionView(self._rules, line.seq, line.state, line.logs)
+            return self._present(line)
 
     def snapshot(self, tag: str | None = None) -> Snapshot:
         """Keep this moment: O(1), by reference, plus the cost of a snapshot of each attached filesystem.
@@ -65,7 +68,10 @@ class Snapshots(SessionCore):
             at, seq = self.now(), line.seq
             snapshot_id = self._next_id("s")
             entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
-            self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
+            if self._log is None:
+                line.keep_snapshot(entry)
+            else:
+                self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
             taken = Snapshot(snapshot_id, seq, at, tag)
         self._notify()
         return taken
@@ -114,15 +120,12 @@ class Snapshots(SessionCore):
             )
         return entry
 
-    def rollback(self, target: int | str | Snapshot, *, cause: str | None = None) -> Record:
-        """Go back to a snapshot, given the snapshot, its id or its tag, or to a record number; LOG slices stay.
+    def _go_to(
+        self, target: int | str | Snapshot, cause: str | None, aims: Callable[[int], Mapping[str, Any]] | None
+    ) -> Record:
+        """Go back to a moment; see `Session.rollback`.
 
-        O(1) for a snapshot; a record number costs as much as `at`.
-
-        The rollback is itself a record: rolling back to the record before it undoes it. Attached filesystems go back
-        too: exactly to a snapshot; to a record, which has no snapshot, by undoing what was changed through the session
-        since then. Processes that work in their files are ended first. If a filesystem fails, all return to their
-        previous state and its error is raised.
+        `aims` gets its record number, and returns what to restore attached filesystems to instead of that moment.
         """
         with self.lock, self._one_commit():
             line = self._writable()
@@ -137,7 +140,8 @@ class Snapshots(SessionCore):
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
                 if externals:
                     self._quiesce(line, dict(externals))
-            record = self._roll_back(line, RolledBack(seq, snapshot_id, state), cause, dict(externals))
+            wanted = dict(externals) | (dict(aims(seq)) if externals and aims is not None else {})
+            record = self._roll_back(line, RolledBack(seq, snapshot_id, state), cause, wanted)
         self._notify()
         return record
 
@@ -161,9 +165,11 @@ class Snapshots(SessionCore):
             return Record(*self._apply(line, event, cause))
         restoring = Restoring()
         number = None
+        before = self._present(line)
         try:
             try:
                 restoring.run(self._attached, externals)
+                event = evolve(event, foreign=self._changed_by_others(line, before, externals))
                 line.externals = line.externals.set(line.seq, restoring.before)
                 number = line.seq
                 record = Record(*self._apply(line, event, cause))
@@ -176,6 +182,20 @@ class Snapshots(SessionCore):
                 # An interrupt arrived between these lines.
                 self._put_back(restoring, line, number, None)
         return record
+
+    def _changed_by_others(self, line: Timeline, before: SessionView, names: Container[str]) -> tuple[str, ...] | None:
+        """Return the external files of which a scan has found that other programs changed them."""
+        now = self._present(line)
+        found = {
+            path
+            for external in self._attached
+            if isinstance(external, Reversible) and external.filesystem_id in names
+            for path in external.differing(external.known(before, now), external.known(now, now))
+        }
+        return tuple(sorted(found)) or None
+
+    def _present(self, line: Timeline) -> SessionView:
+        return SessionView(self._rules, line.seq, line.state, line.logs)
 
     def _put_back(self, restoring: Restoring, line: Timeline, number: int | None, error: BaseException | None) -> None:
         if number is not None and line.seq > number:
@@ -197,7 +217,7 @@ class Snapshots(SessionCore):
             )
         kept = dict(found)
         then = SessionView(self._rules, seq, mark.state, mark.logs)
-        now = SessionView(self._rules, line.seq, line.state, line.logs)
+        now = self._present(line)
         for external in self._attached:
             name = external.filesystem_id
             if name not in kept:

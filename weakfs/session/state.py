@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,6 +26,9 @@ from weakfs.session.views import Origin, Records
 
 if TYPE_CHECKING:
     from weakfs.session.durable.commit_log import CommitLog
+
+
+NO_REPAIRS: Mapping[str, Repair] = {}
 
 
 class SessionState:
@@ -81,6 +84,8 @@ class SessionState:
         rules: Rules,
         trunk: Timeline,
         delivery: Delivery | None,
+        base: Point | None = None,
+        parent: ref[Any] | None = None,
     ) -> None:
         self.session_id = session_id
         # The session from which this one was forked, through any number of forks.
@@ -92,11 +97,12 @@ class SessionState:
         # None in a fork until its first subscriber: most forks are made, merged and discarded.
         self._delivery = delivery
         self._trunk = trunk
-        self._base: Point | None = None
-        self._parent: ref[Any] | None = None
+        # Where a fork left its parent, or was last merged into it.
+        self._base = base
+        self._parent = parent
         self._counter = 0
         self._attached: tuple[External, ...] = ()
-        self._repairs: dict[str, Repair] = {}
+        self._repairs = NO_REPAIRS
         self._closed: str | None = None
         self._reducing = False
         # Where changes of the trunk are written before they take effect; `None` for a session in memory.

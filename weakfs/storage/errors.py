@@ -9,6 +9,15 @@ class StorageError(WeakfsError, OSError):
     """An engine refused an operation or could not be reached; nothing was changed."""
 
 
+def check_size(size: int, most: int, url: str) -> None:
+    """Raise `StorageError` for more bytes than a server takes: it would drop the connection, which tells nothing."""
+    if size > most:
+        raise StorageError(
+            f"cannot store {size:,} bytes at once in {url!r}: the server takes {most:,}; split the content up, or "
+            f"change less in one transaction"
+        )
+
+
 class OutcomeUnknown(StorageError):
     """The connection was lost during a change, which may or may not have taken effect.
 

@@ -7,7 +7,7 @@ over any number of machines: the frames of different streams have no order. A st
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 
@@ -139,6 +139,23 @@ class EventStore(Protocol):
 
     def close(self) -> None:
         """Release connections and descriptors; closing again does nothing."""
+        ...
+
+
+# Appends one frame with its contents after a frame: see `DirectEventStore`.
+Appender = Callable[[int, bytes, Mapping[str, bytes] | None], bool]
+
+
+@runtime_checkable
+class DirectEventStore(Protocol):
+    """An event store with a short way for nearly all appends: those of the only writer of a stream."""
+
+    def appender(self, stream: str) -> Appender:
+        """Return a function that appends one frame to a stream; to be called in this process.
+
+        It is given the number that the stream ends at, the frame, and the contents that the frame refers to. It may
+        return false at any time, with nothing changed; `append` then says why, and does more.
+        """
         ...
 
 

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from weakfs.storage.adapters import ThreadedEventStore, ThreadedStorage
 from weakfs.storage.engines import Engine
+from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.event_store import AsyncEventStore, EventStore
 from weakfs.storage.storage import AsyncStorage, Storage
 from weakfs.storage.streams import AsyncStorageEventStore, StorageEventStore
@@ -143,12 +144,16 @@ async def aopen_event_store(location: str | os.PathLike[str] | AsyncStorage) -> 
 
 def url_of(location: str | os.PathLike[str]) -> str:
     """Return the URL of a location, which for a path is `folder:PATH`; its scheme is in lower case."""
-    text = os.fspath(location)
-    found = _URL.fullmatch(text) if isinstance(location, str) else None
+    if not isinstance(location, str):
+        return folder_url(os.fspath(location))
+    found = _URL.fullmatch(location)
     if found is None:
-        return f"folder:{text}"
+        return f"folder:{location}"
     name = found[1].lower()
-    return f"folder:{unquote(found[2])}" if name == "file" else f"{name}:{found[2]}"
+    if name != "file":
+        return f"{name}:{found[2]}"
+    path, durability = split_folder(f"folder:{found[2]}")
+    return folder_url(unquote(path), durability)
 
 
 def local_path(location: str | os.PathLike[str]) -> str | None:

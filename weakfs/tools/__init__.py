@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UnknownTool,
         UnreadFile,
     )
+    from weakfs.tools.history import HISTORY_TOOLS
     from weakfs.tools.permissions import CONTENTS, Capability, PathPolicy, PolicyRule
     from weakfs.tools.policy import CallToJudge, Policy
     from weakfs.tools.results import Receipt, ToolResult
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONTENTS",
     "DEFAULT_TOOLS",
+    "HISTORY_TOOLS",
     "PROCESS_TOOLS",
     "BlobArgument",
     "BlobReference",
@@ -102,6 +104,7 @@ __getattr__, __dir__ = lazy_names(
             "UnknownTool",
             "UnreadFile",
         ),
+        "history": ("HISTORY_TOOLS",),
         "permissions": ("CONTENTS", "Capability", "PathPolicy", "PolicyRule"),
         "policy": ("CallToJudge", "Policy"),
         "results": ("Receipt", "ToolResult"),

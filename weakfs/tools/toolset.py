@@ -220,7 +220,7 @@ class Toolset:
         call = self._call(
             name, arguments or {}, call_id, caller, deadline, None, (None, None, None, None), tool=EXTERNAL
         )
-        return ExternalCall(call)
+        return ExternalCall._of(call)
 
     def _takes_no_thread(self, call: Call) -> bool:
         """Return whether a call is quick: nothing in it waits for a disk, a person or another thread."""
@@ -259,10 +259,12 @@ class Toolset:
             _check_text("caller", caller)
         session = self.session
         started_at = session.now()
-        name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
         is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
-        tool = self._tools.get(name) if tool is None else tool
+        known = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if known is None:
+            name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
+        tool = known if tool is None else tool
         prompt, rendered_prompt, adapter, budget_tracker = runtime
         context = build_tool_context(
             session=session,
@@ -291,7 +293,6 @@ class Toolset:
             context,
             self._readings,
             self._require_read,
-            self.filesystem,
             started_at,
             recorded(sent),
             # Work that is done elsewhere is done again, whatever is on record.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,13 @@ from weakfs.storage import Checkpoint, Frame
 FIXTURES = Path(__file__).parents[3] / "fixtures/streams"
 
 
-@pytest.fixture(params=["whole", "compacted"])
-def name(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=["v1"])
-def version(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+pytestmark = pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        *product(["v1", "v1-compressed"], ["whole", "compacted"]),
+        ("v1-compressed", "copied"),
+    ],
+)
 
 
 @pytest.fixture

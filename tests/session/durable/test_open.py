@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from queue import Queue
 from threading import Thread
@@ -237,6 +239,33 @@ def test_a_checkpoint_is_all_that_opening_reads() -> None:
     assert again[FileTree].latest().digest == session.at(700)[FileTree].latest().digest  # type: ignore[union-attr]
 
 
+def test_contents_that_later_frames_edit_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStreams()
+    with Session.open(store, "s") as session:
+        tools = Toolset(session)
+        for number in range(40):
+            text = f"value {number}\n" * 100
+            tools.call("write_file", {"path": f"{number}", "content": text})
+            tools.call("write_file", {"path": f"{number}", "content": text * 2, "mode": "append"})
+            with session.transaction():
+                tools.call("write_file", {"path": f"of {number}", "content": text})
+            edit = {"path": f"of {number}", "old_string": text, "new_string": f"{text}value\n"}
+            assert tools.call("edit_file", edit).success
+        expected = session.to_bytes()
+    reads: list[int] = []
+    read = store.get_contents
+
+    def counted(stream: str, digests: Iterable[str]) -> dict[str, bytes]:
+        found = read(stream, digests)
+        reads.append(len(found))
+        return found
+
+    monkeypatch.setattr(store, "get_contents", counted)
+    again = Session.open(store, "s")
+    assert len(reads) < 4, reads
+    assert again.to_bytes() == expected
+
+
 @frozen
 class Task:
     text: str
@@ -279,6 +308,22 @@ def test_durability_holds_for_every_form_of_a_folder(tmp_path: Path, location: s
     assert is_synced("folder:a?durability=power", "process")
 
 
+@pytest.mark.parametrize("location", ["{}/a?durability=power", "{}/a?durability="])
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_a_folder_whose_name_ends_like_an_option_is_opened_again(
+    tmp_path: Path, location: str, durability: Literal["process", "power"]
+) -> None:
+    where = Path(location.format(tmp_path))
+    with Session.open(where, "s", durability=durability) as session:
+        InMemoryFilesystem(session).write("/a", "1")
+        assert session._log is not None
+        url = session._log.store.url
+    with Session.open(url, "s") as session:
+        assert InMemoryFilesystem(session).read("/a").content == "1"
+    assert is_synced(url, durability) == is_synced(str(where.parent), durability)
+    assert [path.name for path in tmp_path.iterdir()] == [where.name]
+
+
 def test_what_names_no_storage_or_session_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="pass a folder, a URL or a storage"):
         Session.open(cast(Path, b"sessions"))
@@ -299,6 +344,31 @@ def test_a_stream_that_was_cut_before_its_checkpoint_is_not_opened(tmp_path: Pat
     os.truncate(journal, size)
     with pytest.raises(StorageDamaged, match="a checkpoint after frame 2, and ends at frame 1"):
         Session.open(tmp_path)
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "merge"])
+def test_frames_that_are_missing_at_the_end_are_told(tmp_path: Path, on_conflict: Literal["raise", "merge"]) -> None:
+    url = f"sqlite:{tmp_path}/a.db"
+
+    def lose_frames() -> None:
+        with closing(sqlite3.connect(tmp_path / "a.db")) as file, file:
+            file.execute("DELETE FROM frames WHERE number > 2")
+
+    with Session.open(url, "s") as session:
+        fs = InMemoryFilesystem(session)
+        for number in range(4):
+            fs.write(f"/{number}", str(number))
+            if number == 1:
+                session.checkpoint()
+    behind = Session.open(url, "s", on_conflict=on_conflict)
+    behind._log.head = 2  # type: ignore[union-attr]  # As it was two frames ago.
+    lose_frames()
+    before = behind.to_bytes()
+    with pytest.raises(StorageDamaged, match=r"frames 3 to 4 .* are missing.*from a backup"):
+        InMemoryFilesystem(behind).write("/b", "b")
+    assert behind.to_bytes() == before
+    with pytest.raises(StorageDamaged, match=r"frames 3 to 4 .* are missing.*from a backup"):
+        Session.open(url, "s")
 
 
 def test_a_frame_of_a_later_version_is_not_ignored() -> None:

@@ -62,7 +62,7 @@ class World:
         targets: list[object] = [snapshot.snapshot_id for snapshot in self.session.snapshots]
         first = self.session.seq - len(self.session.records)
         targets += [dice.randint(first, self.session.seq)]
-        self.session.rollback(dice.choice(targets))  # type: ignore[arg-type]  # ids and numbers
+        self.session.rollback(dice.choice(targets))  # type: ignore[call-overload]  # ids and numbers
 
     def transaction(self, dice: Random) -> None:
         with suppress(ZeroDivisionError), self.session.transaction(cause="t"):

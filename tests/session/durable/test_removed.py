@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -34,8 +34,11 @@ def test_a_change_after_the_folder_was_removed_is_refused(removed: str, on_confl
     session.checkpoint()
     assert session.to_bytes() == before
     assert sorted(folder.rglob("*")) == there
-    with suppress(StorageError):
+    with pytest.raises(StorageError):
+        session.flush()
+    with pytest.raises(StorageError):
         session.close()
+    session.close()
 
 
 def test_a_call_on_host_files_is_undone_when_the_folder_was_removed(tmp_path: Path) -> None:
@@ -54,7 +57,32 @@ def test_a_call_on_host_files_is_undone_when_the_folder_was_removed(tmp_path: Pa
     assert (root / "a").read_text() == "b"
     assert session.seq == seq
     assert not (tmp_path / "store").exists()
-    session.close()
+    with pytest.raises(StorageError, match=r"cannot flush session 's'.*was removed"):
+        session.close()
+
+
+@pytest.mark.parametrize("location", ["folder:{}/store", "folder:{}/store?durability=power", "sqlite:{}/store/a.db"])
+def test_flushing_and_closing_tell_that_what_was_stored_is_gone(tmp_path: Path, location: str) -> None:
+    async def main() -> None:
+        session = await Session.aopen(location.format(tmp_path), "s")
+        await Toolset(session).acall("write_file", {"path": "a", "content": "a"})
+        await session.aflush()
+        await Toolset(session).acall("write_file", {"path": "b", "content": "b"})
+        Session.delete(location.format(tmp_path), "s")
+        for method in (session.aflush, session.aclose):
+            with pytest.raises(StorageError, match=r"cannot flush session 's'.*it was deleted"):
+                await method()
+        await session.aclose()
+
+    (tmp_path / "store").mkdir()
+    asyncio.run(main())
+
+
+def test_closing_a_session_that_stored_nothing_does_not_ask_for_its_end(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "store", "s") as session:
+        InMemoryFilesystem(session).write("/a", "a")
+        session.flush()
+        shutil.rmtree(tmp_path / "store")
 
 
 def test_a_session_that_was_put_back_goes_on(tmp_path: Path) -> None:

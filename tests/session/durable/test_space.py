@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64encode
+from pathlib import Path
 from random import Random
 
+import orjson
 import pytest
 
+from tests.sampling import is_exhaustive
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.session.durable.checkpoints import checkpoints
+from weakfs.session.durable.checkpoints.copies import COPY, Copies
+from weakfs.session.durable.checkpoints.trimming import digests_of
+from weakfs.storage import Checkpoint
+from weakfs.storage.folder import FolderEventStore
 from weakfs.tools import ToolCalls
 
 SIZE = 20_000
@@ -44,6 +53,52 @@ def content_bytes(store: MemoryStreams) -> int:
     return sum(map(len, store.contents("s").values()))
 
 
+class MeasuredStreams(MemoryStreams):
+    """Streams that note, at each checkpoint, how much is stored for each byte of frames and of what they refer to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ratios: list[float] = []
+
+    def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
+        super().put_checkpoint(stream, checkpoint)
+        # The copies of the one before are still there.
+        contents, frames = self.contents(stream), [frame.data for frame in self.read(stream)]
+        named = {digest for data in frames for digest in digests_of(orjson.loads(data).get("blobs", ()))}
+        records = sum(map(len, frames))
+        needed = records + sum(len(data) for digest, data in contents.items() if digest in named)
+        stored = records + sum(map(len, contents.values())) + len(checkpoint.data)
+        self.ratios.append(stored / needed)
+
+
+# The worst case known is 200 files of 50 kB, and checkpoints after 4 MiB of frames. The sample is a sixtieth of it.
+FILES, LENGTH, SCALE = (200, 50_000, 1) if is_exhaustive() else (40, 4_000, 60)
+
+
+@pytest.mark.parametrize("edited", [FILES, 5])
+def test_a_session_takes_at_most_one_and_a_half_times_its_contents_and_records(
+    edited: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "LEAST", checkpoints.LEAST // SCALE)
+    store, dice = MeasuredStreams(), Random(1)
+    session = Session.open(store, "s")
+    fs, tools = InMemoryFilesystem(session), Toolset(session)
+    log = session._log
+    assert log is not None
+    with session.transaction():
+        for number in range(FILES):
+            # It does not compress well.
+            fs.write(f"/{number}", "<0>\n" + b64encode(dice.randbytes(LENGTH * 3 // 4)).decode())
+    for number in range(1, 60_000 // SCALE):
+        path = f"/{dice.randrange(edited)}"
+        old = fs.read(path, limit=1).content.strip()
+        assert tools.call("edit_file", {"path": path, "old_string": old, "new_string": f"<{number}>"}).success
+        # Checkpoints are written in the background.
+        log.checkpoints.wait()
+    assert len(store.ratios) > 1
+    assert max(store.ratios) < 1.5
+
+
 def test_checkpoints_delete_the_copies_of_those_that_they_replace(store: MemoryStreams) -> None:
     session = edited_for_long(store)
     session.checkpoint()
@@ -52,6 +107,50 @@ def test_checkpoints_delete_the_copies_of_those_that_they_replace(store: MemoryS
     again = Session.open(store)
     assert again.to_bytes() == session.to_bytes()
     assert again.replayed().to_bytes() == session.to_bytes()
+
+
+def appended(store: MemoryStreams, content: bytes) -> list[str]:
+    """Store a file that only a checkpoint has whole, and return the keys of copies."""
+    session = Session.open(store, "s")
+    fs = InMemoryFilesystem(session)
+    fs.write_bytes("/a", content[:SIZE])
+    fs.write_bytes("/a", content[SIZE:], mode="append")
+    session.checkpoint()
+    return [key for key in store.contents("s") if COPY.fullmatch(key)]
+
+
+def test_a_copy_of_a_content_that_does_not_compress_takes_little_more_than_it(store: MemoryStreams) -> None:
+    content = Random(1).randbytes(2 * SIZE)
+    (key,) = appended(store, content)
+    assert len(store.contents("s")[key]) < len(content) * 1.01
+    assert InMemoryFilesystem(Session.open(store)).read_bytes("/a").content == content
+
+
+def test_a_copy_that_is_not_compressed_is_read(store: MemoryStreams) -> None:
+    content = b"a line\n" * SIZE
+    (key,) = appended(store, content)
+    contents, checkpoint = store.contents("s"), store.get_checkpoint("s")
+    assert checkpoint is not None
+    plain = key.removesuffix("c")
+    contents[plain] = zlib.decompress(contents.pop(key))
+    document = checkpoint.data.replace(key.encode(), plain.encode())
+    store.fill("s", list(store.read("s")), contents, Checkpoint(checkpoint.number, document))
+    with pytest.MonkeyPatch.context() as patch:
+        # Which would help out.
+        patch.setattr(Copies, "_from_frames", lambda *_: None)
+        assert InMemoryFilesystem(Session.open(store)).read_bytes("/a").content == content
+
+
+def test_a_folder_adds_little_to_what_is_stored_in_it(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "store", "s") as session:
+        dice, tools = Random(1), Toolset(session)
+        for number in range(100):
+            assert tools.call("write_file", {"path": f"{number % 10}", "content": dice.randbytes(500).hex()}).success
+    with FolderEventStore(tmp_path / "store") as store:
+        frames = [frame.data for frame in store.read("s")]
+        named = {digest for data in frames for digest in digests_of(orjson.loads(data).get("blobs", ()))}
+        needed = sum(map(len, [*frames, *store.get_contents("s", named).values()]))
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 1.1 * needed
 
 
 def test_compacting_deletes_what_only_dropped_records_needed(store: MemoryStreams) -> None:

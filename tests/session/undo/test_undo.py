@@ -9,21 +9,16 @@ import pytest
 from attrs import frozen
 
 from tests.models.two_sides import check_history
+from tests.session.undo.desk import LINES, Desk, in_memory, on_host
 from weakfs import (
-    HostFilesystem,
     InMemoryFilesystem,
     MergeConflict,
-    OverlayFilesystem,
     Session,
     SessionError,
-    Toolset,
     event,
     reducer,
 )
-from weakfs.filesystem import Filesystem
 from weakfs.session.errors import UnknownSnapshot
-
-LINES = "".join(f"line {number}\n" for number in range(1, 9))
 
 
 @event("test/counted")
@@ -40,52 +35,6 @@ class Count:
     @reducer(on=Counted)
     def on_counted(self, event: Counted) -> Count:
         return Count(self.total + event.by)
-
-
-class Desk:
-    """A session with a toolset, whose calls are numbered."""
-
-    def __init__(self, session: Session, fs: Filesystem) -> None:
-        self.session, self.fs = session, fs
-        self.tools = Toolset(session, fs)
-        self.count = 0
-
-    def call(self, name: str, **arguments: Any) -> str:
-        self.count += 1
-        call_id = f"c{self.count}"
-        self.tools.call(name, arguments, call_id=call_id, caller="ann")
-        return call_id
-
-    def write(self, path: str, content: str) -> str:
-        return self.call("write_file", path=path, content=content)
-
-    def edit(self, path: str, old: str, new: str) -> str:
-        return self.call("edit_file", path=path, old_string=old, new_string=new)
-
-    def text(self, path: str) -> str | None:
-        return self.fs.read(path).content if self.fs.exists(path) else None
-
-
-def in_memory() -> Desk:
-    session = Session(session_id="s", clock=lambda: 0)
-    return Desk(session, InMemoryFilesystem(session))
-
-
-def on_host(tmp_path: Path) -> Desk:
-    (tmp_path / "root").mkdir()
-    session = Session(session_id="s", clock=lambda: 0)
-    return Desk(session, HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store"))
-
-
-@pytest.fixture(params=["memory", "host", "overlay"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Desk:
-    if request.param == "host":
-        return on_host(tmp_path)
-    if request.param == "overlay":
-        lower, session = InMemoryFilesystem(Session()), Session(session_id="s", clock=lambda: 0)
-        lower.write("/below", LINES)
-        return Desk(session, OverlayFilesystem(lower, session))
-    return in_memory()
 
 
 def test_a_call_is_undone_and_redone(desk: Desk) -> None:
@@ -218,27 +167,6 @@ def test_moves_are_followed() -> None:
     assert (desk.text("/a"), desk.text("/b")) == (None, LINES)
 
 
-def test_the_work_of_a_fork_is_reverted_as_a_whole(tmp_path: Path) -> None:
-    desk = in_memory()
-    desk.write("/a", LINES)
-    fork = desk.session.fork()
-    other = Desk(fork, desk.fs.bind(fork))
-    other.count = 10
-    inside = other.edit("/a", "line 2", "two")
-    other.edit("/a", "line 5", "five")
-    desk.edit("/a", "line 8", "eight")
-    merge = desk.session.merge(fork)
-    with pytest.raises(SessionError, match=rf"revert range\({merge.seq}, "):
-        desk.session.revert(merge.seq + 2)
-    with pytest.raises(SessionError, match="no record of session 's' has this cause"):
-        desk.session.revert(inside)
-    desk.session.revert(merge)
-    assert desk.text("/a") == LINES.replace("line 8", "eight")
-    desk.session.undo(2)
-    assert desk.text("/a") == LINES.replace("line 8", "eight")
-    check_history(desk.session, tmp_path / "s.json")
-
-
 @pytest.mark.parametrize(
     ("target", "error", "message"),
     [
@@ -356,63 +284,6 @@ def test_the_records_of_work_in_memory_and_on_the_host_lead_to_its_state(tmp_pat
     desk.session.undo()
     assert (files.exists("/a"), desk.text("/b")) == (False, None)
     check_history(desk.session, tmp_path / "s.json")
-
-
-# What other programs change
-
-
-def test_an_edit_of_a_person_is_kept_and_named(tmp_path: Path) -> None:
-    desk, root = on_host(tmp_path), tmp_path / "root"
-    desk.write("/a", LINES)
-    desk.edit("/a", "line 2", "two")
-    (root / "a").write_text((root / "a").read_text().replace("line 7", "seven"))
-    (root / "new").write_text("mine\n")
-    assert desk.session.undo(preview=True).foreign == desk.session.undo().foreign == ("/a",)
-    assert (root / "a").read_text() == LINES.replace("line 7", "seven")
-    (root / "newer").write_text("mine\n")
-    assert desk.session.redo().foreign == ("/newer",)
-    assert (root / "a").read_text() == LINES.replace("line 2", "two").replace("line 7", "seven")
-    assert {entry.name for entry in root.iterdir()} == {"a", "new", "newer"}
-
-
-def test_an_edit_of_a_person_in_the_same_lines_is_a_conflict(tmp_path: Path) -> None:
-    desk, root = on_host(tmp_path), tmp_path / "root"
-    desk.write("/a", LINES)
-    desk.edit("/a", "line 2", "two")
-    (root / "a").write_text(LINES.replace("line 2", "zwei"))
-    with pytest.raises(MergeConflict):
-        desk.session.undo()
-    assert (root / "a").read_text() == LINES.replace("line 2", "zwei")
-    desk.session.undo(foreign="replace")
-    assert (root / "a").read_text() == LINES
-    desk.session.redo()
-    assert (root / "a").read_text() == LINES.replace("line 2", "zwei")
-
-
-def test_a_restore_replaces_what_a_person_did_and_is_undone(tmp_path: Path) -> None:
-    desk, root = on_host(tmp_path), tmp_path / "root"
-    desk.write("/a", "1\n")
-    desk.session.snapshot("early")
-    (root / "new").write_text("mine\n")
-    done = desk.session.restore("early")
-    assert (done.foreign, [entry.name for entry in root.iterdir()]) == (("/new",), ["a"])
-    desk.session.undo()
-    assert (root / "new").read_text() == "mine\n"
-    desk.write("/a", "2\n")
-    assert desk.session.restore("early", foreign="keep").paths == ("/a",)
-    assert (root / "new").read_text() == "mine\n"
-
-
-def test_a_command_is_undone_without_what_a_person_did_before(tmp_path: Path) -> None:
-    desk, root = on_host(tmp_path), tmp_path / "root"
-    desk.write("/a", "1\n")
-    (root / "new").write_text("mine\n")
-    assert isinstance(desk.fs, HostFilesystem)
-    with desk.session.transaction(cause="sh"), desk.fs.checkout():
-        (root / "a").unlink()
-        (root / "made").write_text("2\n")
-    desk.session.revert("sh")
-    assert {entry.name: entry.read_text() for entry in root.iterdir()} == {"a": "1\n", "new": "mine\n"}
 
 
 def test_a_failure_leaves_files_and_session_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

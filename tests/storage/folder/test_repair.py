@@ -11,7 +11,7 @@ import pytest
 from tests.sampling import share
 from tests.storage.folder.journals import STREAM, files_of
 from tests.storage.folder.test_damage import SEGMENT, flipped, written
-from weakfs.storage import StorageDamaged
+from weakfs.storage import StorageDamaged, StreamConflict
 from weakfs.storage.folder import FolderEventStore
 
 
@@ -68,3 +68,22 @@ def test_a_damaged_checkpoint_is_set_aside(tmp_path: Path) -> None:
     assert store.check(STREAM) == []
     assert store.get_checkpoint(STREAM) is None
     assert path.with_name(path.name + ".damaged").exists()
+
+
+@pytest.mark.parametrize("place", [0, -1], ids=["a sealed segment", "the active segment"])
+def test_nobody_appends_to_a_file_that_was_given_up(tmp_path: Path, place: int) -> None:
+    store = FolderEventStore(tmp_path, segment_size=SEGMENT)
+    for number in range(12):
+        store.append(STREAM, number, [b"frame" * 60])
+    path = [path for path in files_of(tmp_path) if path.suffix == ".journal"][place]
+    with path.open("r+b") as file:
+        file.seek(-40, 2)
+        file.write(b"\xff" * 9)
+    repaired = FolderEventStore(tmp_path, segment_size=SEGMENT)
+    while problems := repaired.check(STREAM):
+        repaired.give_up(STREAM, problems[0])
+    head = repaired.head(STREAM)
+    with pytest.raises(StreamConflict) as caught:
+        store.append(STREAM, 12, [b"a"])
+    assert (caught.value.expected, caught.value.actual) == (12, head)
+    assert store.append(STREAM, head, [b"b"]) == repaired.head(STREAM) == head + 1

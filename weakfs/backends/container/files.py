@@ -30,11 +30,11 @@ from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, TreeSeen
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.partial_trees import with_changes
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
-from weakfs.reducers.tree.partial import with_changes
 from weakfs.session import MissingBlob, UnknownSnapshot
 from weakfs.snapshots.directory.nodes import OnDisk
 from weakfs.snapshots.scan.read_back import events_between

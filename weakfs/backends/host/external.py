@@ -17,8 +17,8 @@ from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import EntryFound, TreeSeen
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.merging.file_merge import merge_known
+from weakfs.reducers.partial_trees import with_paths
 from weakfs.reducers.tree.node import with_mode
-from weakfs.reducers.tree.partial import with_paths
 from weakfs.session import Session, SessionView
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.tags import tag_of
@@ -164,6 +164,10 @@ class HostExternal:
         # An entry that is unknown at one of the two moments existed then as well.
         return Rewind(after.completed(before), before.completed(after))
 
+    def survey(self) -> None:
+        """Record what background processes have changed."""
+        self._filesystem.background.survey()
+
     def look(self) -> TreeSeen:
         """Scan the directory. Return the event that tells the session what is there."""
         filesystem = self._filesystem
@@ -192,6 +196,10 @@ class HostExternal:
     ) -> FileTree:
         """Return our files with what changed from `base` to `theirs`, at `paths` or everywhere."""
         return merge_known(resolver, base, ours, theirs if paths is None else with_paths(base, theirs, paths))
+
+    def aim(self, there: FileTree, wanted: FileTree) -> Rewind:
+        """Return what `restore` needs to change the files that are there to the wanted ones."""
+        return Rewind(there, wanted)
 
     def replace(self, wanted: FileTree, source: str) -> None:
         """Make the files the wanted ones, as events of the session."""

@@ -26,9 +26,7 @@ from weakfs.platforms import require_linux
 from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.events import (
-    TreeSeen,
-)
+from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.session import External, MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive.tar import from_tar, to_tar
@@ -195,8 +193,6 @@ class HostFilesystem(HostFiles):
         path, name = self._root.path, self._filesystem_id
         bound._open(self._root, session, self.limits, self._read_only, self.follow_symlinks, kind, path, name)
         return bound
-
-    # Whole trees
 
     def tree(self) -> FileTree:
         """Return all files as one immutable value. O(entries); only what changed since the last scan is read."""

@@ -9,8 +9,7 @@ from errno import EIO, ENOENT
 from hashlib import sha256
 from weakref import WeakSet
 
-from weakfs.backends.host.directory_lock import RootLock
-from weakfs.backends.host.path_locks import Claims
+from weakfs.backends.host.locks import Claims, RootLock
 from weakfs.filesystem import Note
 from weakfs.filesystem.errors import fault
 from weakfs.processes.background.table import ProcessTable

@@ -11,7 +11,7 @@ from attrs import frozen
 from weakfs import Session
 from weakfs.cli.directories import open_directory
 from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
-from weakfs.cli.formatting import shown
+from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
 from weakfs.cli.sessions import is_location, load
 from weakfs.reducers import ExternalTrees
@@ -91,20 +91,28 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
                     "source": change.source,
                     "lines_added": change.lines_added,
                     "lines_removed": change.lines_removed,
+                    "bytes_added": change.bytes_added,
+                    "bytes_removed": change.bytes_removed,
                 }
                 for change in done.changes
             ],
             conflicts=[{"path": entry.path, "kind": entry.kind} for entry in done.conflicts],
             foreign=list(done.foreign),
+            detached=list(done.detached),
         )
         return
     for path in done.foreign:
         out.line(("changed by another program", "yellow"), f"  {shown(path)}")
+    for name in done.detached:
+        out.line(("not attached, stays as it is", "yellow"), f"  {shown(name)}")
     for change in done.changes:
         source = "" if change.source is None else f"{shown(change.source)} -> "
         out.line(f"{change.change:8} {source}{shown(change.path)}  +{change.lines_added} -{change.lines_removed}")
     for entry in done.conflicts:
         out.line(("conflict", "red"), f"  {shown(entry.path)} ({entry.kind})")
+    if done.changes:
+        lines = f"+{done.lines_added} -{done.lines_removed} lines"
+        out.line(f"{counted(len(done.paths), 'path')}, {lines}, +{done.bytes_added} -{done.bytes_removed} bytes")
     if done.conflicts:
         out.line("nothing was changed: a preview; --on-conflict says which side to take")
     elif not done.changes:

@@ -7,6 +7,7 @@ if both sides changed an entry, and entries are followed through them only if th
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from typing import Any, cast
 
@@ -20,7 +21,7 @@ from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, matches,
 from weakfs.reducers.merging.relocation import Relocation
 from weakfs.reducers.merging.tree_merge import TreeConflict, is_text, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.diff import diff
+from weakfs.reducers.tree.diff import diff, equal
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session import Log, MissingBlob
 from weakfs.session.merging.conflicts import Choice, ConflictEntry, ConflictHunk, MergedPath, Resolution
@@ -46,10 +47,12 @@ PathsOf = Callable[[str], tuple[str | None, str | None, str | None]]
 def merge_files(sides: Sides) -> Log[FileTree]:
     """Return the merged values of the file slice: ours with what their side changed."""
     slices = [cast("Log[FileTree]", table.get(TAG, Log())) for table in (sides.base, sides.ours, sides.theirs)]
-    if slices[1] is slices[0] or not (slices[1] or slices[0]):
+    if same_files(slices[1], slices[0]):
         if sides.resolver.wants_changes:
             sides.resolver.changes += changes(slices[1].last(EMPTY_TREE), slices[2].last(EMPTY_TREE))
         return slices[2]
+    if same_files(slices[2], slices[0]):
+        return slices[1]
     if any(len(values) > 1 for values in slices) or not slices[1] or not slices[2]:
         # A merge only handles latest values, not several values or a slice that one side emptied.
         raise Conflict
@@ -58,6 +61,13 @@ def merge_files(sides: Sides) -> Log[FileTree]:
     if sides.resolver.wants_changes:
         sides.resolver.changes += changes(ours, merged)
     return slices[1].replace_last(merged)
+
+
+def same_files(one: Log[FileTree], other: Log[FileTree]) -> bool:
+    """Return whether two values of the file slice hold the same files; times are not compared."""
+    return one is other or (
+        len(one) == len(other) <= 1 and (not one or equal(one.last(EMPTY_TREE), other.last(EMPTY_TREE)))
+    )
 
 
 def _merged(sides: Sides, trees: tuple[FileTree, FileTree, FileTree]) -> FileTree:
@@ -238,15 +248,17 @@ def changes(before: FileTree, after: FileTree) -> list[MergedPath]:
 
 
 def _change(before: FileTree, after: FileTree, path: str, change: Any) -> MergedPath:
-    texts: list[list[bytes]] = []
+    contents: list[bytes] = []
     for tree in (before, after):
         node = find(tree, segments_of(path))
-        is_file = type(node) is tuple and leaves.is_file(node)
-        data = leaves.content_of(node) if is_file and type(node) is tuple else b""
-        texts.append(split_lines(data) if is_text(data) else [])
-    old, new = texts
-    try:
-        same = sum(length for _, _, length in matches(old, new))
-    except TooMuchWork:
-        same = 0
-    return MergedPath(path, change, None, len(new) - same, len(old) - same)
+        contents.append(leaves.content_of(node) if type(node) is tuple and leaves.is_file(node) else b"")
+    old, new = (split_lines(data) if is_text(data) else [] for data in contents)
+    same = same_bytes = 0
+    with suppress(TooMuchWork):
+        for start, _, length in matches(old, new):
+            same += length
+            same_bytes += sum(map(len, old[start : start + length]))
+    old_bytes, new_bytes = map(len, contents)
+    return MergedPath(
+        path, change, None, len(new) - same, len(old) - same, new_bytes - same_bytes, old_bytes - same_bytes
+    )

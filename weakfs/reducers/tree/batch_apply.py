@@ -200,8 +200,7 @@ LEAF = 5
 def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[FileTree]:
     """Reduce a run of events into the slice of a session's own files, which may be packed."""
     before = values.last() if isinstance(values, Log) else values.packed
-    if isinstance(before, FileTree):
-        _read_what_is_spliced(before, run)
+    _read_what_is_needed(before, run)
     draft = TreeDraft(EMPTY_TREE if before is None else before)
     handlers = draft.handlers
     for _, type_, fields in run:
@@ -216,10 +215,27 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
     return Log((tree,))
 
 
-def _read_what_is_spliced(tree: FileTree, run: Sequence[Folded]) -> None:
-    """Read the contents that splices will change, all together."""
-    paths = {fields[0] for _, type_, fields in run if type_ is e.FileSpliced}
-    contents = [entry[CONTENT] for path in paths if type(entry := find(tree, segments_of(path))) is tuple]
+def _read_what_is_needed(tree: Any, run: Sequence[Folded]) -> None:
+    """Read the contents that a run needs, all together: tails, pieces, and the files that these are put into.
+
+    A file that was moved or copied in between is read on its own.
+    """
+    written = dict[str, Any]()
+    contents = list[Any]()
+    for _, type_, fields in run:
+        if type_ is e.FileWritten:
+            written[fields[0]] = fields[1]
+        elif type_ is e.FileAppended:
+            contents.append(fields[1])
+        elif type_ is e.FileSpliced:
+            path = fields[0]
+            if path in written:
+                contents.append(written[path])
+            elif isinstance(tree, FileTree) and type(entry := find(tree, segments_of(path))) is tuple:
+                contents.append(entry[CONTENT])
+            # What follows changes what was read.
+            written[path] = b""
+            contents += (piece for _, _, piece in fields[1])
     read_together(content for content in contents if type(content) is Rope)
 
 

@@ -62,7 +62,7 @@ class FileTree(Directory):
         """A hash that also covers what git leaves out: empty directories and full permission bits."""
         return tree_fingerprint(self).hex()
 
-    def pack(self, before: tuple[Any, ...] | None, counted: Counted) -> tuple[tuple[Any, ...], int]:
+    def pack(self, before: tuple[Any, ...] | None, counted: Counted | None) -> tuple[tuple[Any, ...], int]:
         """Return the packed form for a keyframe, and its weight: see `weakfs.reducers.tree.packed`."""
         return packed_form.pack(self, before, counted)
 

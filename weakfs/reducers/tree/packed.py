@@ -30,11 +30,11 @@ LENGTH = 8
 DIRECTORY, ENTRY, LEAF = 180, 8, 155
 
 
-def pack(tree: Directory, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
+def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tuple[Packed, int]:
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
-    `before` is an earlier packed tree. Blobs in `counted` cost nothing. The cost is that of packing what is not packed
-    yet, plus O(names) in the directories that differ.
+    `before` is an earlier packed tree. Blobs in `counted` cost nothing; without it nothing is weighed. The cost is that
+    of packing what is not packed yet, plus O(names) in the directories that differ.
     """
     weight = 0
     stack: list[tuple[Directory, Packed | None]] = [(tree, before)]
@@ -103,7 +103,7 @@ def directories_of(packed: Packed) -> list[tuple[str, Packed]]:
     return found
 
 
-def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[Packed, int]:
+def _packed_part(children: Any, old: Packed | None, counted: Counted | None) -> tuple[Packed, int]:
     """Pack a map of entries whose subdirectories are packed; return `old` itself if it is the same."""
     if type(children) is tuple:
         below = old if old is not None and len(old) == maps.WIDTH else (None,) * maps.WIDTH
@@ -124,6 +124,8 @@ def _packed_part(children: Any, old: Packed | None, counted: Counted) -> tuple[P
                 return old, 0
             names = old[0]
         known = old[1]
+    if counted is None:
+        return (names, nodes), 0
     kept = {*map(id, known)}
     weight = ENTRY * len(names)
     for node in nodes:

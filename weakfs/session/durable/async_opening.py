@@ -13,9 +13,8 @@ from weakfs.session.durable.flight import Flight
 from weakfs.session.durable.loop_store import LoopStore, OnLoop
 from weakfs.session.durable.opening import (
     Durability,
-    OnOthers,
+    Options,
     Where,
-    check_choice,
     complete,
     event_store,
     is_awaited,
@@ -49,26 +48,21 @@ async def aopen_session(
     create: Callable[[str | None], S],
     where: AsyncWhere,
     session_id: str | None,
-    *,
-    durability: Durability,
-    on_conflict: OnOthers,
-    exclusive: bool,
+    options: Options,
 ) -> S:
     """Open a session, or create one; see `Session.aopen`. `create` makes an empty session with an id."""
-    check_choice(on_conflict)
-    clients = await _clients(where, durability)
+    clients = await _clients(where, options.durability)
     if clients is None:
-        opening = partial(open_session, durability=durability, on_conflict=on_conflict, exclusive=exclusive)
-        return await asyncio.to_thread(opening, create, cast(Where, where), session_id)
+        return await asyncio.to_thread(open_session, create, cast(Where, where), session_id, options)
     awaited, store, on_loop = clients
     is_own = isinstance(where, str | os.PathLike)
     try:
-        session = await _performed(opened(create, store, session_id, exclusive=exclusive), awaited)
+        session = await _performed(opened(create, store, session_id, exclusive=options.exclusive), awaited)
     except BaseException:
         if is_own:
             await awaited.close()
         raise
-    log = complete(session, owns_store=is_own, merges=on_conflict == "merge")
+    log = complete(session, options, owns_store=is_own)
     log.queue, log.is_brief = CommitQueue(session, awaited), False
     if on_loop is not None:
         on_loop.lock = session.lock

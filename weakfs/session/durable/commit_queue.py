@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from typing import TYPE_CHECKING
 
@@ -100,6 +100,8 @@ class CommitQueue:
         if log is not None:
             await asyncio.to_thread(log.checkpoints.wait)
         await self.store.flush()
+        if log is not None and log.flushed != log.head:
+            log.check_end(await self.store.head(log.stream))
 
     async def close(self) -> None:
         """Make everything durable, and release the lease and the storage."""
@@ -107,13 +109,14 @@ class CommitQueue:
         if log is None or log.is_closed:
             return
         log.is_closed = True
-        await self.flush()
-        if log.lease is not None:
-            await self.store.release(log.lease.lease)
-        if log.owns_store:
-            await self.store.close()
-            # The second client.
-            await asyncio.to_thread(log.store.close)
+        async with AsyncExitStack() as stack:
+            if log.owns_store:
+                # The second client.
+                stack.push_async_callback(asyncio.to_thread, log.store.close)
+                stack.push_async_callback(self.store.close)
+            if log.lease is not None:
+                stack.push_async_callback(self.store.release, log.lease.lease)
+            await self.flush()
 
     def close_soon(self) -> None:
         """Close in the background."""

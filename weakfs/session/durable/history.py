@@ -54,39 +54,49 @@ class StreamHistory:
     # The newest record whose state `state_of` knows: that of the newest checkpoint.
     until: int = 0
     index: list[IndexEntry] = field(factory=list[IndexEntry])
-    counts: Counter[str] = field(factory=Counter[str])
     # About how many bytes the frames and their contents take.
     size: int = 0
+    _counts: Counter[str] = field(factory=Counter[str])
+    # Rows that were added and are not counted yet, and the record before the frame for which the index gets an entry.
+    _uncounted: list[Row] = field(factory=list[Row])
+    _due: int = 0
     _recent: dict[int, list[Row]] = field(factory=dict[int, list[Row]])
     _lock: Any = field(factory=RLock)
 
     def forget(self) -> None:
         """Start with an empty index."""
-        self.index, self.counts, self.size, self._recent = [], Counter(), 0, {}
+        self.index, self.size, self._recent = [], 0, {}
+        self._counts, self._uncounted, self._due = Counter(), [], 0
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of records of each type."""
+        if self._uncounted:
+            self._counts.update([row[2] for row in self._uncounted])
+            self._uncounted = []
+        return self._counts
 
     def note(self, number: int, frame: Frame, size: int) -> None:
         """Count a frame of some bytes that was read."""
-        self.size += size
         for row in frame.get("blobs", ()):
             if type(row) is dict and type(row.get("size")) is int:
-                self.size += row["size"]
-        self._open(number, frame["after"])
+                size += row["size"]
+        self.size += size
+        if frame["after"] >= self._due:
+            self._open(number, frame["after"])
         for record in frame.get("records", ()):
-            self.counts[record["type"]] += 1
+            self._counts[record["type"]] += 1
 
     def add(self, number: int, after: int, rows: Iterable[Row], size: int) -> None:
         """Count a frame of rows that follow record `after`; with its contents, it has some bytes."""
-        index, counts = self.index, self.counts
         self.size += size
-        if not index or after - index[-1].seq >= GAP:
+        if after >= self._due:
             self._open(number, after)
-        for row in rows:
-            counts[row[2]] += 1
+        self._uncounted += rows
 
     def _open(self, number: int, after: int) -> None:
-        index = self.index
-        if not index or after - index[-1].seq >= GAP:
-            index.append(IndexEntry(number, after, dict(self.counts)))
+        self.index.append(IndexEntry(number, after, dict(self.counts)))
+        self._due = after + GAP
 
     def first_frame(self, dropped: int) -> int:
         """Return the number of the first frame that is still needed when the records up to `dropped` are dropped."""
@@ -172,7 +182,8 @@ class StreamHistory:
             IndexEntry(frame, seq, dict(zip(tags, counts, strict=True)))
             for frame, seq, counts in zip(row["frames"], row["seqs"], columns, strict=True)
         ]
-        self.counts, self.size = Counter(row["totals"]), row.get("bytes", 0)
+        self._counts, self._uncounted, self.size = Counter(row["totals"]), [], row.get("bytes", 0)
+        self._due = self.index[-1].seq + GAP if self.index else 0
 
 
 @frozen(eq=False)

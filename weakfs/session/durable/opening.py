@@ -9,15 +9,19 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
+from attrs import evolve, frozen
+
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
-from weakfs.session.durable.commit_log import CommitLog, id_suffix
+from weakfs.session.durable.checkpoints.reset import start
+from weakfs.session.durable.commit_log import CommitLog, frames_missing, id_suffix
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.operations import GetCheckpoint, Head, ListStreams, Read, Steps, TakeLease, run, supplied
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.errors import StorageDamaged
 from weakfs.storage.event_store import Checkpoint, EventStore, Frame
 from weakfs.storage.locations import open_event_store, url_of
@@ -42,6 +46,21 @@ def is_awaited(where: object) -> bool:
     return iscoroutinefunction(getattr(where, "head", None) or getattr(where, "get", None))
 
 
+@frozen
+class Options:
+    """How a session is opened; see `Session.open`."""
+
+    durability: Durability = "process"
+    on_conflict: OnOthers = "raise"
+    exclusive: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.durability not in ("process", "power", "manual"):
+            raise ValueError(f"durability is {self.durability!r}; pass 'process', 'power' or 'manual'")
+        if self.on_conflict not in ("raise", "merge"):
+            raise ValueError(f"on_conflict is {self.on_conflict!r}; pass 'raise' or 'merge'")
+
+
 def event_store(where: Where, durability: Durability) -> EventStore:
     """Return the event streams in a folder, at a URL, or in a `Storage`.
 
@@ -51,37 +70,35 @@ def event_store(where: Where, durability: Durability) -> EventStore:
         raise TypeError(f"cannot open {where!r:.60}: its methods are 'async'; use Session.aopen")
     if isinstance(where, EventStore):
         return where
-    if durability not in ("process", "power", "manual"):
-        raise ValueError(f"durability is {durability!r}; pass 'process', 'power' or 'manual'")
     if not isinstance(where, str | os.PathLike):
         if not isinstance(where, Storage):
             raise TypeError(f"cannot open {where!r:.60}: it is no storage; pass a folder, a URL or a storage")
         return open_event_store(where)
     url = url_of(where)
-    takes_durability = url.startswith(("folder:", "sqlite:")) and "?durability=" not in url
-    return open_event_store(f"{url}?durability={durability}" if takes_durability else url)
+    if url.startswith("folder:"):
+        path, stated = split_folder(url)
+        url = folder_url(path, stated or durability)
+    elif url.startswith("sqlite:") and "?durability=" not in url:
+        url = f"{url}?durability={durability}"
+    return open_event_store(url)
 
 
 def open_session(
     create: Callable[[str | None], S],
     where: Where,
     session_id: str | None,
-    *,
-    durability: Durability,
-    on_conflict: OnOthers,
-    exclusive: bool,
+    options: Options,
 ) -> S:
     """Open a session, or create one; see `Session.open`. `create` makes an empty session with an id."""
-    check_choice(on_conflict)
-    store = event_store(where, durability)
+    store = event_store(where, options.durability)
     try:
-        session = run(opened(create, store, session_id, exclusive=exclusive), store)
+        session = run(opened(create, store, session_id, exclusive=options.exclusive), store)
     except BaseException:
         if store is not where:
             store.close()
         raise
-    log = complete(session, owns_store=store is not where, merges=on_conflict == "merge")
-    log.is_brief = is_brief(url_of(where) if isinstance(where, str | os.PathLike) else store.url, durability)
+    log = complete(session, options, owns_store=store is not where)
+    log.is_brief = is_brief(url_of(where) if isinstance(where, str | os.PathLike) else store.url, options.durability)
     return session
 
 
@@ -91,22 +108,16 @@ def is_brief(url: str, durability: Durability) -> bool:
     One that waits for a disk or for another process is not; SQLite waits for the transactions of others.
     """
     if url.startswith("folder:"):
-        return "power" not in (durability, url.rpartition("?durability=")[2])
+        return "power" not in (durability, split_folder(url)[1])
     return url.startswith("memory:")
 
 
-def check_choice(on_conflict: OnOthers) -> None:
-    """Raise `ValueError` for a word that does not say what to do if others changed the session."""
-    if on_conflict not in ("raise", "merge"):
-        raise ValueError(f"on_conflict is {on_conflict!r}; pass 'raise' or 'merge'")
-
-
-def complete(session: Session, *, owns_store: bool, merges: bool) -> CommitLog:
+def complete(session: Session, options: Options, *, owns_store: bool) -> CommitLog:
     """Set what a session that was just opened does with its storage, and return its commit log."""
     log = session._log
     assert log is not None
-    log.owns_store = owns_store
-    if merges:
+    log.owns_store, log.flushed = owns_store, log.head
+    if options.on_conflict == "merge":
         log.merges = True
         session._id_suffix = id_suffix(log.writer)
     return log
@@ -126,15 +137,19 @@ def opened(
     checkpoint: Checkpoint | None = yield GetCheckpoint(name)
     frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
     log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames))
-    if checkpoint is not None and not read and (ends := (yield Head(name))) < checkpoint.number:
-        raise StorageDamaged(
-            f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, and "
-            f"ends at frame {ends}: its end was cut off; restore the storage from a backup"
-        )
+    if checkpoint is not None and not read and (ends := (yield Head(name))) != checkpoint.number:
+        if ends < checkpoint.number:
+            raise StorageDamaged(
+                f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, "
+                f"and ends at frame {ends}: its end was cut off; restore the storage from a backup"
+            )
+        # Others may have appended since.
+        if not list((yield Read(name, checkpoint.number, 1))):
+            raise frames_missing(name, store.url, checkpoint.number, ends)
     line = reader.line
     if read and line.seq:
-        line.loaded = True
-        line.forget_keyframes(line.lasting)
+        line.past = evolve(line.past, slices=frozenset(reader.rules.specs))
+        line.forget_keyframes(line.past.lasting)
     session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
     log.head, log.externals, log.lease = read or log.head, line.externals, lease
     log.known_slices = frozenset(reader.rules.specs)
@@ -190,6 +205,6 @@ def copy_session(source: Session, where: Where, durability: Durability) -> None:
             )
         with target.lock:
             target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
-            log.start(target, line)
+            start(log, target, line)
     finally:
         target.close()

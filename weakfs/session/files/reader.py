@@ -17,7 +17,7 @@ from weakfs.session.files.expansion import Expansion
 from weakfs.session.files.sections import Section, parts_of
 from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
-from weakfs.session.history.packed_state import Counted
+from weakfs.session.history.past import Past
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.replay.reduction import Row
@@ -80,6 +80,7 @@ class LoadedDocument:
         self._dropped = fields.take("dropped", int)
         # The records that hold a state wait for the slices: the place, shape and event of each.
         self._waiting: list[tuple[int, Shape, Json]] = []
+        self._tags: set[str] = set()
         self._rows = self._read_rows(fields.take("records", list, Section))
         # The events of LOG slices by tag, and then by the number of their record.
         self._events: dict[str, dict[int, tuple[Any, ...]]] = {}
@@ -124,7 +125,7 @@ class LoadedDocument:
             rows=rows,
             base=before,
             snapshots=SnapshotTable.of(snapshots.values()),
-            loaded=True,
+            past=Past(slices=frozenset(self.rules.specs), tags=frozenset(self._tags)),
         )
         line.pack_loaded()
         line.forget_keyframes(self._keyframes(fields.take("checkpoints", list, default=[]), line))
@@ -142,7 +143,7 @@ class LoadedDocument:
             fields.done()
             if not last.seq < seq <= line.seq:
                 raise SessionFileError(f"record {seq} does not come after record {last.seq}", where=f"{where}.seq")
-            last, _ = packed_mark(Mark(seq, state, logs, 0), last, Counted())
+            last, _ = packed_mark(Mark(seq, state, logs, 0), last, None)
             marks.append(last)
         return Log(marks)
 
@@ -167,6 +168,7 @@ class LoadedDocument:
             shape = self._shape(tag, f"{where}.type")
             (values,) = self._read_events(shape, [fields.take("event", dict)], [place])
             fields.done()
+            self._tags.add(tag)
             rows.append((at, cause, tag, values))
         return rows
 
@@ -192,6 +194,7 @@ class LoadedDocument:
             return None
         for place, tag in enumerate(tags):
             places.setdefault(tag, []).append(place)
+        self._tags.update(places)
         for tag, own in places.items():
             shape = self._shape(tag, f"$.records[{start + own[0]}].type")
             read = self._read_events(shape, [events[place] for place in own], [start + place for place in own])

@@ -177,6 +177,23 @@ class Log(Sequence[T], Generic[T]):
             return True
         return all(mine is theirs for mine, theirs in zip(self, other, strict=False))
 
+    def begins_like(self, other: Log[T]) -> bool:
+        """Return whether this sequence begins with items that are equal to those of `other`.
+
+        An item that was computed again from its record is another object; for a merge it is the same.
+        """
+        return self.extends(other) or (
+            self._length >= other._length
+            and all(
+                mine is theirs or (type(mine) is type(theirs) and mine == theirs)
+                for mine, theirs in zip(self, other, strict=False)
+            )
+        )
+
+    def equals(self, other: Log[T]) -> bool:
+        """Return whether both have equal items."""
+        return self is other or (self._length == other._length and self.begins_like(other))
+
     def last(self, default: Any = None) -> Any:
         """Return the last item, or `default` if there is none."""
         stretch, length = self._stretch, self._length

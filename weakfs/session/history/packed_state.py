@@ -25,10 +25,10 @@ class Counted(set[int]):
 class Packable(Protocol):
     """A value that keyframes keep in another form: plain tuples, shared between versions of the value."""
 
-    def pack(self, before: Any, counted: Counted) -> tuple[Any, int]:
+    def pack(self, before: Any, counted: Counted | None) -> tuple[Any, int]:
         """Return the packed form, and the approximate number of bytes that it does not share with `before`.
 
-        `before` is the packed form of an earlier value. Blobs in `counted` cost nothing.
+        `before` is the packed form of an earlier value. Blobs in `counted` cost nothing; without it nothing is weighed.
         """
         ...
 

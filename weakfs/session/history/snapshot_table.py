@@ -48,8 +48,9 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
 
     def set(self, entry: SnapshotEntry) -> SnapshotTable:
         """Return the table with an entry added; O(entries of its tag) if it is not the newest of them."""
-        table = self.discard(entry.snapshot_id) if entry.snapshot_id in self._by_id else self
-        by_tag = table._by_tag
+        by_id, by_tag = self._by_id.set(entry.snapshot_id, entry), self._by_tag
+        if len(by_id) == len(self._by_id):
+            return self.discard(entry.snapshot_id).set(entry)
         if entry.tag is not None:
             tagged: Log[SnapshotEntry] = by_tag.get(entry.tag, Log())
             if not tagged or tagged[-1].age < entry.age:
@@ -57,7 +58,7 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
             else:
                 tagged = Log(sorted((*tagged, entry), key=lambda one: one.age))
             by_tag = by_tag.set(entry.tag, tagged)
-        return SnapshotTable(table._by_id.set(entry.snapshot_id, entry), by_tag)
+        return SnapshotTable(by_id, by_tag)
 
     def discard(self, snapshot_id: str) -> SnapshotTable:
         """Return the table without an entry, if present; O(entries of its tag) if it is not the newest of them."""

@@ -8,7 +8,7 @@ which the garbage collector stops tracking (300,000 records as objects cost full
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -17,9 +17,10 @@ from pyrsistent import PMap, pmap
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
-from weakfs.session.history.keyframes import GAP, STRETCH, Keyframes, Mark, PackedMark, last_before
+from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.packing import Packing
+from weakfs.session.history.past import NO_MARKS, Past
 from weakfs.session.history.record_numbers import Numbering, Shift
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.replay.reduction import Row, advance
@@ -29,7 +30,6 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 # Immutable values that many timelines share.
 NO_ROWS = Log[Row]()
 NO_SHIFTS = Log[Shift]()
-NO_MARKS = Log[PackedMark]()
 NO_IDS = Log[str]()
 
 
@@ -59,18 +59,12 @@ class Timeline:
     base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
     keyframes: Keyframes = Keyframes()  # noqa: RUF009
     snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
-    # Records up to this one came from a file, and their keyframes are built on demand, in `past`.
-    loaded_seq: int = 0
-    # The keyframes that the file held, and those after each of them, by its number.
-    lasting: Log[PackedMark] = NO_MARKS
-    past: PMap[int, Keyframes] = pmap()  # noqa: RUF009
+    # The records that were read rather than made, and their keyframes.
+    past: Past = Past()  # noqa: RUF009
     # Records up to this number belong to a merged fork: see `Merged`.
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
     externals: PMap[int, tuple[tuple[str, Any], ...]] = pmap()  # noqa: RUF009
-    # Whether the rows came from a file, and the rules under which older rows were made: up to a record, older rules.
-    loaded: bool = False
-    eras: tuple[tuple[int, Rules], ...] = ()
     # The cause of records that name none: a transaction's cause.
     cause: str | None = None
     # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what
@@ -99,7 +93,7 @@ class Timeline:
 
     def branch(self, *, is_fork: bool) -> Timeline:
         """Return a timeline that starts here and will be merged later: of a fork, or of a transaction. O(1)."""
-        numbering = Numbering() if is_fork else Numbering(self.numbering, self.seq)
+        numbering = Numbering() if is_fork else Numbering(self.numbering, self.base.seq + self.rows._length)
         return self._with(None, NO_IDS if self.touched is None else self.touched, numbering)
 
     def copy(self) -> Timeline:
@@ -114,13 +108,9 @@ class Timeline:
             self.base,
             self.keyframes,
             self.snapshots,
-            self.loaded_seq,
-            self.lasting,
             self.past,
             self.block_end,
             self.externals,
-            self.loaded,
-            self.eras,
             cause,
             touched,
             numbering,
@@ -130,14 +120,12 @@ class Timeline:
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
         """Add a snapshot to the table."""
         self.snapshots = self.snapshots.set(entry)
-        self._touch(entry.snapshot_id)
+        if self.touched is not None:
+            self.touched = self.touched.append(entry.snapshot_id)
 
     def forget_snapshot(self, snapshot_id: str) -> None:
         """Remove a snapshot from the table, if it is there."""
         self.snapshots = self.snapshots.discard(snapshot_id)
-        self._touch(snapshot_id)
-
-    def _touch(self, snapshot_id: str) -> None:
         if self.touched is not None:
             self.touched = self.touched.append(snapshot_id)
 
@@ -148,10 +136,8 @@ class Timeline:
     def adopt(self, branch: Timeline) -> None:
         """Continue from the end of `branch`, which must have started at this very point; snapshots stay."""
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
-        self.keyframes, self.loaded_seq = branch.keyframes, branch.loaded_seq
-        self.lasting, self.past = branch.lasting, branch.past
-        self.block_end = branch.block_end
-        self.externals, self.eras, self.packing = branch.externals, branch.eras, branch.packing
+        self.keyframes, self.past, self.block_end = branch.keyframes, branch.past, branch.block_end
+        self.externals, self.packing = branch.externals, branch.packing
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
         """Append a row with the tables that it led to, and return its number."""
@@ -185,7 +171,7 @@ class Timeline:
     def add_keyframe(self, mark: Mark) -> None:
         """Keep a past state: see `weakfs.session.history.keyframes`."""
         if mark.seq - self.keyframes.thinned >= STRETCH:
-            boundaries = [last for last, _ in self.eras]
+            boundaries = [last for last, _ in self.past.eras]
             self.keyframes = self.keyframes.thinned_with(mark, self.rows, self.base, boundaries)
         else:
             self.keyframes = self.keyframes.with_mark(mark)
@@ -203,10 +189,10 @@ class Timeline:
             return Mark(seq, self.state, self.logs, 0)
         mark = self.keyframes.before(seq)
         if mark is None:
-            mark = self._loaded_mark(rules, seq)
+            mark, self.past = self.past.nearest(rules, self.base, self.rows, seq)
         if isinstance(mark, Mark) and mark.seq == seq:
             return mark
-        rules = next((old for last, old in self.eras if seq <= last), rules)
+        rules = self.past.rules_at(seq, rules)
         with garbage_collection_paused():
             return next(advance(rules, mark, self.rows.since(mark.seq - self.dropped), (seq,)))
 
@@ -214,63 +200,33 @@ class Timeline:
         """Apply other rules from now on: records made under the old rules are still read with those.
 
         A loaded history is read with the new rules: they are what a program installs after loading. Its keyframes
-        do not contain slices that it did not know.
+        stay if the new rules read the same from it.
         """
         if not self.rows:
             return
-        if self.loaded:
-            self.forget_keyframes(self.lasting if old.specs.keys() == new.specs.keys() else None)
-        elif not self.eras or self.eras[-1][0] < self.seq:
-            self.eras = (*self.eras, (self.seq, old))
+        past = self.past
+        if past.slices is not None:
+            self.forget_keyframes(past.lasting if past.suits(new) else NO_MARKS)
+        elif not past.eras or past.eras[-1][0] < self.seq:
+            self.past = evolve(past, eras=(*past.eras, (self.seq, old)))
             self.keyframes = self.keyframes.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
-    def forget_keyframes(self, lasting: Log[PackedMark] | None = None) -> None:
+    def forget_keyframes(self, lasting: Log[PackedMark] = NO_MARKS) -> None:
         """Drop the keyframes so far, except for the lasting ones; they are rebuilt when they are needed."""
-        self.loaded_seq, self.past = self.seq, pmap()
-        self.lasting = lasting = Log() if lasting is None else lasting
+        self.past = self.past.until(self.seq, lasting)
         now = Mark(self.seq, self.state, self.logs, self.block_end)
         self.keyframes = Keyframes(Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last())
 
-    def _loaded_mark(self, rules: Rules, seq: int) -> Mark | PackedMark:
-        """Return the nearest keyframe of a loaded history, which is read once, as far as needed."""
-        last = min(seq, self.loaded_seq)
-        start = last_before(self.lasting, last)
-        known = start.seq if start is not None else self.dropped
-        past = self.past.get(known) or Keyframes(start=start, is_past=True, distance=self._distance_after(known))
-
-        def stops() -> Iterator[int]:
-            while (due := past.due(self.base)) <= last:
-                yield due
-
-        if past.due(self.base) <= last:
-            newest = past.kept.last(start or self.base)
-            # All of it stays in use: the collector would take more time than the reading.
-            with garbage_collection_paused():
-                for mark in advance(rules, newest, self.rows.since(newest.seq - self.dropped), stops()):
-                    past = past.kept_with(mark, self.rows, self.base)
-            self.past = self.past.set(known, past)
-        return past.before(seq) or start or self.base
-
-    def _distance_after(self, seq: int) -> int:
-        """Return the distance of the keyframes that are made after the lasting one at record `seq`.
-
-        Where lasting ones are far apart, states are large, and making one costs as much as reading 10,000 records.
-        """
-        if not self.lasting:
-            return GAP
-        end = next((mark.seq for mark in self.lasting if mark.seq > seq), self.loaded_seq)
-        return max((end - seq) // (2 * GAP), 1) * GAP
-
     def settle_history(self, mark: Mark, lasting: Iterable[Any]) -> None:
         """Replace the keyframes up to `mark` with others that are stored outside memory."""
-        self.loaded_seq, self.past, self.lasting = mark.seq, pmap(), Log(lasting)
+        self.past = self.past.until(mark.seq, Log(lasting))
         self.keyframes = evolve(self.keyframes.behind(mark.seq), start=mark)
 
     @property
     def all_lasting(self) -> tuple[PackedMark, ...]:
         """The keyframes that a file stores, oldest first: none if the rules changed, which a file does not record."""
-        marks = (*self.lasting, *self.keyframes.lasting)
-        return () if self.eras else tuple(mark for mark in marks if isinstance(mark, PackedMark))
+        marks = (*self.past.lasting, *self.keyframes.lasting)
+        return () if self.past.eras else tuple(mark for mark in marks if isinstance(mark, PackedMark))
 
     def compact(self, rules: Rules, keep: int, keep_calls: int | None) -> int:
         """Drop all records but the newest `keep`, and return how many were dropped.
@@ -280,8 +236,9 @@ class Timeline:
         count = max(len(self.rows) - keep, 0)
         if count:
             base = self.mark_at(rules, self.dropped + count)
-            self.keyframes, self.past = self.keyframes.behind(base.seq), pmap()
-            self.lasting = Log(mark for mark in self.lasting if mark.seq > base.seq)
+            past = self.past
+            self.keyframes = self.keyframes.behind(base.seq)
+            self.past = past.until(past.seq, Log(mark for mark in past.lasting if mark.seq > base.seq))
             self.rows = self.rows.without_first(count)
             self.base = base
             self.externals = pmap({seq: kept for seq, kept in self.externals.items() if seq >= base.seq})
@@ -310,9 +267,9 @@ class Timeline:
         self.logs = self.logs.set(tag, remaining)
         base = self.base
         self.base = Mark(base.seq, base.state, shortened(base.logs), base.block_end)
-        self.keyframes, self.past = self.keyframes.with_logs(shortened), pmap()
-        kept = (mark for mark in self.lasting if isinstance(mark, PackedMark))
-        self.lasting = Log(evolve(mark, logs=shortened(mark.logs)) for mark in kept)
+        self.keyframes = self.keyframes.with_logs(shortened)
+        kept = (mark for mark in self.past.lasting if isinstance(mark, PackedMark))
+        self.past = self.past.until(self.past.seq, Log(evolve(mark, logs=shortened(mark.logs)) for mark in kept))
 
 
 def ordered_snapshots(line: Timeline) -> list[SnapshotEntry]:

@@ -73,8 +73,9 @@ OnConflict = Choice | Resolve | Mapping[str, "Choice | Resolution | Resolve"]
 
 @frozen
 class MergedPath:
-    """One path that a merge changes on our side, with the number of lines that it adds to and removes from a text.
+    """One path that a merge changes on our side, with the lines that it adds to and removes from a text.
 
+    `bytes_added` and `bytes_removed` are the sizes of these lines, or of the whole contents if they are not text.
     `source` is the former path of an entry that moves. For a slice without paths, `path` is its tag.
     """
 
@@ -83,6 +84,8 @@ class MergedPath:
     source: str | None = None
     lines_added: int = 0
     lines_removed: int = 0
+    bytes_added: int = 0
+    bytes_removed: int = 0
 
 
 @frozen
@@ -98,7 +101,7 @@ class MergeReport:
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths that change."""
-        return tuple(change.path for change in self.changes)
+        return tuple(dict.fromkeys(change.path for change in self.changes))
 
     @property
     def lines_added(self) -> int:
@@ -109,3 +112,13 @@ class MergeReport:
     def lines_removed(self) -> int:
         """The number of lines that are removed."""
         return sum(change.lines_removed for change in self.changes)
+
+    @property
+    def bytes_added(self) -> int:
+        """The number of bytes that are added."""
+        return sum(change.bytes_added for change in self.changes)
+
+    @property
+    def bytes_removed(self) -> int:
+        """The number of bytes that are removed."""
+        return sum(change.bytes_removed for change in self.changes)

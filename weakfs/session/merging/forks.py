@@ -32,10 +32,8 @@ class Forks(Transactions):
                 self._refuse()
             line = self._line()
             fork = type(self).__new__(type(self))
-            session_id = self._next_id(name or "f")
-            fork._start(session_id, self.origin_id, self._clock, self._rules, line.branch(is_fork=True), None)
-            fork._base = line.point()
-            fork._parent = ref(self)
+            session_id, branch = self._next_id(name or "f"), line.branch(is_fork=True)
+            fork._start(session_id, self.origin_id, self._clock, self._rules, branch, None, line.point(), ref(self))
             return fork
 
     @overload

@@ -39,7 +39,8 @@ def merge_states(rules: Rules, sides: Sides) -> Table:
         spec = rules.specs.get(tag)
         empty = spec.empty if spec is not None else Log[Any]()
         old, mine, other = base.get(tag, empty), ours.get(tag, empty), theirs.get(tag, empty)
-        if other is old or other is mine:
+        # Equal values may be different objects, such as those that were computed from the records again.
+        if other.equals(old) or other is mine:
             continue
         listed = len(resolver.changes)
         try:
@@ -64,7 +65,7 @@ def _merged_slice(
     old, mine, other = versions
     if spec is not None and isinstance(spec.merge, StateMerge) and (mine is not old or sides.resolver.wants_changes):
         return spec.merge.merge(sides)
-    if mine is old:
+    if mine.equals(old):
         return other
     if spec is not None and spec.merge is not None and not isinstance(spec.merge, StateMerge):
         return _merged(spec.merge, old, mine, other)

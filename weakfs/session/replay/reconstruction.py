@@ -176,6 +176,17 @@ class Rebuilding:
             yield self._snapshot(entry)
         yield self._moment("end", seq, _joined(self.line.state, self.line.logs), _joined(state, logs))
 
+    def inside(self, numbers: set[int]) -> dict[int, Table]:
+        """Return the states after records of merged forks, as far as the records determine them.
+
+        That of the record of a merge is the state in which its fork began.
+        """
+        self._wanted |= numbers
+        for moment in self.moments():
+            if moment.seq > max(numbers):
+                break
+        return {seq: self._of_forks[seq] for seq in numbers & self._of_forks.keys() - self._unsure}
+
     def _keep(self, seq: int, state: Table, *, is_inside: bool = False) -> None:
         if seq in self._wanted:
             self._kept[seq] = state

@@ -13,7 +13,7 @@ from weakfs.session.history.log import Log
 from weakfs.session.replay.batches import Runs, unreadable
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
-from weakfs.session.slices.steps import Step
+from weakfs.session.slices.steps import Plan, Step
 from weakfs.session.slices.table import Table
 
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
@@ -144,10 +144,11 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
         yield Mark(seq, runs.reduced(state), logs, block_end)
         return
     waiting = {tag: runs.of(tag) for tag in rules.folds}
+    plans: dict[str, Plan] = {}
     for row in rows:
         seq += 1
         _, _, tag, fields = row
-        plan = rules.plan(tag)
+        plan = plans.get(tag) or plans.setdefault(tag, rules.plan(tag))
         part = plan.if_none if plan.place is not None and fields[plan.place] is None else plan.if_set
         if seq <= block_end and not plan.is_logged:
             pass

@@ -125,7 +125,7 @@ replace_latest = WholeSlice(_replace, keeps_events=True)
 
 
 def _both(base: Log[Any], ours: Log[Any], theirs: Log[Any]) -> Log[Any]:
-    if not (ours.extends(base) and theirs.extends(base)):
+    if not (ours.begins_like(base) and theirs.begins_like(base)):
         raise Conflict
     return ours.extend(theirs.since(len(base)))
 
@@ -183,6 +183,10 @@ class Declaration:
     go_back: GoBack | None = None
     # Whether the values only tell what was found elsewhere, so that a read may add some: nothing to undo by itself.
     is_observed: bool = False
+    # Whether two values hold the same, if that is not equality.
+    equal: Callable[[Log[Any], Log[Any]], bool] = Log.equals
+    # For a slice about files outside the session: (tag, fields) -> the filesystem that an event changes, or `None`.
+    outside: Callable[[str, tuple[Any, ...]], str | None] | None = None
 
 
 def reducer(*, on: type) -> Callable[[F], F]:

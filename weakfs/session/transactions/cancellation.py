@@ -19,6 +19,8 @@ class Cancellation:
     as a process: see `stopping`.
     """
 
+    __slots__ = ("_abandon", "_lock", "_reason", "_stops")
+
     def __init__(self) -> None:
         self._lock = Lock()
         self._reason: str | None = None

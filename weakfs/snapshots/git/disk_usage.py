@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from weakfs.snapshots.git.repository import GitRepository
-from weakfs.snapshots.store import manifests
-from weakfs.snapshots.store.compaction import SnapshotAccount
+from weakfs.snapshots.store.compaction import SHARED, SnapshotAccount, add_owner
 
 
 def freed_in_git(
@@ -21,21 +20,17 @@ def freed_in_git(
     if not repository.is_there:
         return tuple(accounts)
     owners: dict[bytes, int] = {}
-    contents: set[bytes] = set()
-    shared = -1
+    directories: set[bytes] = set()
+
+    def contents_of(digest: bytes) -> bytes:
+        directories.add(digest)
+        return read_manifest(digest)
+
     for number, account in enumerate(accounts):
-        waiting = [(True, bytes.fromhex(account.snapshot.ref))] if account.snapshot.kind == "git" else []
-        while waiting:
-            is_directory, digest = waiting.pop()
-            owner = owners.get(digest)
-            if owner in (number, shared):
-                continue
-            owners[digest] = number if owner is None else shared
-            if is_directory:
-                waiting += manifests.children(read_manifest(digest))
-            else:
-                contents.add(digest)
-    owned = [digest for digest in contents if owners[digest] != shared]
+        if account.snapshot.kind == "git":
+            wanted = [(True, bytes.fromhex(account.snapshot.ref))]
+            add_owner(owners, number, wanted, contents_of, with_contents=True)
+    owned = [digest for digest in owners if owners[digest] != SHARED and digest not in directories]
     frees = [account.frees for account in accounts]
     for digest, size in repository.sizes(owned).items() if owned else ():
         frees[owners[digest]] += size

@@ -23,6 +23,9 @@ ReadManifest = Callable[[bytes], bytes]
 # Packs smaller than this are merged; larger ones are left alone while most of their contents are needed.
 SMALL_PACK = 64 << 20
 
+# The owner of what several snapshots need.
+SHARED = -1
+
 
 @frozen
 class SnapshotAccount:
@@ -43,32 +46,42 @@ class CompactReport:
     packs_after: int
 
 
+def add_owner(
+    owners: dict[bytes, int],
+    number: int,
+    wanted: list[tuple[bool, bytes]],
+    read_manifest: ReadManifest,
+    *,
+    with_contents: bool,
+) -> None:
+    """Enter a snapshot in `owners` for all that it needs: its number, or `SHARED` for what others need as well.
+
+    `wanted` says of each digest whether it is that of a directory; it is used up.
+    """
+    while wanted:
+        is_directory, digest = wanted.pop()
+        owner = owners.get(digest)
+        if owner in (number, SHARED):
+            continue
+        owners[digest] = number if owner is None else SHARED
+        if is_directory:
+            wanted += [below for below in manifests.children(read_manifest(digest)) if below[0] or with_contents]
+
+
 def accounts(
     snapshots: Sequence[StoredSnapshot], read_manifest: ReadManifest, size_of: Callable[[bytes], int]
 ) -> tuple[SnapshotAccount, ...]:
     """Return the size of each snapshot and what dropping it would free. Reads every manifest at most twice."""
     owners: dict[bytes, int] = {}
-    shared = -1
     # Snapshots that need contents come first, so that a manifest shared by two of them is not read a third time.
     numbered = sorted(enumerate(snapshots), key=lambda entry: entry[1].kind != "tree")
     for number, snapshot in numbered:
-        waiting = [(True, bytes.fromhex(snapshot.ref))]
-        waiting += [(False, bytes.fromhex(digest)) for digest in snapshot.contents]
-        while waiting:
-            is_directory, digest = waiting.pop()
-            owner = owners.get(digest)
-            if owner in (number, shared):
-                continue
-            owners[digest] = number if owner is None else shared
-            if is_directory:
-                waiting += [
-                    (below_is_directory, below)
-                    for below_is_directory, below in manifests.children(read_manifest(digest))
-                    if below_is_directory or snapshot.kind == "tree"
-                ]
+        wanted = [(True, bytes.fromhex(snapshot.ref))]
+        wanted += [(False, bytes.fromhex(digest)) for digest in snapshot.contents]
+        add_owner(owners, number, wanted, read_manifest, with_contents=snapshot.kind == "tree")
     frees = [0] * len(snapshots)
     for digest, owner in owners.items():
-        if owner != shared:
+        if owner != SHARED:
             frees[owner] += size_of(digest)
     return tuple(
         SnapshotAccount(snapshot, snapshot.total_size, freed) for snapshot, freed in zip(snapshots, frees, strict=True)

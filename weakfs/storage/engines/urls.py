@@ -1,4 +1,8 @@
-"""URLs of servers: our own options, and passwords, which are never shown."""
+"""URLs of servers: our own options, and passwords, which are never shown. URLs of folders, whose paths may be any text.
+
+A folder is `folder:PATH`, optionally followed by `?durability=power` or another durability. A path that itself ends
+like that is followed by `?durability=`, which states none.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,23 @@ from urllib.parse import unquote
 
 # An option is secret if its name contains one of these.
 _SECRET = ("password", "secret", "token", "passfile", "credential", "account_key", "access_key", "sas")
+_FOLDER = re.compile(r"folder:(.*?)(?:\?durability=([^?=]*))?", re.DOTALL)
 _START = re.compile(r"[^:/?#@]+://")
 # Hosts with their ports, as they are before the path.
 _HOSTS = re.compile(r"(?:\[[^]]*\]|[^:\[\]])*(?::\d*)?(?:,(?:\[[^]]*\]|[^:\[\]])*(?::\d*)?)*")
+
+
+def folder_url(path: str, durability: str = "") -> str:
+    """Return the URL of a folder, which `split_folder` takes apart again."""
+    url = f"folder:{path}"
+    return url if split_folder(url) == (path, durability) else f"{url}?durability={durability}"
+
+
+def split_folder(url: str) -> tuple[str, str]:
+    """Return the path and the durability in the URL of a folder; "" if it states none."""
+    found = _FOLDER.fullmatch(url)
+    assert found is not None
+    return found[1], found[2] or ""
 
 
 def redacted(url: str) -> str:

@@ -13,13 +13,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from errno import EEXIST, EINVAL, ENOENT, ENOTDIR, ENOTEMPTY, ENOTSUP
 
-from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, fcntl
+from weakfs.platforms import HAS_FILE_LOCKS, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, fcntl
 
 # Where files are written before they get their final names, and deleted streams go. No encoded name starts with a dot.
 TEMPORARY = ".temporary"
 
 _READ = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 _FOLDER = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY
+# An exclusive lock, without waiting for it; 0 where there are none.
+LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB if HAS_FILE_LOCKS else 0
 _counter = itertools.count()
 
 
@@ -83,6 +85,16 @@ def size_of(file: Descriptor) -> int:
     return os.fstat(file.number).st_size
 
 
+def size_under(name: str, folder: Descriptor, file: Descriptor) -> int | None:
+    """Return the size of an open file; `None` if it no longer has this name in a directory."""
+    status = os.fstat(file.number)
+    try:
+        found = os.stat(name, dir_fd=folder.number, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return status.st_size if os.path.samestat(status, found) else None
+
+
 def is_removed(file: Descriptor) -> bool:
     """Return whether an open file or directory has no name any more."""
     return not os.fstat(file.number).st_nlink
@@ -113,6 +125,27 @@ def write_at(file: Descriptor, offset: int, data: bytes) -> None:
         view = memoryview(data)
         while written < len(data):
             written += os.pwrite(file.number, view[written:], offset + written)
+
+
+def lock_unchanged(folder: Descriptor, name: str, file: Descriptor, end: int) -> bool:
+    """Lock a directory if the file with a name in it still ends at `end`.
+
+    Returns false, without the lock, if somebody has written to the file, removed it, or holds the lock.
+    """
+    try:
+        fcntl.flock(folder.number, LOCK)
+    except BlockingIOError:
+        return False
+    # In a fifth of the time of `fstat`, which returns much more.
+    if os.lseek(file.number, 0, os.SEEK_END) == end and os.access(name, os.F_OK, dir_fd=folder.number):
+        return True
+    unlock(folder)
+    return False
+
+
+def unlock(folder: Descriptor) -> None:
+    """Release the lock of a directory."""
+    fcntl.flock(folder.number, fcntl.LOCK_UN)
 
 
 def cut(file: Descriptor, size: int) -> None:
@@ -235,7 +268,7 @@ class Workplace:
         for name in os.listdir(self.folder.number):
             with suppress(OSError):
                 found = Descriptor(os.open(name, _READ, dir_fd=self.folder.number))
-                fcntl.flock(found.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(found.number, LOCK)
                 if stat.S_ISDIR(os.fstat(found.number).st_mode):
                     remove_folder(name, self.folder)
                 else:

@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar
 from zlib import crc32
 
 from weakfs.platforms import fcntl
+from weakfs.storage.engines.urls import folder_url
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.storage.folder.files import Descriptor, make_folder, open_folder, read_all, remove
@@ -47,7 +48,7 @@ class FolderStorage:
     @property
     def url(self) -> str:
         """Where the values are; `weakfs.storage.open` accepts it."""
-        return f"folder:{self.path}"
+        return folder_url(self.path)
 
     def get(self, key: str) -> bytes | None:
         """Return the value of a key, or `None` if the key is not set."""

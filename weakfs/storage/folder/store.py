@@ -13,15 +13,17 @@ from threading import Lock
 from typing import Literal, NoReturn
 
 from weakfs.platforms import HAS_FILE_LOCKS
+from weakfs.storage.engines.urls import folder_url
 from weakfs.storage.errors import StorageError
-from weakfs.storage.event_store import Checkpoint, Frame, Lease
+from weakfs.storage.event_store import Appender, Checkpoint, Frame, Lease
 from weakfs.storage.folder.errors import JournalDamaged, failure
 from weakfs.storage.folder.journal.records import decode_digest, encode_digest
 from weakfs.storage.folder.names import walk
 from weakfs.storage.folder.stream.leases import release_lease, take_lease
+from weakfs.storage.folder.stream.locked_stream import SUFFIX
 from weakfs.storage.folder.stream.repair import check, give_up
 from weakfs.storage.folder.stream.root import Options, Root
-from weakfs.storage.folder.stream.stream import SUFFIX, Stream
+from weakfs.storage.folder.stream.stream import Stream
 from weakfs.storage.folder.stream.trim import trim
 from weakfs.storage.keys import check_digest, check_stream
 
@@ -75,7 +77,7 @@ class FolderEventStore:
     @property
     def url(self) -> str:
         """Where the streams are stored; `weakfs.storage.open` accepts it."""
-        return f"folder:{self.path}"
+        return folder_url(self.path)
 
     def _stream(self, name: str) -> Stream:
         stream = self._streams.get(name)
@@ -90,7 +92,7 @@ class FolderEventStore:
             if stream is None:
                 stream = self._streams[name] = Stream(self._root, name, self._options)
                 if len(self._streams) > OPEN_STREAMS:
-                    self._streams.popitem(last=False)
+                    self._streams.popitem(last=False)[1].close()
             return stream
 
     def _check(self) -> None:
@@ -125,6 +127,20 @@ class FolderEventStore:
         if not self._is_flushed:
             self._unsynced.add(stream)
         return number
+
+    def appender(self, stream: str) -> Appender:
+        """Return a function that appends to a stream without most steps of `append`; see `DirectEventStore`."""
+        own = self._stream(stream)
+
+        def append(expected: int, frame: bytes, contents: Mapping[str, bytes] | None) -> bool:
+            found = [(_digest(digest), data) for digest, data in contents.items()] if contents else ()
+            self._unsynced.add(stream)
+            try:
+                return own.append_next(expected, frame, found)
+            except OSError as error:
+                self._fail("append to", stream, error)
+
+        return append
 
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
         """Yield the frames that follow frame `after`, in order. Trimmed frames are omitted."""
@@ -257,6 +273,8 @@ class FolderEventStore:
             self._begin()
         with self._mutex:
             self._is_closed = True
+            for stream in self._streams.values():
+                stream.close()
             self._streams.clear()
             self._root = Root(self.path, is_synced=False)
 

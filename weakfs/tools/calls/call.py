@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import cast
 
 from attrs import define, evolve, field
 
-from weakfs.filesystem import Filesystem, normalize
+from weakfs.filesystem import normalize
 from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.missing_path import with_proposal
 from weakfs.messages import one_line
@@ -32,6 +32,7 @@ from weakfs.session.transactions.transaction import Transaction
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer
 from weakfs.tools.calls.stale_writes import Readings, Version
+from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
@@ -40,8 +41,6 @@ from weakfs.tools.policy import CallToJudge, Policy, check_call, check_result
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
-
-T = TypeVar("T")
 
 # An answer names so many things that could not be put back as they were.
 MAX_NOTES = 20
@@ -91,17 +90,6 @@ def _cancelling() -> tuple[type[BaseException], ...]:
     return (TransactionCancelled,) if asyncio is None else (TransactionCancelled, asyncio.CancelledError)
 
 
-class Step(NamedTuple):
-    """Something that a call waits for: a function that returns it, and one whose result is awaited."""
-
-    run: Callable[[], object]
-    arun: Callable[[], Awaitable[object]]
-
-
-# Each step that is yielded gets its result sent back, or its error thrown.
-Steps = Generator[Step, Any, T]
-
-
 @define(eq=False)
 class Call:
     """One call. `tool` is the tool called `name`, or the error that says why there is none."""
@@ -114,10 +102,9 @@ class Call:
     call_id: str
     caller: str | None
     context: ToolContext
-    # What the calls of the toolset have seen and changed, of the files as they are without a guard.
+    # What the calls of the toolset have seen and changed.
     readings: Readings | None
     require_read: bool
-    files: Filesystem
     started_at: int
     # As they were when the call began.
     recorded_arguments: str | bytes
@@ -153,37 +140,15 @@ class Call:
 
     def perform(self) -> ToolResult[object]:
         """Make the call; only bugs are raised, after the call was undone and recorded."""
-        steps = self._steps()
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    given = step.run()
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
+        return run(self._steps())
 
     async def aperform(self, *, in_thread: bool = False) -> ToolResult[object]:
         """Make the call as `perform` does, awaiting a coroutine function, and the commit if the session does.
 
         Any other handler runs in this task, or `in_thread`.
         """
-        steps = self._steps()
         self._in_thread = in_thread
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    given = await step.arun()
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(given)
-        except StopIteration as end:
-            return cast("ToolResult[object]", end.value)
+        return await arun(self._steps())
 
     def _steps(self) -> Steps[ToolResult[object]]:
         try:
@@ -191,8 +156,8 @@ class Call:
                 try:
                     self._begin()
                     if self.finished is not None:
-                        yield Step(self._check_repeated, self._acheck_repeated)
-                    result = self._ended((yield Step(self._handle, self._ahandle)))
+                        yield self._check_repeated, self._acheck_repeated
+                    result = self._ended((yield self._handle, self._ahandle))
                     if self._block is not None:
                         yield self._end_of(self._block, None)
                 except BaseException as error:
@@ -202,7 +167,11 @@ class Call:
         except BaseException as error:
             yield from self._write_down_fault(error)
             raise
-        return (yield from self._answer(result))
+        yield from self._write_down(result)
+        if self.readings is not None and result.success and self.caller is None:
+            for path, version in self._seen.items():
+                self.readings.saw(path, version, seq=self._seen_after)
+        return result
 
     def _begin(self) -> None:
         """Check the call and begin its transaction, if it needs one."""
@@ -285,7 +254,7 @@ class Call:
 
     def _end_of(self, block: TransactionBlock[Session], error: BaseException | None) -> Step:
         given = (None, None, None) if error is None else (type(error), error, error.__traceback__)
-        return Step(lambda: block.__exit__(*given), lambda: block.__aexit__(*given))
+        return lambda: block.__exit__(*given), lambda: block.__aexit__(*given)
 
     def _undo(self, error: BaseException) -> Steps[ToolResult[object]]:
         """Undo what was done before an error, and return the answer to the call, or raise a bug."""
@@ -352,14 +321,6 @@ class Call:
             else:
                 yield from self._write_down(result)
 
-    def _answer(self, result: ToolResult[object]) -> Steps[ToolResult[object]]:
-        """Write the call down, and remember what its caller saw."""
-        yield from self._write_down(result)
-        if self.readings is not None and result.success and self.caller is None:
-            for path, version in self._seen.items():
-                self.readings.saw(path, version, seq=self._seen_after)
-        return result
-
     def _told(self, error: Exception) -> str:
         """Return the message of an error, with the path that may be meant if there is nothing at the given one.
 
@@ -417,21 +378,21 @@ class Call:
             self._seen[path] = self._version
 
     def _check_stale(self, tool: Tool, params: object) -> None:
-        readings, files = self.readings, self.files
+        readings = self.readings
         if readings is None or tool.targets is None or not readings.matter_to(self.caller):
             return
         for target in tool.targets(params, self.context):
             try:
                 # By the path to which links lead.
-                path = files.read_bytes(target, limit=0).path
+                path = readings.path_of(target)
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
                     # It does not exist any more, or is not a file.
-                    readings.check(self.caller, normalize(target), may_show=False)
+                    readings.check(self.caller, normalize(target))
             else:
                 if self.require_read:
                     readings.check_was_read(self.caller, path)
-                readings.check(self.caller, path, may_show=may_show(self.context.filesystem, path))
+                readings.check(self.caller, path, shown_by=self.context.filesystem)
 
     def _tell_changes(self) -> None:
         """Remember what the call left in the files that it changed, without the changes of others."""
@@ -441,7 +402,7 @@ class Call:
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a closed session takes no record."""
         for step in self._write_down(result):
-            step.run()
+            step[0]()
 
     def _write_down(self, result: ToolResult[object]) -> Steps[None]:
         with self.session.lock:
@@ -450,7 +411,7 @@ class Call:
             self._written_down = True
         try:
             records = partial(self._records, result)
-            yield Step(partial(self.session._dispatch_all, records), partial(self.session._adispatch_all, records))
+            yield partial(self.session._dispatch_all, records), partial(self.session._adispatch_all, records)
         except TransactionCancelled:
             raise
         except SessionClosed:

@@ -17,7 +17,8 @@ from attrs import define, field, frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import Checkout, SupportsCheckout
 from weakfs.messages import plural
-from weakfs.tools.calls.call import Call, Step, Steps, Undone
+from weakfs.tools.calls.call import Call, Undone
+from weakfs.tools.calls.steps import Step, Steps
 from weakfs.tools.context import require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, failed, summarize
@@ -67,7 +68,7 @@ EXTERNAL = ExternalTool(
 )
 
 
-@define(eq=False)
+@define(eq=False, init=False)
 class ExternalCall:
     """One call whose work is done elsewhere; see `Toolset.external_call`.
 
@@ -84,6 +85,12 @@ class ExternalCall:
     _context: Context = field(factory=copy_context)
     _files: AbstractContextManager[Checkout] | None = None
     _checkout: Checkout | None = None
+
+    @classmethod
+    def _of(cls, call: Call) -> ExternalCall:
+        made = cls.__new__(cls)
+        made.__attrs_init__(call)
+        return made
 
     @property
     def call_id(self) -> str:
@@ -197,7 +204,7 @@ class ExternalCall:
         """Perform the steps of the call until its own work begins, or it has ended."""
         steps = cast("Steps[ToolResult[object]]", self._steps)
         while step is not None:
-            is_work = step.run == self._call._handle
+            is_work = step[0] == self._call._handle
             try:
                 given = yield self._lay_out if is_work else step
             except BaseException as error:
@@ -248,7 +255,7 @@ class ExternalCall:
             step = next(work)
             while True:
                 try:
-                    given = self._context.run(step.run if isinstance(step, Step) else step)
+                    given = self._context.run(step[0] if isinstance(step, tuple) else step)
                 except BaseException as error:
                     step = work.throw(error)
                 else:
@@ -261,7 +268,7 @@ class ExternalCall:
             step = next(work)
             while True:
                 try:
-                    given = await (self._awaited(step) if isinstance(step, Step) else self._in_thread(step))
+                    given = await (self._awaited(step) if isinstance(step, tuple) else self._in_thread(step))
                 except BaseException as error:
                     step = work.throw(error)
                 else:
@@ -273,7 +280,7 @@ class ExternalCall:
         import asyncio
 
         async def perform() -> object:
-            return await step.arun()
+            return await step[1]()
 
         return asyncio.create_task(perform(), context=self._context)
 

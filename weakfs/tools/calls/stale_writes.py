@@ -17,13 +17,14 @@ from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.merging.line_merge import split_lines
 from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
 from weakfs.reducers.tree.node import find
-from weakfs.session import MissingBlob, Record, Session, SessionError
+from weakfs.session import MissingBlob, Record, Reverted, Session, SessionError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import joined
 from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile
+from weakfs.tools.permissions import may_show
 from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
@@ -46,6 +47,7 @@ Who = str | None
 Version = str | bytearray | None
 # These change the file at their path, and never what lies below it. Their first field is the path, their last one the
 # filesystem.
+REVERTED = tag_of(Reverted)
 OF_FILES = {tag_of(type_) for type_ in (FileWritten, FileAppended, FileSpliced)}
 
 
@@ -82,6 +84,13 @@ class Readings:
             return leaf[CELL]
         return version_of(files, path) if size_of(leaf) > MOST_HASHED else blob_digest(leaf).hex()
 
+    def path_of(self, path: str) -> str:
+        """Return the path of a file, to which links may lead; raises what reading it raises."""
+        files = self._files
+        if type(files) is InMemoryFilesystem:
+            return files._file(path, "read")[0]
+        return files.read_bytes(path, limit=0).path
+
     def saw(self, path: str, version: Version, *, seq: int) -> None:
         """Remember that a call without a caller has seen a version of a file, after record `seq`."""
         with self._lock:
@@ -98,7 +107,13 @@ class Readings:
         return FileSeen(caller, path, version, seq, self._name)
 
     def changed(self, caller: Who, rows: Iterable[Row]) -> dict[str, Version]:
-        """Return what a caller's call left in each file that it changed, or that is in a directory that it changed."""
+        """Return what a caller's call left in each file that it changed, or that is in a directory that it changed.
+
+        What a call took back is left out: its caller has not seen what is there now.
+        """
+        rows = list(rows)
+        if any(row[2] == REVERTED for row in rows):
+            return {}
         paths: dict[str, None] = {}
         above: set[str] = set()
         for row in rows:
@@ -116,10 +131,10 @@ class Readings:
             inside = [path for path in known if not above.isdisjoint(with_parents(path))]
         return {path: self.version(caller, path) for path in (*paths, *inside)}
 
-    def check(self, caller: Who, path: str, *, may_show: bool) -> None:
+    def check(self, caller: Who, path: str, *, shown_by: Filesystem | None = None) -> None:
         """Raise `StaleRead` if a file is not as this caller last saw it.
 
-        The message quotes what changed if it `may_show` it and the old contents are still there.
+        The message quotes what changed if the filesystem may show that and the old contents are still there.
         """
         sight = self._sight(caller, path)
         now = None if sight is None else self.version(caller, path)
@@ -129,7 +144,8 @@ class Readings:
         # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
         if last is None and (caller is None or now is None):
             return
-        raise StaleRead(_told(path, last, self._difference(path, sight) if may_show else None))
+        is_shown = shown_by is not None and may_show(shown_by, path)
+        raise StaleRead(_told(path, last, self._difference(path, sight) if is_shown else None))
 
     def check_was_read(self, caller: Who, path: str) -> None:
         """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""

@@ -32,19 +32,7 @@ from weakfs.tools.handlers.ls import (
     ls_handler,
     stat_handler,
 )
-from weakfs.tools.handlers.processes import (
-    ProcessInputParams,
-    ProcessListParams,
-    ProcessListReceipt,
-    ProcessOptions,
-    ProcessOutputParams,
-    ProcessOutputReceipt,
-    ProcessReceipt,
-    ProcessSignalParams,
-    ProcessStartParams,
-    ProcessStartReceipt,
-    ProcessWaitParams,
-    ProcessWaitReceipt,
+from weakfs.tools.handlers.processes.handlers import (
     process_input_handler,
     process_list_handler,
     process_output_handler,
@@ -52,6 +40,22 @@ from weakfs.tools.handlers.processes import (
     process_start_handler,
     process_tools,
     process_wait_handler,
+)
+from weakfs.tools.handlers.processes.parameters import (
+    ProcessInputParams,
+    ProcessListParams,
+    ProcessOptions,
+    ProcessOutputParams,
+    ProcessSignalParams,
+    ProcessStartParams,
+    ProcessWaitParams,
+)
+from weakfs.tools.handlers.processes.receipts import (
+    ProcessListReceipt,
+    ProcessOutputReceipt,
+    ProcessReceipt,
+    ProcessStartReceipt,
+    ProcessWaitReceipt,
 )
 from weakfs.tools.handlers.read_file import ReadFileParams, ReadFileReceipt, read_file_handler
 from weakfs.tools.handlers.shell import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool

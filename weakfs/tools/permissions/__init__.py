@@ -6,7 +6,8 @@ tools are held to the same rules as the built-in ones.
 
 from weakfs.tools.permissions.capability import CONTENTS, Capability, Operation
 from weakfs.tools.permissions.decisions import Access
-from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem, guarded, may_show
+from weakfs.tools.permissions.guard import guarded, may_show
+from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
 from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
 
 __all__ = [

@@ -29,54 +29,14 @@ from weakfs.filesystem import (
 )
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
-from weakfs.filesystem.paths import is_within
 from weakfs.messages import plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
-from weakfs.session import Session
+from weakfs.session import MergedPath, Session
 from weakfs.tools.errors import LimitExceeded, ToolValidationError
-from weakfs.tools.permissions.capability import Capability, Operation
+from weakfs.tools.permissions.capability import Operation
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
-from weakfs.tools.permissions.rules import PathPolicy
-
-
-def guarded(
-    filesystem: Filesystem,
-    capability: Capability | None,
-    policy: PathPolicy | None,
-    operation: Operation | None,
-) -> Filesystem:
-    """Return the filesystem for one call of a tool: `filesystem` itself, or a guard around it if it is restricted.
-
-    Raises `TypeError` for a filesystem that cannot be guarded, which is one that does not extend `BaseFilesystem`.
-    """
-    if capability is None and policy is None:
-        return filesystem
-    for name, given, kind in (("Capability", capability, Capability), ("Policy", policy, PathPolicy)):
-        if given is not None and not isinstance(given, kind):
-            raise TypeError(f"{name.lower()} is a {type(given).__name__}; give a {name}, or leave it out")
-    if not isinstance(filesystem, BaseFilesystem):
-        raise TypeError(
-            f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
-            f"resolved; extend weakfs.filesystem.BaseFilesystem"
-        )
-    for pattern in () if policy is None else (pattern for rule in policy.rules for pattern in rule.paths):
-        if filesystem.root != "/" and is_within(pattern, filesystem.root):
-            raise ValueError(
-                f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; give "
-                f"it relative to the filesystem's root, which is {filesystem.root!r}"
-            )
-    capability = Capability() if capability is None else capability
-    roots = capability.fs_roots
-    places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
-    access = Access(capability, PathPolicy() if policy is None else policy, operation, places)
-    return GuardedFilesystem(cast(Filesystem, filesystem), access)
-
-
-def may_show(filesystem: Filesystem | None, path: str) -> bool:
-    """Return whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
-    return not isinstance(filesystem, GuardedFilesystem) or filesystem.may_show(path)
 
 
 class GuardedFilesystem:
@@ -126,6 +86,22 @@ class GuardedFilesystem:
     def carry(self, origins: Iterable[str]) -> None:
         """Note which withheld contents the call was given: it may not write them where they could be seen."""
         self._access.carry(origins)
+
+    def check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
+        """Raise `PermissionError` or `LimitExceeded` if a call may not make these changes by taking work back."""
+        access = self._access
+        for change in changes:
+            # Slices without paths go back too: they are no files.
+            if not change.path.startswith("/"):
+                continue
+            for path in filter(None, (change.source, change.path)):
+                access.check("write", path)
+                access.check_changes((path,))
+            access.check_size(change.path, change.bytes_added)
+            if change.source is not None:
+                access.check_transfer(change.source, change.path)
+        for path in conflicts:
+            access.check("write", path)
 
     @property
     def _most_read(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
@@ -12,6 +13,9 @@ from weakfs.snapshots.directory.entries import DIRECTORY
 
 # The variable that marks what commands have started.
 VARIABLE = "WEAKFS_COMMAND"
+
+# Within so many pauses `execve` ends.
+EXECUTING, PAUSE = 5, 0.0005
 
 
 @frozen
@@ -41,37 +45,43 @@ class ProcessList:
         if descriptor >= 0:
             os.close(descriptor)
 
-    def all(self) -> dict[int, Listed]:
-        """List the processes by their ids, without the container's first one and those that have died."""
+    def all(self, *, marked: bool = True) -> dict[int, Listed]:
+        """List the processes by their ids, without the container's first one and those that have died.
+
+        Their marks are left out unless they are asked for, or needed.
+        """
         found: dict[int, Listed] = {}
+        seen = {"1"}
         with suppress(OSError):
-            for name in os.listdir(self._proc) if self._proc >= 0 else ():
-                if name.isdigit() and name != "1":
-                    one = self._listed(name)
-                    if one is not None:
-                        found[one.pid] = one
+            # One that dies after it was listed may have started another, which the list does not hold.
+            while not found and (new := self._names() - seen):
+                found = {one.pid: one for name in new if (one := self._listed(name, marked=marked)) is not None}
+                seen |= new
         return found if not self._only else started_by(found, self._only)
 
-    def group(self, pid: int) -> int:
-        """Return the process group of a process; 0 if there is none."""
-        found = self._listed(str(pid))
-        return 0 if found is None else found.group
+    def _names(self) -> set[str]:
+        return {name for name in os.listdir(self._proc) if name.isdigit()} if self._proc >= 0 else set()
 
-    def _listed(self, pid: str) -> Listed | None:
+    def _listed(self, pid: str, *, marked: bool) -> Listed | None:
         try:
             fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
             if fields[0] in (b"Z", b"X"):
                 return None
-            parent, group = int(fields[1]), int(fields[2])
+            mark = self._mark(pid) if marked or self._only else ""
+            return Listed(int(pid), int(fields[1]), int(fields[2]), mark)
         except (OSError, IndexError, ValueError):
             return None
-        mark = ""
-        with suppress(OSError):
-            start = f"{VARIABLE}=".encode()
-            for variable in self._read(f"{pid}/environ").split(b"\0"):
-                if variable.startswith(start):
-                    mark = variable[len(start) :].decode("utf-8", "replace")
-        return Listed(int(pid), parent, group, mark)
+
+    def _mark(self, pid: str) -> str:
+        start = f"{VARIABLE}=".encode()
+        for _ in range(EXECUTING):
+            with suppress(OSError):
+                if variables := self._read(f"{pid}/environ"):
+                    found = [one for one in variables.split(b"\0") if one.startswith(start)]
+                    return found[0][len(start) :].decode("utf-8", "replace") if found else ""
+            # While a process becomes another program, it shows no variables for a moment.
+            time.sleep(PAUSE)
+        return ""
 
     def _read(self, path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)

@@ -116,7 +116,7 @@ class Supervisor:
 
     def processes(self) -> list[int]:
         """Return the ids, in the container, of all processes but its first one."""
-        return [*self.listing.all()]
+        return sorted(self.listing.all(marked=False))
 
     def kill_all(self, *, patience: int = 0) -> None:
         """Kill all processes, waiting `patience` pauses for them to end by themselves.

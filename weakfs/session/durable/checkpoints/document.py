@@ -28,6 +28,7 @@ from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import STRETCH, Log
+from weakfs.session.history.past import Past
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.replay.reduction import Row
@@ -220,7 +221,7 @@ class LoadedCheckpoint(LoadedDocument):
             rows=Log._of_stretches(records),
             base=base,
             snapshots=SnapshotTable.of(entries),
-            loaded=True,
+            past=Past(slices=frozenset(self.rules.specs)),
             touched=Log(),
         )
         for at, kept in fields.take("externals", list):

@@ -23,6 +23,7 @@ from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
+from weakfs.storage.event_store import Frame as StoredFrame
 
 Frame = dict[str, Json]
 
@@ -169,13 +170,18 @@ class FrameDecoder:
                 read = [shape.pack(reading.value(records[at]["event"], shape.cls, where)) for at in positions]
             for place, value in zip(positions, read, strict=True):
                 values[place] = value
-        return [head(record, where, value) for record, value in zip(records, values, strict=True)]
+        times, causes = [record.get("at") for record in records], [record.get("cause") for record in records]
+        if not ({int}.issuperset(map(type, times)) and {str, type(None)}.issuperset(map(type, causes))):
+            return [head(record, where, value) for record, value in zip(records, values, strict=True)]
+        return list(zip(times, causes, [record["type"] for record in records], values, strict=True))
 
     def is_plain(self, frame: Frame) -> bool:
         """Return whether all records of a frame are plain: of atoms, blobs, and tuples of these."""
-        return all(
-            record["type"] in self._plain or self._is_plain(record["type"]) for record in frame.get("records", ())
-        )
+        for record in frame.get("records", ()):
+            tag = record["type"]
+            if tag not in self._plain and not self._is_plain(tag):
+                return False
+        return True
 
     def _is_plain(self, tag: Json) -> bool:
         if self.columns(tag) is None and plain_fields(self.shape(tag)) is None:
@@ -226,6 +232,11 @@ def parsed(number: int, data: bytes) -> Frame:
     return frame
 
 
+def name_of(frame: StoredFrame) -> str:
+    """Return the name by which the writer of a frame recognizes it."""
+    return str(parsed(frame.number, frame.data)["id"])
+
+
 def _records_of(frames: Sequence[Frame]) -> tuple[list[Json], list[Json]]:
     """Return the records of plain frames, and their blobs, in one list each."""
     records: list[Json] = []
@@ -249,8 +260,10 @@ def _renumber(records: Iterable[Frame], shift: int) -> None:
 
 
 def _renumber_value(value: Json, shift: int) -> None:
-    if type(value) is list:
-        for item in value:
+    if type(value) is dict:
+        if "blob" in value:
+            value["blob"] += shift
+        return
+    for item in value:
+        if type(item) is dict or type(item) is list:
             _renumber_value(item, shift)
-    elif type(value) is dict and "blob" in value:
-        value["blob"] += shift

@@ -247,3 +247,18 @@ def _check_place(number: int, frame: Frame, seq: int) -> None:
             f"it follows record {frame['after']!r:.60} and not record {seq}: frames are missing or were mixed up",
             where=f"frame {number}",
         )
+
+
+def undeclared_slices(rules: Rules) -> frozenset[str]:
+    """Return the slices with a reducer that is neither declared by the registry nor marked by the slice type.
+
+    A program registers such a reducer after opening, so records cannot be reduced before that.
+    """
+    known = Rules.of(rules.registry)
+    for spec in rules.specs.values():
+        known = known.install(spec.cls, tag=spec.tag, kind=spec.kind)
+    found: set[str] = set()
+    for event, steps in rules.steps.items():
+        declared = {step.tag for step in known.steps.get(event, ())}
+        found |= {step.tag for step in steps if step.tag not in declared}
+    return frozenset(found)

@@ -169,13 +169,15 @@ class FrameWriter:
                 return None
             names, special = fields
             event = dict(zip(names, values))  # noqa: B905  # the fields of the event's type
-            if special:
-                blobs = blobs or FrameBlobs(self._known)
-                for field_name, place, write in special:
-                    event[field_name] = write(values[place], blobs)
+            for field_name, place, write in special:
+                value = values[place]
+                if type(value) is not str:
+                    if blobs is None:
+                        blobs = FrameBlobs(self._known)
+                    event[field_name] = write(value, blobs)
             records.append({"at": at, "type": tag, "cause": cause, "event": event})
         frame: dict[str, Json] = {"id": name, "after": after, "counter": counter, "records": records}
-        if blobs is not None and blobs.rows:
+        if blobs is not None:
             frame["blobs"] = blobs.rows
         try:
             return orjson.dumps(frame, option=AS_IT_IS), blobs
@@ -278,10 +280,11 @@ class FrameWriter:
     def _event(self, rules: Rules, writing: FrameWriting, before: Timeline, tag: str, values: tuple[Any, ...]) -> Json:
         shape = rules.registry.shape(tag)
         if tag == tag_of(RolledBack):
-            target, snapshot_id, state = values
+            target, snapshot_id, state, _, foreign = values
             entry = before.snapshots.get(snapshot_id) if snapshot_id is not None else None
             if entry is not None and entry.state is state:
-                return {"target": target, "snapshot_id": snapshot_id, "state": {"snapshot": snapshot_id}}
+                known = {} if foreign is None else {"foreign": list(foreign)}
+                return {"target": target, "snapshot_id": snapshot_id, "state": {"snapshot": snapshot_id}, **known}
         return writing.row(shape.build(*values), shape.cls)
 
     def _undeclared(self, rules: Rules, change: Change) -> list[tuple[str, str]]:

@@ -11,12 +11,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from itertools import chain
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
-from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_size
 
 Parameter = str | bytes | int | float | None | Sequence[str] | Sequence[bytes]
 Row = tuple[object, ...]
@@ -43,6 +44,8 @@ CREATE TABLE IF NOT EXISTS {schema}.checkpoints (
     stream bigint PRIMARY KEY, number bigint NOT NULL, data bytea NOT NULL);
 INSERT INTO {schema}.format VALUES (1) ON CONFLICT DO NOTHING;
 """
+# The most bytes of the values of one statement: the server reads it into a buffer of a gigabyte.
+LARGEST = (1 << 30) - (1 << 20)
 # How long to wait for a connection, and how long a listener that lost its connection pauses, in seconds.
 CONNECT, PAUSE = 10.0, 1.0
 # After this many seconds the stream is checked anyway, in case a notification was lost with its connection.
@@ -104,6 +107,12 @@ class Database(ABC):
                 stacklevel=6,
             )
 
+    def check_sizes(self, statements: Sequence[Statement]) -> None:
+        """Raise `StorageError` if a statement is too large for the server."""
+        for _, parameters in statements:
+            values = chain.from_iterable(one if isinstance(one, list | tuple) else (one,) for one in parameters)
+            check_size(sum(len(value) for value in values if type(value) is bytes), LARGEST, self.url)
+
     def sql(self, statement: str) -> bytes:
         return statement.replace("{schema}", f'"{self.schema}"').encode()
 
@@ -139,6 +148,7 @@ class SyncDatabase(Database):
         self._is_closed = False
 
     async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
+        self.check_sizes(statements)
         with self.errors(is_change=is_change):
             try:
                 return self._rows(statements)
@@ -217,6 +227,7 @@ class AsyncDatabase(Database):
             await self._pool.open()
 
     async def rows(self, *statements: Statement, is_change: bool = True) -> list[Row]:
+        self.check_sizes(statements)
         with self.errors(is_change=is_change):
             try:
                 return await self._rows(statements)

@@ -17,12 +17,14 @@ from redis.exceptions import AuthenticationError, ConnectionError, NoScriptError
 from redis.retry import Retry
 
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
-from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError
+from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_size
 
 Word = str | bytes | int | float
 
 # How long to wait for a connection and for an answer, in seconds. A blocking read ends earlier.
 CONNECT, ANSWER, BLOCK = 10.0, 60.0, 5.0
+# The most bytes of one value, unless the server is configured otherwise (`proto-max-bulk-len`).
+LARGEST = 512 << 20
 
 
 class Client(ABC):
@@ -52,11 +54,13 @@ class Client(ABC):
                 return await self.execute(*command)
 
     async def change(self, *command: Word) -> object:
+        check_size(max(len(word) for word in command if isinstance(word, str | bytes)), LARGEST, self.url)
         with self._errors(is_change=True):
             return await self.execute(*command)
 
     async def run(self, script: str, keys: Sequence[str], *arguments: Word, is_change: bool = True) -> object:
         """Run a script, which is sent to the server only once."""
+        check_size(max((len(word) for word in arguments if type(word) is bytes), default=0), LARGEST, self.url)
         with self._errors(is_change=is_change):
             while True:
                 digest = self._digests.get(script)

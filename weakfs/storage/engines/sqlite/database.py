@@ -89,6 +89,9 @@ class Database:
             raise StorageError(
                 f"cannot use {self.path!r}: {error}; check the file, the disk and permissions"
             ) from error
+        except sqlite3.DataError as error:
+            # A value is longer than the file can hold: a gigabyte, unless SQLite was built otherwise.
+            raise StorageError(f"cannot store this in {self.path!r}: {error}; split the content up") from error
         except sqlite3.DatabaseError as error:
             raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from errno import EBADF, EINVAL
+from zlib import crc32
 
 from attrs import frozen
 
@@ -21,18 +22,23 @@ from weakfs.storage.folder.files import (
     Descriptor,
     Workplace,
     cut,
+    lock_unchanged,
     remove,
     rename,
     size_of,
     sync_file,
     sync_folder,
+    unlock,
     write_at,
 )
 from weakfs.storage.folder.journal.index import TOMBSTONE, Filters, key_of
 from weakfs.storage.folder.journal.reader import BadRecord, later_commit
 from weakfs.storage.folder.journal.records import (
     CHECKSUM,
+    COMMIT,
     COMMIT_BODY,
+    COMMIT_RECORD,
+    FRAME,
     FRAME_HEAD,
     MASK,
     OVERHEAD,
@@ -41,8 +47,7 @@ from weakfs.storage.folder.journal.records import (
     Header,
     HeaderProblem,
     State,
-    encode_header,
-    single_frame,
+    encode_segment,
 )
 from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, next_name, open_segment, segment_name
 
@@ -263,54 +268,85 @@ class Journal:
 
     def write(self, batch: Batch) -> None:
         """Write a batch with its commit. If that fails, the journal is unchanged."""
-        batch.commit(self.active.marker, self._unsynced(batch.offset))
+        active = self.active
+        batch.commit(active.marker, batch.offset - self.synced if self._is_synced else 0)
         self._write(b"".join(batch.pieces), batch.seed)
-
-    def _unsynced(self, end: int) -> int:
-        return min(end - self.synced, MASK) if self._is_synced else 0
 
     def _write(self, data: bytes, seed: int) -> None:
         """Write a whole batch, which ends with this checksum."""
         active = self.active
-        active.kept = None
+        end, active.kept = active.end, None
         try:
-            write_at(active.file, active.end, data)
+            write_at(active.file, end, data)
         except BaseException:
             # If this fails as well, the next holder of the lock finds a torn tail.
             with suppress(OSError):
-                cut(active.file, active.end)
+                cut(active.file, end)
             raise
-        active.end += len(data)
-        active.seed = seed
+        active.end, active.seed = end + len(data), seed
 
     def append(self, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents that the stream does not have yet, and frames."""
-        active = self.active
-        offset, number = active.end, active.last
-        if len(frames) == 1 and not contents:
-            unsynced = self._unsynced(offset + FRAME_SIZE + len(frames[0])) if self._is_synced else 0
-            self._write(*single_frame(offset, active.seed, number + 1, frames[0], active.marker, unsynced))
-        else:
-            batch = Batch(offset, active.seed)
-            written: dict[bytes, tuple[int, int]] = {}
-            for digest, data in contents:
-                if digest not in written and self.locate(digest) is None:
-                    written[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
-                    batch.content(digest, data)
-            offset = batch.offset
-            for at, frame in enumerate(frames, number + 1):
-                batch.frame(at, frame)
-            if not batch.pieces:
-                return
-            self.write(batch)
-            for digest, (at, size) in written.items():
-                active.add_content(digest, at, size)
+        batch = self.batch()
+        places = self._add_contents(batch, contents)
+        offset, number = batch.offset, self.head
         for frame in frames:
             number += 1
+            batch.frame(number, frame)
+        if not batch.pieces:
+            return
+        self.write(batch)
+        self._index_contents(places)
+        for number, frame in enumerate(frames, self.head + 1):
             size = FRAME_SIZE + len(frame)
-            active.add_frame(number, offset, size)
+            self.active.add_frame(number, offset, size)
             offset += size
         self.head = number
+
+    def append_next(self, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Append contents and one frame if the journal is up to date; the caller does not hold the lock.
+
+        Returns false, with nothing written, if somebody else has appended anything, removed the folder or holds the
+        lock. This is `append` in one step, for the calls of a session that do not wait for the disk.
+        """
+        active, number, size = self.active, self.head + 1, 8 + len(frame)
+        offset = active.end
+        if not lock_unchanged(self.folder, active.name, active.file, offset):
+            return False
+        try:
+            seed, places = active.seed, None
+            pieces: Sequence[bytes] = ()
+            if contents:
+                batch = Batch(offset, seed)
+                places = self._add_contents(batch, contents)
+                offset, seed, pieces = batch.offset, batch.seed, batch.pieces
+            head = FRAME_HEAD.pack(size, FRAME, number)
+            size += OVERHEAD
+            end = offset + size
+            seed = crc32(frame, crc32(head, seed ^ offset & MASK))
+            commit = COMMIT_RECORD.pack(COMMIT_BODY.size, COMMIT, active.marker, 0, end)
+            last = crc32(commit, seed ^ end & MASK)
+            self._write(b"".join((*pieces, head, frame, CHECKSUM.pack(seed), commit, CHECKSUM.pack(last))), last)
+        finally:
+            unlock(self.folder)
+        active.add_frame(number, offset, size)
+        self.head = number
+        if places is not None:
+            self._index_contents(places)
+        return True
+
+    def _add_contents(self, batch: Batch, contents: Iterable[tuple[bytes, bytes]]) -> dict[bytes, tuple[int, int]]:
+        """Add the contents that the stream does not have to a batch; return where each will be, and its size."""
+        places: dict[bytes, tuple[int, int]] = {}
+        for digest, data in contents:
+            if digest not in places and self.locate(digest) is None:
+                places[digest] = batch.offset, OVERHEAD + len(digest) + len(data)
+                batch.content(digest, data)
+        return places
+
+    def _index_contents(self, places: Mapping[bytes, tuple[int, int]]) -> None:
+        for digest, (offset, size) in places.items():
+            self.active.add_content(digest, offset, size)
 
     def state(self) -> State:
         return State(self.before, self.head, self.fencing, self.sealed)
@@ -341,7 +377,7 @@ class Journal:
         header = Header(following, self.head + 1, active.stream_id, os.urandom(16), place.stream)
         # The new segment is complete on the disk before the old one names it as the next.
         place.workplace().publish(
-            new_segment(header, State(self.before, self.head, self.fencing, sealed)),
+            encode_segment(header, State(self.before, self.head, self.fencing, sealed)),
             next_name(following),
             self.folder,
             is_synced=place.is_synced,
@@ -357,19 +393,10 @@ class Journal:
             self.synced = self.active.end
 
 
-def new_segment(header: Header, state: State) -> list[bytes]:
-    """Return the bytes of a segment that contains only a state."""
-    encoded = encode_header(header)
-    batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
-    batch.state(state)
-    batch.commit(header.marker, 0)
-    return [encoded, *batch.pieces]
-
-
 def create_segment(place: Place, folder: Descriptor) -> None:
     """Write the first segment of a new stream."""
     header = Header(1, 1, os.urandom(16), os.urandom(16), place.stream)
-    pieces = new_segment(header, State(1, 0, 0, ()))
+    pieces = encode_segment(header, State(1, 0, 0, ()))
     place.workplace().publish(pieces, segment_name(1), folder, is_synced=place.is_synced)
 
 

@@ -119,72 +119,45 @@ def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[t
 
     Raises `BadRecord` at the first record that is not part of a whole batch.
     """
+    unpack_prefix, unpack_checksum, head_size = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size
+    new, seed = tuple.__new__, seed_at(file, start)
     waiting: list[Record] = []
-    seed, offset = seed_at(file, start), start
-    while offset < end:
-        found: list[Record] = []
-        bad: BadRecord | None = None
-        size = WINDOW
-        while True:
-            window = memoryview(read_at(file, offset, min(size, end - offset)))
-            try:
-                needed = sound_records(window, offset, end, seed, found)
-            except BadRecord as problem:
-                bad = problem
-                break
-            if found or needed <= len(window):
-                break
-            size = needed
-        for record in found:
-            kind, at, taken, body, seed = record
-            offset = at + taken
-            if kind != COMMIT:
-                waiting.append(record)
-                continue
-            if len(body) != COMMIT_BODY.size or body[:4] != marker:
-                raise BadRecord(at, "the commit is malformed")
-            start = offset
-            yield waiting, start, seed
-            waiting = []
-        if bad is not None:
-            raise bad
+    data, window, base, at, needed = b"", memoryview(b""), start, 0, head_size
+    while base + at < end:
+        if at + needed > len(data):
+            base += at
+            data, at = read_at(file, base, min(max(WINDOW, needed), end - base)), 0
+            window = memoryview(data)
+            if len(data) < needed:
+                raise BadRecord(base, "the record is cut off")
+        length, kind = unpack_prefix(data, at)
+        offset, size = base + at, length + OVERHEAD
+        if kind not in KINDS:
+            raise BadRecord(offset, f"there is no record of kind {kind}")
+        # Checked before reading anything of that length.
+        if offset + size > end:
+            raise BadRecord(offset, "the record is cut off")
+        if at + size > len(data):
+            needed = size
+            continue
+        stop, needed = at + size - 4, head_size
+        # `is_sound`, inlined.
+        checksum: int = unpack_checksum(data, stop)[0]
+        if crc32(window[at:stop], seed ^ offset & MASK) != checksum:
+            raise BadRecord(offset, "the record does not match its checksum")
+        seed = checksum
+        if kind != COMMIT:
+            waiting.append(new(Record, (kind, offset, size, window[at + head_size : stop], seed)))
+            at += size
+            continue
+        if length != COMMIT_BODY.size or data[at + head_size : at + head_size + 4] != marker:
+            raise BadRecord(offset, "the commit is malformed")
+        at += size
+        start = offset + size
+        yield waiting, start, seed
+        waiting = []
     if waiting:
         raise BadRecord(start, "the commit is missing")
-
-
-def sound_records(window: memoryview, base: int, end: int, seed: int, found: list[Record]) -> int:
-    """Add the whole records at the beginning of a window to `found`; return how many bytes the next record needs.
-
-    `base` is where the window is in the file, and `seed` the checksum before it. Raises `BadRecord`.
-    """
-    unpack_prefix, unpack_checksum, head_size, new = (
-        PREFIX.unpack_from,
-        CHECKSUM.unpack_from,
-        PREFIX.size,
-        tuple.__new__,
-    )
-    at, last = 0, len(window)
-    while at + head_size <= last:
-        length, kind = unpack_prefix(window, at)
-        after: int = at + length + OVERHEAD
-        if kind not in KINDS:
-            raise BadRecord(base + at, f"there is no record of kind {kind}")
-        # Checked before reading anything of that length.
-        if base + after > end:
-            raise BadRecord(base + at, "the record is cut off")
-        if after > last:
-            return after - at
-        stop = after - 4
-        # `is_sound`, inlined.
-        checksum = unpack_checksum(window, stop)[0]
-        if crc32(window[at:stop], seed ^ base + at & MASK) != checksum:
-            raise BadRecord(base + at, "the record does not match its checksum")
-        seed = checksum
-        found.append(new(Record, (kind, base + at, after - at, window[at + head_size : stop], seed)))
-        at = after
-    if base + last >= end and at < last:
-        raise BadRecord(base + at, "the record is cut off")
-    return head_size
 
 
 def record_at(file: Descriptor, offset: int, end: int) -> Record:

@@ -31,6 +31,7 @@ from weakfs.storage.folder.journal.records import (
     CONTENT,
     FRAME,
     NUMBER,
+    ODD,
     SEAL,
     STATE,
     Entry,
@@ -67,7 +68,7 @@ class Segment:
 
     __slots__ = (
         "_index", "_marked", "_marks", "_offsets", "contents", "end", "file", "first", "following", "frames",
-        "header_size", "kept", "last", "marker", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
+        "header_size", "kept", "last", "marker", "name", "salt", "seed", "sequence", "state_at", "stream", "stream_id",
     )  # fmt: skip
 
     def __init__(self, file: Descriptor, sequence: int) -> None:
@@ -76,6 +77,7 @@ class Segment:
         if header.sequence != sequence:
             raise HeaderProblem(f"it is segment {header.sequence}, under the name of segment {sequence}")
         self.file, self.sequence, self.header_size = file, sequence, size
+        self.name = segment_name(sequence)
         self.salt, self.marker = header.salt, header.marker
         self.stream, self.stream_id, self.first = header.stream, header.stream_id, header.first
         self.last, self.end, self.frames, self.contents, self.state_at = header.first - 1, size, 0, 0, 0
@@ -143,15 +145,21 @@ class Segment:
 
         Raises `BadRecord` at the first record that is not part of a whole batch; what precedes it has been read.
         """
-        add_frame, kept = self.add_frame, self.kept
+        offsets, kept = self._offsets, self.kept
         for batch, end, seed in batches(self.file, self.end, size, self.marker):
             for record in batch:
                 kind, offset, taken, body, _ = record
-                # Nearly all are these.
+                # Nearly all are of these two kinds.
                 if kind == FRAME and len(body) >= 8 and _number(body)[0] == self.last + 1:
-                    add_frame(self.last + 1, offset, taken)
+                    self.last = number = self.last + 1
+                    self.frames += taken
+                    if number % EACH == 0 or offset >= self._marked + APART:
+                        self._mark(number, offset)
                     if kept is not None:
                         kept.append(bytes(body[8:]))
+                elif kind == CONTENT and is_digest(body):
+                    offsets[bytes(body[: 1 + (body[0] & ~ODD)])] = offset
+                    self.contents += taken
                 else:
                     self._take(record)
             self.end, self.seed = end, seed
@@ -159,12 +167,10 @@ class Segment:
                 return
 
     def _take(self, record: Record) -> None:
-        kind, offset, size, body, _ = record
+        kind, offset, _, body, _ = record
         if kind == FRAME and len(body) >= 8:
             raise BadRecord(offset, f"frame {_number(body)[0]} follows frame {self.last}")
-        if kind == CONTENT and is_digest(body):
-            self.add_content(digest_of(body), offset, size)
-        elif kind == TOMBSTONE_RECORD and is_digest(body):
+        if kind == TOMBSTONE_RECORD and is_digest(body):
             self.add_tombstone(digest_of(body), offset)
         elif kind == STATE and decode_state(body) is not None:
             self.state_at = offset
@@ -184,8 +190,11 @@ class Segment:
         self.last = number
         self.frames += size
         if number % EACH == 0 or offset >= self._marked + APART:
-            self._marks.append((number, offset))
-            self._marked = offset
+            self._mark(number, offset)
+
+    def _mark(self, number: int, offset: int) -> None:
+        self._marks.append((number, offset))
+        self._marked = offset
 
     def add_content(self, digest: bytes, offset: int, size: int) -> None:
         """Record where a blob is."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
 from weakfs.storage.event_store import Lease
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import Descriptor, Workplace, read_all
-
-if TYPE_CHECKING:
-    from weakfs.storage.folder.stream.stream import Stream
+from weakfs.storage.folder.stream.locked_stream import LockedStream
 
 LEASE = "lease"
 
@@ -44,7 +42,7 @@ def write_lease(holder: Holder, folder: Descriptor, workplace: Workplace, *, is_
     workplace.publish([json.dumps(holder._asdict()).encode()], LEASE, folder, is_synced=is_synced)
 
 
-def take_lease(stream: Stream, owner: str, seconds: float) -> Lease:
+def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
     """Take or renew the lease of a stream; see `EventStore.lease`."""
     options = stream.options
     now = options.clock()
@@ -61,7 +59,7 @@ def take_lease(stream: Stream, owner: str, seconds: float) -> Lease:
         return Lease(stream.name, owner, granted.fencing, seconds)
 
 
-def release_lease(stream: Stream, lease: Lease) -> None:
+def release_lease(stream: LockedStream, lease: Lease) -> None:
     """Give a lease back if nobody else has taken it."""
     with stream:
         journal = stream.journal
@@ -71,7 +69,7 @@ def release_lease(stream: Stream, lease: Lease) -> None:
             write_lease(released, journal.folder, stream.root.workplace(), is_synced=stream.options.is_synced)
 
 
-def check_lease(stream: Stream, fencing: int | None) -> None:
+def check_lease(stream: LockedStream, fencing: int | None) -> None:
     """Raise `LeaseLost` if an append with a fencing number, or without one, may not be made; the lock is held."""
     journal = stream.journal
     newest = journal.fencing if journal is not None else 0

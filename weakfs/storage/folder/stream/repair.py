@@ -7,10 +7,20 @@ import re
 from contextlib import suppress
 
 from weakfs.storage.folder.errors import JournalDamaged
-from weakfs.storage.folder.files import Descriptor, Workplace, read_at, remove, rename, size_of, sync_folder
-from weakfs.storage.folder.journal.journal import new_segment, open_journal
+from weakfs.storage.folder.files import (
+    Descriptor,
+    Workplace,
+    open_file,
+    read_at,
+    remove,
+    rename,
+    size_of,
+    sync_folder,
+    write_at,
+)
+from weakfs.storage.folder.journal.journal import open_journal
 from weakfs.storage.folder.journal.reader import BadRecord
-from weakfs.storage.folder.journal.records import Batch, Entry, Header, HeaderProblem, State
+from weakfs.storage.folder.journal.records import Batch, Entry, Header, HeaderProblem, State, encode_segment
 from weakfs.storage.folder.journal.segment import Segment, open_segment, segment_name
 from weakfs.storage.folder.stream.checkpoints import checkpoint_numbers, read_checkpoint
 from weakfs.storage.folder.stream.leases import read_lease
@@ -81,8 +91,12 @@ def give_up(stream: Stream, damaged: JournalDamaged, workplace: Workplace) -> li
         for name in sorted(later, reverse=True):
             if int(name[:16]) > sequence:
                 _set_aside(name, folder)
+        own = segment_name(sequence)
+        with suppress(FileNotFoundError):
+            # Whoever has it open looks again only if its size has changed.
+            file = open_file(own, folder, os.O_RDWR)
+            write_at(file, size_of(file), b"\0")
         with suppress(FileExistsError, FileNotFoundError):
-            own = segment_name(sequence)
             os.link(own, own + DAMAGED, src_dir_fd=folder.number, dst_dir_fd=folder.number)
         workplace.publish(pieces, segment_name(sequence), folder, is_synced=True)
         for number in checkpoint_numbers(folder):
@@ -115,7 +129,7 @@ def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | N
     state = before.state()
     header = Header(sequence, before.last + 1, before.stream_id, os.urandom(16), stream.name)
     state = state._replace(head=before.last, sealed=(*state.sealed, before.entry))
-    return new_segment(header, _as_the_files_are(state, header.first, folder))
+    return encode_segment(header, _as_the_files_are(state, header.first, folder))
 
 
 def _as_the_files_are(state: State, first: int, folder: Descriptor) -> State:

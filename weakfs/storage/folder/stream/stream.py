@@ -1,37 +1,23 @@
-"""`Stream`: one stream as all threads of a process use it. Its lock excludes other threads and other processes."""
+"""`Stream`: one stream as all threads of a process use it: appending, reading, waiting, checkpoints and syncs."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from errno import EEXIST, ENOTEMPTY
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from threading import Condition, Lock
-from types import TracebackType
+from threading import Condition
 
-from weakfs.platforms import fcntl
-from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
+from weakfs.storage.errors import OutcomeUnknown, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame
-from weakfs.storage.folder.files import (
-    Descriptor,
-    make_folder,
-    open_folder,
-    remove_folder,
-    rename,
-    sync_file,
-    sync_folder,
-)
+from weakfs.storage.folder.files import Descriptor, open_folder, sync_file, sync_folder
 from weakfs.storage.folder.journal.frames import frames_from, segment_frames
-from weakfs.storage.folder.journal.journal import Journal, Place, create_segment, open_journal
-from weakfs.storage.folder.names import components
+from weakfs.storage.folder.journal.journal import Journal
 from weakfs.storage.folder.stream.checkpoints import read_checkpoint, write_checkpoint
-from weakfs.storage.folder.stream.group_sync import GroupSync, Position
+from weakfs.storage.folder.stream.group_sync import Position
 from weakfs.storage.folder.stream.leases import check_lease
+from weakfs.storage.folder.stream.locked_stream import LockedStream
 from weakfs.storage.folder.stream.root import Options, Root
 
-SUFFIX = ".stream"
 # A reader of frames holds the lock for one segment, a reader of contents for this many contents.
 CONTENTS_AT_ONCE = 64
 _LONGEST_POLL = 0.05
@@ -39,17 +25,11 @@ _LONGEST_POLL = 0.05
 _INDEX_EACH = 1 << 20
 
 
-class Stream:
-    """A stream. `with stream:` holds its lock; `journal` is then up to date, or `None` if there is no stream."""
+class Stream(LockedStream):
+    """A stream that can be appended to and read."""
 
     def __init__(self, root: Root, name: str, options: Options) -> None:
-        self.root, self.options, self.name = root, options, name
-        self._parts = components(name, SUFFIX)
-        self.path = os.path.join(root.path, *self._parts)
-        self.place = Place(name, self.path, root.workplace, options.is_synced)
-        self._mutex = Lock()
-        self._opened: Journal | None = None
-        self._sync = GroupSync(name)
+        super().__init__(root, name, options)
         self._arrived = Condition()
         self._waiting = 0
 
@@ -58,233 +38,46 @@ class Stream:
         """Whether appends wait for the disk."""
         return self.options.is_synced
 
-    # The lock
-
-    @property
-    def journal(self) -> Journal | None:
-        """Return the journal, `None` if the stream does not exist. The caller holds the lock."""
-        return self._opened
-
-    def __enter__(self) -> Stream:
-        self._mutex.acquire()
-        try:
-            while True:
-                journal = self._opened
-                if journal is None:
-                    journal = self._opened = self._open()
-                    if journal is None:
-                        return self
-                else:
-                    try:
-                        fcntl.flock(journal.folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    except BlockingIOError:
-                        self._wait_for_lock(journal.folder)
-                active = journal.active
-                status = os.fstat(active.file.number)
-                if not status.st_nlink:
-                    # The folder was removed, or what was damaged in it was given up.
-                    self._unlock()
-                    continue
-                if status.st_size != active.end:
-                    active.kept = None
-                    journal.catch_up()
-                if not journal.is_deleted:
-                    return self
-                self._finish_deletion(journal)
-        except BaseException:
-            self._unlock()
-            self._mutex.release()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        opened = self._opened
-        if error is not None and not isinstance(error, StreamConflict | LeaseLost):
-            # The state in memory may be behind the one on the disk.
-            self._unlock()
-        elif opened is not None:
-            fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
-        self._mutex.release()
-
-    def _unlock(self) -> None:
-        """Forget the journal, so that it is opened again."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            with suppress(OSError):
-                fcntl.flock(opened.folder.number, fcntl.LOCK_UN)
-
-    def _lock(self, folder: Descriptor) -> None:
-        try:
-            fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._wait_for_lock(folder)
-
-    def _wait_for_lock(self, folder: Descriptor) -> None:
-        deadline, delay = time.monotonic() + self.options.lock_timeout, 0.0001
-        while True:
-            time.sleep(delay)
-            try:
-                return fcntl.flock(folder.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise StorageError(
-                        f"cannot use the stream {self.name!r}: another process has held the lock of {self.path!r} for "
-                        f"{self.options.lock_timeout:g} s; check whether it hangs"
-                    ) from None
-                delay = min(2 * delay, 0.01)
-
-    # Opening, creating and deleting
-
-    def _open(self) -> Journal | None:
-        """Open the journal under its lock; return `None` if the stream does not exist."""
-        root = self.root.folder()
-        if root is None:
-            return None
-        while True:
-            try:
-                folder = root
-                for part in self._parts:
-                    folder = open_folder(part, folder)
-            except FileNotFoundError:
-                return None
-            self._lock(folder)
-            try:
-                # It may have been deleted while this thread waited.
-                if self._is_current(folder):
-                    return open_journal(self.place, folder)
-            except BaseException:
-                # The traceback of the error may keep the directory open.
-                fcntl.flock(folder.number, fcntl.LOCK_UN)
-                raise
-
-    @contextmanager
-    def opened_folder(self) -> Generator[Descriptor | None, None, None]:
-        """Hold the lock of a stream whose journal may be damaged; yield its directory, or `None` if there is none."""
-        with self._mutex:
-            self._unlock()
-            folder = self.root.folder()
-            try:
-                for part in self._parts if folder is not None else ():
-                    folder = open_folder(part, folder) if folder is not None else None
-            except FileNotFoundError:
-                folder = None
-            if folder is None:
-                yield None
-                return
-            self._lock(folder)
-            try:
-                yield folder
-            finally:
-                fcntl.flock(folder.number, fcntl.LOCK_UN)
-
-    def _is_current(self, folder: Descriptor) -> bool:
-        try:
-            return os.path.samestat(os.fstat(folder.number), os.stat(self.path))
-        except FileNotFoundError:
-            return False
-
-    def create(self) -> Journal:
-        """Return the journal, creating the stream if it does not exist. The caller holds the lock."""
-        while self._opened is None:
-            folder = self.root.made()
-            for part in self._parts[:-1]:
-                folder = make_folder(part, folder, is_synced=self.options.is_synced)
-            workplace = self.root.workplace()
-            temporary, made = workplace.new_folder()
-            try:
-                create_segment(self.place, made)
-                rename(temporary, workplace.folder, self._parts[-1], folder)
-            except OSError as error:
-                remove_folder(temporary, workplace.folder)
-                if error.errno not in (EEXIST, ENOTEMPTY):
-                    raise
-                # Another process was first.
-                journal = self._opened = self._open()
-                if journal is not None and journal.is_deleted:
-                    self._finish_deletion(journal)
-                continue
-            if self.options.is_synced:
-                sync_folder(folder)
-            # Its lock has been held since it was created.
-            self._opened = open_journal(self.place, made)
-        return self._opened
-
-    def delete(self) -> bool:
-        """Delete the stream; return whether there was one. The caller holds the lock."""
-        journal = self._opened
-        if journal is None:
-            return False
-        journal.delete()
-        self._finish_deletion(journal)
-        return True
-
-    def _finish_deletion(self, journal: Journal) -> None:
-        """Remove the files of a stream that is marked as deleted, unless that has been done already."""
-        self._opened = None
-        parent = self.root.made()
-        for part in self._parts[:-1]:
-            parent = open_folder(part, parent)
-        if self._is_current(journal.folder):
-            workplace = self.root.workplace()
-            remove_folder(workplace.discard(self._parts[-1], parent), workplace.folder)
-            if self.options.is_synced:
-                sync_folder(parent)
-        fcntl.flock(journal.folder.number, fcntl.LOCK_UN)
-
-    # Appending and reading
-
     def append(
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
     ) -> int:
         """Append frames and contents; see `EventStore.append`."""
-        position = self._append_next(expected, frames, contents) if fencing is None else None
-        if position is not None:
-            number = expected + len(frames)
-        else:
-            number, position = self._append(expected, frames, contents, fencing)
+        if fencing is None and len(frames) == 1 and self.append_next(expected, frames[0], contents):
+            return expected + 1
+        number, position = self._append(expected, frames, contents, fencing)
         if self.options.is_synced:
             self._sync.wait(position, self._sync_written)
         if self._waiting:
-            with self._arrived:
-                self._arrived.notify_all()
+            self._notify()
         return number
 
-    def _append_next(
-        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]]
-    ) -> Position | None:
-        """Append to a journal that is open and up to date, as it nearly always is; return `None` if it is not.
+    def append_next(self, expected: int, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Append one frame, as `append` does, if nothing has to be considered, which is nearly always so.
 
-        This is `_append` without what that has to consider, in half the time. Returns where the journal ends then.
+        That is: if the journal is open and ends at `expected`, if nobody else has changed it or has ever taken a lease,
+        and if appends do not wait for the disk. Otherwise returns false, with nothing changed. Takes a third of the
+        time.
         """
         with self._mutex:
-            journal = self._opened
-            if journal is None or self._sync.failure is not None:
-                return None
-            lock = journal.folder.number
+            journal = self._direct
+            if journal is None or journal.head != expected:
+                return False
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return None
-            active = journal.active
-            end = active.end
-            try:
-                status = os.fstat(active.file.number)
-                if (
-                    status.st_size != end
-                    or not status.st_nlink
-                    or journal.head != expected
-                    or journal.fencing
-                    or end >= self.options.segment_size
-                ):
-                    return None
-                journal.append(frames, contents)
+                if not journal.append_next(frame, contents):
+                    return False
+                if journal.active.end >= self.options.segment_size:
+                    self._direct = None
             except BaseException:
-                self._opened = None
+                # The state in memory may be behind the one on the disk.
+                self._opened = self._direct = None
                 raise
-            finally:
-                fcntl.flock(lock, fcntl.LOCK_UN)
-            return active.sequence, active.end
+        if self._waiting:
+            self._notify()
+        return True
+
+    def _notify(self) -> None:
+        with self._arrived:
+            self._arrived.notify_all()
 
     def _append(
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
@@ -414,7 +207,11 @@ class Stream:
             if journal is None:
                 return
             position = journal.active.sequence, journal.active.end
-        self._sync.wait(position, self._sync_written)
+        try:
+            self._sync.wait(position, self._sync_written)
+        except OutcomeUnknown:
+            self._direct = None
+            raise
 
     def _sync_written(self) -> Position:
         """Sync everything that is not synced yet; appends continue in the meantime."""

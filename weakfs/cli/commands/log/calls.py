@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from rich.cells import cell_len
 
 from weakfs.cli.calls import target_of
-from weakfs.cli.commands.log_records import (
+from weakfs.cli.commands.log.records import (
     Selection,
     Tags,
     record_fields,

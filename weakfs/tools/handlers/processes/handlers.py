@@ -7,156 +7,38 @@ from errno import EROFS
 from functools import partial
 from math import inf
 
-from attrs import field, frozen
-
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line, plural
 from weakfs.platforms import require_linux
-from weakfs.processes import CommandOptions, check_command
+from weakfs.processes import check_command
 from weakfs.processes.background import (
     BackgroundProcesses,
     ProcessInfo,
-    ProcessLimits,
     SupportsProcesses,
     no_processes,
 )
-from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.handlers.output import kept_as_blob, shown
+from weakfs.tools.handlers.processes.parameters import (
+    ProcessInputParams,
+    ProcessListParams,
+    ProcessOptions,
+    ProcessOutputParams,
+    ProcessSignalParams,
+    ProcessStartParams,
+    ProcessWaitParams,
+)
+from weakfs.tools.handlers.processes.receipts import (
+    ProcessListReceipt,
+    ProcessOutputReceipt,
+    ProcessReceipt,
+    ProcessStartReceipt,
+    ProcessWaitReceipt,
+)
 from weakfs.tools.handlers.shell import directory_path
-from weakfs.tools.results import Receipt, ToolResult, answer, summarize
-from weakfs.tools.schemas.arguments import param
+from weakfs.tools.results import ToolResult, answer, summarize
 from weakfs.tools.tool import Tool
-
-DEFAULT_WAIT = 120
-MAX_WAIT = 600
-
-_ABOUT_ID = param("the id of the process")
-
-
-@frozen(kw_only=True)
-class ProcessOptions(CommandOptions):
-    """Options for background processes, set by the runtime and never by a model; see also `CommandOptions`.
-
-    `process_limits` bounds how many there are, and how long each may run. One answer has at most `max_output` bytes of
-    output, and waits for at most `max_wait` seconds.
-    """
-
-    process_limits: ProcessLimits = field(factory=ProcessLimits)
-    max_output: int = 32 * 1024
-    max_wait: float = MAX_WAIT
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        if self.max_output < 1:
-            raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes from 1 on")
-        if not 0 < self.max_wait < inf:
-            raise ValueError(f"max_wait is {self.max_wait!r}; give a number of seconds above 0")
-
-
-@frozen
-class ProcessStartParams:
-    """What `process_start` takes."""
-
-    command: str = field(metadata=param("the command, as /bin/sh takes it"))
-    workdir: str = field(default=".", metadata=param("the directory to run it in"))
-
-
-@frozen
-class ProcessOutputParams:
-    """What `process_output` takes. A `timeout` above the tool's maximum is reduced to it."""
-
-    process_id: str = field(metadata=_ABOUT_ID)
-    since: int | None = field(
-        default=None, metadata=param("show what follows this position; the newest output by default", at_least=0)
-    )
-    timeout: float = field(default=0, metadata=param("seconds to wait for more output", at_least=0))
-
-
-@frozen
-class ProcessInputParams:
-    """What `process_input` takes."""
-
-    process_id: str = field(metadata=_ABOUT_ID)
-    text: str = field(default="", metadata=param("what to write to its standard input"))
-    close: bool = field(default=False, metadata=param("end its input after the text"))
-
-
-@frozen
-class ProcessSignalParams:
-    """What `process_signal` takes."""
-
-    process_id: str = field(metadata=_ABOUT_ID)
-    signal: str = field(default="TERM", metadata=param("name of the signal"))
-
-
-@frozen
-class ProcessWaitParams:
-    """What `process_wait` takes. A `timeout` above the tool's maximum is reduced to it."""
-
-    process_id: str = field(metadata=_ABOUT_ID)
-    timeout: float = field(default=DEFAULT_WAIT, metadata=param("seconds to wait", at_least=0))
-
-
-@frozen
-class ProcessListParams:
-    """What `process_list` takes: nothing."""
-
-
-@frozen(kw_only=True)
-class ProcessReceipt(Receipt):
-    """A process: its id, its state and how it ended.
-
-    `state` is "held", "running", "ended" or "lost"; see `ProcessInfo`. `exit_code` is 128 + n if signal n killed it,
-    and `None` while it runs or if it is unknown. `ended_because` is why it ended, unless it ended by itself.
-    """
-
-    process_id: str | None = None
-    state: str | None = None
-    exit_code: int | None = None
-    ended_because: str | None = None
-
-
-@frozen(kw_only=True)
-class ProcessStartReceipt(ProcessReceipt):
-    """A process that was started. `unsandboxed_because` says why there was no sandbox."""
-
-    sandboxed: bool | None = None
-    unsandboxed_because: str | None = None
-
-
-@frozen(kw_only=True)
-class ProcessOutputReceipt(ProcessReceipt):
-    """What a process printed, to standard output and standard error in the order in which it did.
-
-    `output` is the text from position `since` to `next`, in bytes of the whole output, of which there are `total`;
-    output too large for a capability is a reference. `dropped` is how many bytes before it are not kept any more.
-    """
-
-    output: str | BlobReference | None = None
-    since: int | None = None
-    next: int | None = None
-    total: int | None = None
-    dropped: int | None = None
-
-
-@frozen(kw_only=True)
-class ProcessWaitReceipt(ProcessReceipt):
-    """How a process ended. `timed_out` is true if it still runs.
-
-    `changed_paths` are the paths found changed at its end, by this process or others; canonical and sorted.
-    """
-
-    timed_out: bool | None = None
-    changed_paths: tuple[str, ...] | None = None
-
-
-@frozen(kw_only=True)
-class ProcessListReceipt(Receipt):
-    """The processes that the session knows, in the order in which they were started."""
-
-    processes: tuple[ProcessInfo, ...] | None = None
 
 
 def process_start_handler(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.diff import equal
 from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, WHITEOUT
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, entries, find, put, remove, walk, with_mode
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, entries, find, put, remove, walk
 from weakfs.reducers.tree.repeated_subtrees import Comparisons, check_repeats
 
 
@@ -58,29 +60,48 @@ def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]
 
 
 def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
-    """Return `ours` with every entry that `theirs` changed replaced by theirs. O(what they changed)."""
+    """Return `ours` with every entry that `theirs` changed replaced by theirs. O(what they changed).
+
+    Mode and times of a directory that both have are theirs if they changed any of them, else ours.
+    """
     merged = ours
     comparisons = Comparisons(base, theirs)
     stack: list[tuple[Segments, FileTree, FileTree]] = [((), base, theirs)]
+    directories: list[tuple[Segments, FileTree]] = []
     while stack:
         segments, old_tree, new_tree = stack.pop()
         comparisons.count(old_tree, new_tree)
         at = new_tree.modified_at
-        if old_tree.mode != new_tree.mode:
-            mine = find(merged, segments)
-            if type(mine) is FileTree:
-                again = with_mode(mine, new_tree.mode)
-                merged = put(merged, segments, again, at) if segments else again
+        mine = find(ours, segments)
+        is_changed = _status(old_tree) != _status(new_tree) or type(mine) is not FileTree
+        directories.append((segments, new_tree if is_changed else cast(FileTree, mine)))
         for name, old, new in maps.differences(old_tree._children, new_tree._children):
             path = (*segments, name)
             if new is None:
                 merged = remove(merged, path, at)
             elif type(new) is FileTree and type(find(merged, path)) is FileTree:
                 stack.append((path, old if type(old) is FileTree else EMPTY_TREE, new))
-            elif old != new:
+            elif old != new and not (type(old) is FileTree and equal(old, new)):
                 # Equal ones may be different objects after loading: their change is none.
                 merged = put(merged, path, new, at)
+    # Each change has touched the directory around it.
+    for segments, known in reversed(directories):
+        merged = _with_status(merged, segments, known)
     return merged
+
+
+def _status(tree: FileTree) -> tuple[int, int, int]:
+    return tree.mode, tree.modified_at, tree.created_at
+
+
+def _with_status(tree: FileTree, segments: Segments, known: FileTree) -> FileTree:
+    """Return a tree whose directory at a path has the mode and the times of `known`."""
+    found = find(tree, segments)
+    if type(found) is not FileTree or _status(found) == _status(known):
+        return tree
+    counts = found.file_count, found.directory_count, found.total_size
+    again = FileTree(found._children, *_status(known), *counts)
+    return put(tree, segments, again, known.modified_at) if segments else again
 
 
 def with_paths(tree: FileTree, other: FileTree, paths: Iterable[str]) -> FileTree:

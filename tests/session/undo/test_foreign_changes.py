@@ -1,0 +1,122 @@
+"""Files that other programs changed: kept or replaced by undo and rollback, and named"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.models.two_sides import check_history
+from tests.session.undo.desk import LINES, on_host
+from weakfs import HostFilesystem, MergeConflict
+
+
+def test_an_edit_of_a_person_is_kept_and_named(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.edit("/a", "line 2", "two")
+    (root / "a").write_text((root / "a").read_text().replace("line 7", "seven"))
+    (root / "new").write_text("mine\n")
+    assert desk.session.undo(preview=True).foreign == desk.session.undo().foreign == ("/a",)
+    assert (root / "a").read_text() == LINES.replace("line 7", "seven")
+    (root / "newer").write_text("mine\n")
+    assert desk.session.redo().foreign == ("/newer",)
+    assert (root / "a").read_text() == LINES.replace("line 2", "two").replace("line 7", "seven")
+    assert {entry.name for entry in root.iterdir()} == {"a", "new", "newer"}
+
+
+def test_an_edit_of_a_person_in_the_same_lines_is_a_conflict(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.edit("/a", "line 2", "two")
+    (root / "a").write_text(LINES.replace("line 2", "zwei"))
+    with pytest.raises(MergeConflict):
+        desk.session.undo()
+    assert (root / "a").read_text() == LINES.replace("line 2", "zwei")
+    desk.session.undo(foreign="replace")
+    assert (root / "a").read_text() == LINES
+    desk.session.redo()
+    assert (root / "a").read_text() == LINES.replace("line 2", "zwei")
+
+
+def test_a_restore_replaces_what_a_person_did_and_is_undone(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    desk.session.snapshot("early")
+    (root / "new").write_text("mine\n")
+    done = desk.session.restore("early")
+    assert (done.foreign, [entry.name for entry in root.iterdir()]) == (("/new",), ["a"])
+    desk.session.undo()
+    assert (root / "new").read_text() == "mine\n"
+    desk.write("/a", "2\n")
+    assert desk.session.restore("early", foreign="keep").paths == ("/a",)
+    assert (root / "new").read_text() == "mine\n"
+
+
+def test_a_rollback_names_what_a_person_did_and_is_undone(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    desk.session.snapshot("early")
+    desk.write("/a", "2\n")
+    (root / "new").write_text("mine\n")
+    before = desk.session.seq
+    preview = desk.session.rollback("early", preview=True)
+    assert (preview.foreign, preview.paths, desk.session.seq) == (("/new",), ("/a", "/new"), before)
+    event = desk.session.rollback("early").event
+    assert (event.foreign, host_texts(root)) == (("/new",), {"a": "1\n"})
+    check_history(desk.session, tmp_path / "s.json")
+    desk.session.undo()
+    assert host_texts(root) == {"a": "2\n", "new": "mine\n"}
+
+
+@pytest.mark.parametrize("target", ["early", 1])
+def test_a_rollback_keeps_or_replaces_what_a_person_did(target: str | int, tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.session.snapshot("early")
+    target = target if isinstance(target, str) else desk.session.seq
+    desk.edit("/a", "line 2", "two")
+    (root / "a").write_text(LINES.replace("line 2", "two").replace("line 7", "seven"))
+    (root / "new").write_text("mine\n")
+    kept = {"a": LINES.replace("line 7", "seven"), "new": "mine\n"}
+    preview = desk.session.rollback(target, foreign="keep", preview=True)
+    assert (preview.foreign, preview.paths) == (("/a", "/new"), ("/a",))
+    assert (preview.bytes_added, preview.bytes_removed) == (len("line 2\n"), len("two\n"))
+    assert desk.session.rollback(target, foreign="keep").event.foreign == preview.foreign
+    assert host_texts(root) == kept
+    desk.session.undo()
+    assert host_texts(root) == {**kept, "a": kept["a"].replace("line 2", "two")}
+    desk.session.rollback(target, foreign="replace")
+    assert host_texts(root) == {"a": LINES}
+    desk.session.undo()
+    assert host_texts(root) == {**kept, "a": kept["a"].replace("line 2", "two")}
+    check_history(desk.session, tmp_path / "s.json")
+
+
+def test_lines_that_a_person_changed_too_are_kept(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", LINES)
+    desk.session.snapshot("early")
+    desk.edit("/a", "line 2", "two")
+    desk.edit("/a", "line 7", "seven")
+    (root / "a").write_text(LINES.replace("line 2", "deux").replace("line 7", "seven"))
+    desk.session.rollback("early", foreign="keep")
+    assert (root / "a").read_text() == LINES.replace("line 2", "deux")
+    with pytest.raises(ValueError, match="pass 'keep' or 'replace'"):
+        desk.session.rollback("early", foreign="x")  # type: ignore[call-overload]
+
+
+def host_texts(root: Path) -> dict[str, str]:
+    return {entry.name: entry.read_text() for entry in root.iterdir()}
+
+
+def test_a_command_is_undone_without_what_a_person_did_before(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    (root / "new").write_text("mine\n")
+    assert isinstance(desk.fs, HostFilesystem)
+    with desk.session.transaction(cause="sh"), desk.fs.checkout():
+        (root / "a").unlink()
+        (root / "made").write_text("2\n")
+    desk.session.revert("sh")
+    assert {entry.name: entry.read_text() for entry in root.iterdir()} == {"a": "1\n", "new": "mine\n"}

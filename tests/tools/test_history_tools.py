@@ -1,0 +1,142 @@
+"""`undo`, `redo`, `revert` and `restore` as calls of a model: their answers, and what they may not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
+from weakfs.tools import DEFAULT_TOOLS, HISTORY_TOOLS, Capability, Policy, PolicyRule
+from weakfs.tools.history import ReversionReceipt
+
+TEXT = "one\ntwo\nthree\n"
+
+
+def desk(path: Path | None = None, capability: Capability | None = None, policy: Policy | None = None) -> Toolset:
+    session = Session(session_id="s", clock=lambda: 0)
+    files = InMemoryFilesystem(session)
+    if path is not None:
+        (path / "root").mkdir()
+        files = HostFilesystem(path / "root", session=session, store=path / "store")  # type: ignore[assignment]
+    return Toolset(session, files, tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS], capability=capability, policy=policy)
+
+
+@pytest.fixture(params=["memory", "host"])
+def tools(request: pytest.FixtureRequest, tmp_path: Path) -> Toolset:
+    return desk(tmp_path if request.param == "host" else None)
+
+
+def write(tools: Toolset, path: str, content: str, call_id: str) -> None:
+    assert tools.call("write_file", {"path": path, "content": content}, call_id=call_id, caller="ann").success
+
+
+def text(tools: Toolset, path: str) -> str | None:
+    files = tools.filesystem
+    return files.read(path).content if files.exists(path) else None
+
+
+def test_a_model_undoes_and_redoes_its_last_call(tools: Toolset) -> None:
+    write(tools, "/a", TEXT, "c1")
+    write(tools, "/a", TEXT.replace("two", "2"), "c2")
+    preview = tools.call("undo", {"preview": True}, call_id="u0", caller="ann")
+    assert text(tools, "/a") == TEXT.replace("two", "2")
+    done = tools.call("undo", {}, call_id="u1", caller="ann")
+    assert text(tools, "/a") == TEXT
+    assert done.message.splitlines()[0] == preview.message.splitlines()[0] == "changed /a +1 -1"
+    assert done.summary_text == "undo: 1 path changed, +1 -1 lines, +4 -2 bytes; read them again"
+    assert preview.summary_text.endswith("a preview: nothing was changed")
+    assert done.value_as(ReversionReceipt).changes == preview.value_as(ReversionReceipt).changes
+    assert tools.call("redo", {}, caller="ann").success
+    assert text(tools, "/a") == TEXT.replace("two", "2")
+    assert tools.call("undo", {"count": 2}, caller="ann").success
+    assert text(tools, "/a") is None
+
+
+def test_one_call_is_reverted_and_an_unknown_one_names_those_there_are(tools: Toolset) -> None:
+    write(tools, "/a", TEXT, "c1")
+    write(tools, "/a", TEXT.replace("one", "1"), "c2")
+    write(tools, "/a", TEXT.replace("one", "1").replace("three", "3"), "c3")
+    assert tools.call("revert", {"call_id": "c2"}).success
+    assert text(tools, "/a") == TEXT.replace("three", "3")
+    failed = tools.call("revert", {"call_id": "c9"})
+    assert (failed.error_code, "c3 (write_file), c2 (write_file)" in failed.message) == ("invalid_arguments", True)
+
+
+def test_a_conflict_is_an_answer_and_changes_nothing(tools: Toolset) -> None:
+    for number, word in enumerate(("two", "2", "zwei"), 1):
+        write(tools, "/a", TEXT.replace("two", word), f"c{number}")
+    preview = tools.call("revert", {"call_id": "c2", "preview": True})
+    assert preview.value_as(ReversionReceipt).conflicts == ("/a",)
+    failed = tools.call("revert", {"call_id": "c2"})
+    assert (failed.status, text(tools, "/a")) == ("conflict", TEXT.replace("two", "zwei"))
+    assert tools.call("revert", {"call_id": "c2", "on_conflict": "theirs"}).success
+    assert text(tools, "/a") == TEXT
+
+
+def test_the_files_of_a_snapshot_come_back(tools: Toolset) -> None:
+    write(tools, "/a", TEXT, "c1")
+    tools.session.snapshot("early")
+    write(tools, "/a", "x\n", "c2")
+    write(tools, "/b", "y\n", "c3")
+    assert tools.call("restore", {"moment": "early", "paths": ["/a"]}).success
+    assert (text(tools, "/a"), text(tools, "/b")) == (TEXT, "y\n")
+    assert tools.call("restore", {"moment": "1", "paths": ["/b"]}).success
+    assert text(tools, "/b") is None
+    assert tools.call("restore", {"moment": "late"}).error_code == "invalid_arguments"
+
+
+def test_what_is_taken_back_is_stale_even_for_the_caller_of_undo(tools: Toolset) -> None:
+    write(tools, "/a", TEXT, "c1")
+    write(tools, "/a", "x\n", "c2")
+    tools.call("undo", {}, caller="ann")
+    failed = tools.call("write_file", {"path": "/a", "content": "y\n"}, caller="ann")
+    assert (failed.status, text(tools, "/a")) == ("conflict", TEXT)
+    tools.call("read_file", {"path": "/a"}, caller="ann")
+    assert tools.call("write_file", {"path": "/a", "content": "y\n"}, caller="ann").success
+
+
+def test_nothing_to_undo_is_an_answer(tools: Toolset) -> None:
+    before = tools.session.seq
+    failed = tools.call("undo", {})
+    assert (failed.error_code, "nothing to undo" in failed.message) == ("invalid_arguments", True)
+    assert tools.call("undo", {"count": 0}).error_code == "invalid_arguments"
+    assert not [record for record in tools.session.records.since(before) if record.cause is None]
+
+
+@pytest.mark.parametrize("on_host", [False, True])
+@pytest.mark.parametrize(
+    ("capability", "policy"),
+    [
+        (Capability(fs_roots=("/src",)), None),
+        (Capability(allowed_fs_ops=("read",)), None),
+        (Capability(max_write_bytes=3), None),
+        (None, Policy(rules=(PolicyRule(effect="deny", operations=("write",), paths="/private", reason="not yours"),))),
+    ],
+)
+def test_a_model_takes_nothing_back_that_it_may_not_write(
+    capability: Capability | None, policy: Policy | None, on_host: bool, tmp_path: Path
+) -> None:
+    free = desk(tmp_path if on_host else None)
+    write(free, "/private/a", TEXT, "c1")
+    write(free, "/private/a", "x\n", "c2")
+    bound = Toolset(free.session, free.filesystem, tools=HISTORY_TOOLS, capability=capability, policy=policy)
+    for arguments in ({}, {"preview": True}):
+        failed = bound.call("undo", arguments)
+        assert (failed.success, text(free, "/private/a")) == (False, "x\n")
+        assert "two" not in failed.message
+    free.call("undo", {})
+    assert text(free, "/private/a") == TEXT
+
+
+def test_a_read_only_filesystem_is_left_alone() -> None:
+    session = Session()
+    InMemoryFilesystem(session).write("/a", TEXT)
+    tools = Toolset(session, InMemoryFilesystem(session, read_only=True), tools=HISTORY_TOOLS)
+    assert (tools.call("undo", {}).success, text(tools, "/a")) == (False, TEXT)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "mcp"])
+def test_each_provider_has_definitions(provider: str) -> None:
+    definitions = Toolset(Session(), tools=HISTORY_TOOLS).definitions(provider)  # type: ignore[arg-type]
+    assert all(name in str(definitions) for name in ("undo", "redo", "revert", "restore"))

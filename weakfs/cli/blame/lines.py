@@ -1,0 +1,190 @@
+"""What `weakfs blame` and `weakfs why` print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal
+
+from rich.cells import cell_len
+
+from weakfs import Session
+from weakfs.cli.errors import USAGE, Failure, as_failure
+from weakfs.cli.formatting import date_and_time, padded, shortened, shown
+from weakfs.cli.output import Output
+from weakfs.cli.sessions import chosen, files_of, moment_of
+from weakfs.filesystem import normalize
+from weakfs.history import BlameLine
+from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.plain import SECOND, moment
+
+Style = Literal["plain", "porcelain", "json"]
+# The first and the last line; `None` for the end of the file.
+Span = tuple[int, int | None]
+
+# The maximum width of the column that names the call.
+MAX_CALL = 28
+# Names a record where git names a commit.
+ID_WIDTH = 40
+
+
+def span_of(text: str | None) -> Span:
+    """Read `A,B`, `A,+N`, `A` or `,B`."""
+    if text is None:
+        return 1, None
+    first, _, last = text.partition(",")
+    count = last.startswith("+")
+    digits = last.removeprefix("+")
+    if not (first or last) or not all(part.isascii() and part.isdigit() for part in (first, digits) if part):
+        raise Failure(f"cannot use -L {text!r}: give lines such as 10,20 or 10,+5", status=USAGE)
+    start = int(first or 1)
+    end = int(digits) if digits else None
+    if count and end is not None:
+        end += start - 1
+    if start < 1 or (end is not None and end < start):
+        raise Failure(f"cannot use -L {text!r}: lines count from 1, and the last is not before the first", status=USAGE)
+    return start, end
+
+
+def show_blame(
+    out: Output, session: Session, path: str, at: str | None, filesystem: str | None, span: Span, style: Style
+) -> None:
+    """Print the selected lines of a file, each with what put it in."""
+    every, contents = _blamed(session, path, at, filesystem)
+    first, last = span
+    if first > max(len(every), 1):
+        raise Failure(f"cannot show line {first} of {path!r}: it has {len(every):,} lines", status=USAGE)
+    lines = every[first - 1 : last]
+    if style == "json":
+        for line in lines:
+            out.record(type="line", **_fields(line))
+    elif style == "porcelain":
+        for part in _porcelain(lines, contents, path, {call.call.call_id: call for call in calls_of(session)}):
+            out.data(part)
+    else:
+        _show_table(out, lines)
+
+
+def _blamed(
+    session: Session, path: str, at: str | None, filesystem: str | None
+) -> tuple[tuple[BlameLine, ...], list[bytes]]:
+    """Return the lines of a file and their bytes."""
+    view = moment_of(session, at)
+    name = chosen(session, filesystem)
+    with as_failure(f"blame {path!r}"):
+        lines = session.blame(
+            path, at=None if at is None else int(at) if at.isascii() and at.isdigit() else at, filesystem=name
+        )
+        content = files_of(session, view, name).read_bytes(path).content
+    return lines, content.split(b"\n")
+
+
+def _show_table(out: Output, lines: Sequence[BlameLine]) -> None:
+    if not lines:
+        return
+    records = [("^" if line.kind == "boundary" else "") + str(line.record) for line in lines]
+    calls = {line.record: _call_text(line) for line in lines}
+    wide = max(map(len, records))
+    call_width = min(max(map(cell_len, calls.values())), MAX_CALL)
+    number_width = len(str(lines[-1].number))
+    for line, record in zip(lines, records, strict=True):
+        out.line(
+            (f"{record:>{wide}}", "yellow"),
+            f"  {'' if line.at is None else date_and_time(line.at):14}  ",
+            (padded(shortened(calls[line.record], call_width), call_width), "cyan"),
+            f"  {line.number:>{number_width}}) ",
+            line.text,
+        )
+
+
+def _call_text(line: BlameLine) -> str:
+    if line.kind == "found":
+        return "(found)"
+    return " ".join(shown(part) for part in (line.tool, line.call_id) if part is not None)
+
+
+def _fields(line: BlameLine) -> dict[str, object]:
+    return {
+        "number": line.number,
+        "text": line.text,
+        "record": line.record,
+        "call_id": line.call_id,
+        "tool": line.tool,
+        "caller": line.caller,
+        "at": None if line.at is None else moment(line.at, fraction=True),
+        "kind": line.kind,
+    }
+
+
+def _porcelain(
+    lines: Sequence[BlameLine], contents: Sequence[bytes], path: str, calls: dict[str, NumberedCall]
+) -> Iterator[bytes]:
+    """Yield the lines in git's format, as its manual describes it for `git blame --porcelain`."""
+    known: set[int] = set()
+    for record, group in groupby(lines, key=lambda line: line.record):
+        together = list(group)
+        for place, line in enumerate(together):
+            count = f" {len(together)}" if not place else ""
+            yield f"{record:0{ID_WIDTH}} {line.number} {line.number}{count}\n".encode()
+            if record not in known:
+                known.add(record)
+                call = calls.get(line.call_id or "")
+                yield from (f"{one}\n".encode() for one in _commit(line, "" if call is None else call.call.summary))
+                yield b"filename %s\n" % normalize(path)[1:].encode("utf-8", "surrogatepass")
+            yield b"\t%s\n" % contents[line.number - 1]
+
+
+def _commit(line: BlameLine, summary: str) -> Iterator[str]:
+    """Yield what git says of a commit."""
+    for role in ("author", "committer"):
+        yield f"{role} {shown(line.caller or line.call_id or line.kind)}"
+        yield f"{role}-mail <>"
+        yield f"{role}-time {(line.at or 0) // SECOND}"
+        yield f"{role}-tz +0000"
+    yield f"summary {': '.join(filter(None, (_call_text(line), shown(summary)))) or f'record {line.record}'}"
+    if line.kind == "boundary":
+        yield "boundary"
+
+
+def show_reason(
+    out: Output, session: Session, place: str, at: str | None, filesystem: str | None, *, as_json: bool
+) -> None:
+    """Print the call that put in one line."""
+    path, _, digits = place.rpartition(":")
+    if not path or not (digits.isascii() and digits.isdigit()):
+        raise Failure(
+            f"cannot look up {place!r}: give a path and the number of a line, such as /app.py:12", status=USAGE
+        )
+    lines, _ = _blamed(session, path, at, filesystem)
+    if not 1 <= int(digits) <= len(lines):
+        raise Failure(f"cannot look up {place!r}: the file has {len(lines):,} lines", status=USAGE)
+    line = lines[int(digits) - 1]
+    call = _call_of(session, line)
+    arguments, receipt = (None, None) if call is None else (call.call.read_arguments(), call.call.read_receipt())
+    if as_json:
+        known = {} if call is None else {"call": call.number, "status": call.call.status, "summary": call.call.summary}
+        out.record(type="line", **_fields(line), **known, arguments=arguments, answer=receipt)
+        return
+    out.line((f"{line.number}) ", "bold"), line.text)
+    if line.kind == "boundary":
+        out.line(f"older than record {line.record + 1}, the first that is kept")
+        return
+    when = "" if line.at is None else f", {moment(line.at)}"
+    if call is None:
+        found = "found by" if line.kind == "found" else "put in by"
+        because = "" if line.call_id is None else f" of {shown(line.call_id)}"
+        out.line(f"{found} record {line.record}{because}{when}; no call is known")
+        return
+    who = "" if line.caller is None else f" by {shown(line.caller)}"
+    out.line(f"call {call.number}  ", (shown(call.call.tool), "cyan"), f"  {shown(call.call.call_id)}{who}{when}")
+    out.line(("arguments", "bold"))
+    out.line(json.dumps(arguments, ensure_ascii=False, indent=2))
+    out.line(("answer", "bold"), f"  {shown(call.call.status)}: {shown(call.call.summary)}")
+    out.line(json.dumps(receipt, ensure_ascii=False, indent=2))
+
+
+def _call_of(session: Session, line: BlameLine) -> NumberedCall | None:
+    """Return the call that a line names: a call is recorded after what it did."""
+    found = (one for one in calls_of(session) if one.call.call_id == line.call_id and one.record is not None)
+    return next((one for one in found if one.record is not None and one.record.seq > line.record), None)

@@ -1,0 +1,1 @@
+"""`weakfs log`: one row for each call, or for each record."""

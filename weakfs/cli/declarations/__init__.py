@@ -1,0 +1,1 @@
+"""The click declarations of the commands: names, options and help texts."""

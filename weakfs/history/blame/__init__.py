@@ -1,0 +1,1 @@
+"""Blame: which record, and which call, put in each line of a file."""

@@ -1,0 +1,235 @@
+"""Blame: which record put each line of a file in, and by which call."""
+
+from __future__ import annotations
+
+from errno import EISDIR
+from threading import Lock
+from typing import Any, Literal
+
+from attrs import define, field, frozen
+
+from weakfs.filesystem.errors import fault, not_found
+from weakfs.filesystem.paths import normalize
+from weakfs.history.blame.ancestry import Ancestry
+from weakfs.history.blame.annotated_text import NOWHERE, AnnotatedText
+from weakfs.history.blame.derivation import Derivation, Version
+from weakfs.history.blame.path_records import PathRecords, Place, Rows
+from weakfs.history.steps import steps_of
+from weakfs.history.trees import Trees
+from weakfs.platforms import garbage_collection_paused
+from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree.leaf import Leaf, content_of, is_file, is_link
+from weakfs.search import is_binary
+from weakfs.session import Attachable, External, Session, SessionView, Snapshot
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.tags import tag_of
+
+# Results are kept for further questions: up to so many lines in all.
+MOST_KEPT = 200_000
+
+Kind = Literal["written", "found", "boundary"]
+# The id, tool and caller of a call, the time of its record, and the kind of the lines.
+About = tuple[str | None, str | None, str | None, int | None, Kind]
+
+FOUND = {tag_of(EntryFound), tag_of(TreeSeen)}
+
+
+@frozen
+class BlameLine:
+    """One line of a file, without its line end, and the record that put it in. Lines are numbered from 1.
+
+    `call_id` is the cause of the record, which is the id of the call that made it; `tool` and `caller` are those of the
+    call, if it is recorded. `at` is the time of the record in nanoseconds. Bytes that are not UTF-8 are shown as
+    U+FFFD.
+
+    `kind` is "written", or "found" for lines that another program put in before `record` found them. Lines of kind
+    "boundary" are older than all records that are kept: `record` is the last of those that were dropped.
+    """
+
+    number: int
+    text: str
+    record: int
+    call_id: str | None
+    tool: str | None
+    caller: str | None
+    at: int | None
+    kind: Kind = "written"
+
+
+@define(eq=False)
+class _Known:
+    """What was computed for one version of a file."""
+
+    text: AnnotatedText
+    lines: tuple[BlameLine, ...]
+    # The newest record then, and whether no later one can tell more about the calls.
+    seq: int
+    is_complete: bool
+
+
+@define(eq=False)
+class Blames:
+    """The blame of a session's files. What was computed is kept, up to a number of lines, and continued from."""
+
+    _lock: Lock = field(factory=Lock, init=False)
+    _rules: Rules | None = field(default=None, init=False)
+    _rows: Rows | None = field(default=None, init=False)
+    _records: PathRecords | None = field(default=None, init=False)
+    _known: dict[tuple[str | None, Version], _Known] = field(factory=dict[Any, _Known], init=False)
+
+    def of(
+        self,
+        session: Session,
+        path: str,
+        *,
+        at: int | str | Snapshot | None,
+        filesystem: str | External | Attachable | None,
+    ) -> tuple[BlameLine, ...]:
+        """Return the lines of a file at a moment; see `weakfs.Session.blame`."""
+        path = normalize(path)
+        with session.lock:
+            rules, line = session._rules, session._line().copy()
+            view = SessionView(rules, line.seq, line.state, line.logs) if at is None else session.at(at)
+            trees = Trees(session)
+        name = _chosen(view, filesystem)
+        content = content_of(_file(trees.at(view, name), path))
+        if is_binary(content):
+            raise ValueError(f"cannot blame {path!r}: it is a binary file, which has no lines; name a text file")
+        with self._lock:
+            rows, records = self._read(session, rules, line)
+            others = _files_after(session, records.others, name) if records.others else {}
+            derivation = Derivation(records, rows, line.base.state, name, others)
+            version = derivation.version(records.ancestry.in_effect(view.seq), path)
+            known = None if version is None else self._known.pop((name, version), None)
+            if version is not None and known is not None and known.text.holds(content):
+                self._known[name, version] = known
+                if known.is_complete or known.seq == line.seq:
+                    return known.lines
+                text = known.text
+            else:
+                text = self._text(derivation, view.seq, path, content)
+            lines, is_complete = _lines(text, content, rows, records)
+            if version is not None:
+                self._keep((name, version), _Known(text, lines, line.seq, is_complete))
+            return lines
+
+    def _read(self, session: Session, rules: Rules, line: Timeline) -> tuple[Rows, PathRecords]:
+        """Index the records that are new since the last time, or all of them if others are gone."""
+        before, records = self._rows, self._records
+        if before is None or records is None or not _continues(before, rules, line):
+            self._known.clear()
+            before = Rows(rules, line.rows.prefix(0), line.dropped)
+            records = PathRecords(Ancestry(session.session_id, line.dropped, line.base.block_end))
+        rows = Rows(rules, line.rows, line.dropped)
+        # Not to be continued from if this fails halfway.
+        self._rows = self._records = None
+        with garbage_collection_paused():
+            records.add(rules, line.rows.since(len(before.rows)), before.newest + 1)
+        self._rows, self._records = rows, records
+        return rows, records
+
+    def _text(self, derivation: Derivation, seq: int, path: str, content: bytes) -> AnnotatedText:
+        """Compute the text of a file that is known to hold `content` after a record."""
+        records, name = derivation.records, derivation.filesystem
+        known = {version: each.text for (filesystem, version), each in self._known.items() if filesystem == name}
+        found: AnnotatedText | None = None
+        # A snapshot taken in a fork has the state of the fork, and the number of a record inside its merge.
+        for state in dict.fromkeys((records.ancestry.in_effect(seq), seq)):
+            version = derivation.version(state, path)
+            with garbage_collection_paused():
+                text = None if version is None else derivation.text(version, known)
+            if text is not None and text.holds(content):
+                return text
+            found = found or text
+        # What was found later was there before.
+        origin = records.next_change(Place(name, path), seq) or derivation.rows.dropped
+        if found is None:
+            return AnnotatedText.put_in(content, origin)
+        return found.replaced(content, NOWHERE).settled(origin)
+
+    def _keep(self, key: tuple[str | None, Version], known: _Known) -> None:
+        self._known[key] = known
+        total = sum(len(each.lines) for each in self._known.values())
+        while total > MOST_KEPT and len(self._known) > 1:
+            total -= len(self._known.pop(next(iter(self._known))).lines)
+
+
+def _continues(before: Rows, rules: Rules, line: Timeline) -> bool:
+    """Return whether a timeline has the records that were read, and perhaps more."""
+    return before.rules is rules and before.dropped == line.dropped and line.rows.extends(before.rows)
+
+
+def _chosen(view: SessionView, wanted: str | External | Attachable | None) -> str | None:
+    """Return the external filesystem that is meant, `None` for the session's own files.
+
+    That is the only one by default, if the session has no files of its own.
+    """
+    known = sorted((view[ExternalTrees].latest() or ExternalTrees()).trees)
+    if isinstance(wanted, str):
+        if wanted not in known:
+            there = ", ".join(map(repr, known)) or "none"
+            raise ValueError(f"cannot blame files of {wanted!r}: the session has no such filesystem; it has: {there}")
+        return wanted
+    if wanted is not None:
+        part = wanted.external if isinstance(wanted, Attachable) else wanted
+        return part.filesystem_id if part.filesystem_id in known else None
+    own = view[FileTree].latest()
+    if not known or (own is not None and own.node_count):
+        return None
+    if len(known) > 1:
+        raise ValueError(f"the session has several filesystems: {', '.join(map(repr, known))}; pass one as filesystem")
+    return known[0]
+
+
+def _file(tree: FileTree, path: str) -> Leaf:
+    node = find(tree, segments_of(path))
+    if node is None or (type(node) is tuple and not (is_file(node) or is_link(node))):
+        raise not_found(path, f"cannot blame {path!r}: the session knows no such file", "check the path and the moment")
+    if type(node) is FileTree:
+        raise fault(IsADirectoryError, EISDIR, f"cannot blame {path!r}: it is a directory; name a file")
+    leaf = node
+    if is_link(leaf):
+        target = content_of(leaf).decode("utf-8", "replace")
+        raise ValueError(f"cannot blame {path!r}: it is a symbolic link to {target!r}; name the file that it leads to")
+    return leaf
+
+
+def _files_after(session: Session, numbers: set[int], filesystem: str | None) -> dict[int, FileTree]:
+    """Return the files after some records."""
+    found: dict[int, FileTree] = {}
+    for step in steps_of(session):
+        if step.record.seq in numbers and step.after is not None:
+            own = step.after[FileTree].latest() or FileTree()
+            external = step.after[ExternalTrees].latest() or ExternalTrees()
+            found[step.record.seq] = own if filesystem is None else external.tree(filesystem)
+    return found
+
+
+def _lines(text: AnnotatedText, content: bytes, rows: Rows, records: PathRecords) -> tuple[tuple[BlameLine, ...], bool]:
+    """Return the lines, and whether no later record can tell more about them."""
+    origins = text.origins
+    about = {seq: _about(seq, rows, records) for seq in {*origins}}
+    lines: list[BlameLine] = []
+    # Not `splitlines`, which also splits at other characters.
+    shown = content.decode("utf-8", "replace").split("\n")
+    for number, (line, seq) in enumerate(zip(shown, origins, strict=False), 1):
+        call_id, tool, caller, at, kind = about[seq]
+        lines.append(BlameLine(number, line, seq, call_id, tool, caller, at, kind))
+    return tuple(lines), all(tool is not None or call_id is None for call_id, tool, _, _, _ in about.values())
+
+
+def _about(seq: int, rows: Rows, records: PathRecords) -> About:
+    """Return what is known about a record: the call that made it, who called, when, and what kind of lines it has."""
+    if seq <= rows.dropped:
+        return None, None, None, None, "boundary"
+    at, cause, tag, _ = rows[seq]
+    if tag in FOUND:
+        return None, None, None, at, "found"
+    # The same id may have been given to several calls: each is recorded after what it did.
+    called = next((number for number in records.calls.get(cause or "", ()) if number > seq), None)
+    if called is None:
+        return cause, None, None, at, "written"
+    call = rows.event(called)
+    return cause, call.tool, call.caller, at, "written"

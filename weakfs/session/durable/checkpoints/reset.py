@@ -1,0 +1,73 @@
+"""Storing a timeline that does not continue the stored one, as a document of its own: a reset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import orjson
+
+from weakfs.session.blobs.blob import digest_of
+from weakfs.session.durable.frames.decoder import Frame
+from weakfs.session.durable.operations import run
+from weakfs.session.errors import SessionConflict
+from weakfs.session.external import Journal
+from weakfs.session.history.timeline import Timeline
+
+if TYPE_CHECKING:
+    from weakfs.session.core import SessionCore
+    from weakfs.session.durable.commit_log import CommitLog
+
+# How many records a frame of imported history contains.
+PART = 256
+
+
+def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: Mapping[str, Journal]) -> bool:
+    """Store a timeline that does not continue the stored one: a compacted or imported history."""
+    history = log.checkpoints.history
+    before = session._trunk
+    name = log._next_name(session)
+    frames: list[bytes] = []
+    contents: dict[str, bytes] = {}
+    if not before.seq:
+        # None of its history is in storage yet.
+        history.forget()
+        rows = iter(after.rows)
+        seq = after.dropped
+        while part := list(islice(rows, PART)):
+            data, blobs = log._frames.part(session._rules, part, seq, name=f"{name}.{len(frames)}")
+            frames.append(data)
+            contents.update(blobs.by_digest)
+            contents.update(log.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
+            history.add(log.head + len(frames), seq, part, len(data) + sum(map(len, blobs.by_digest.values())))
+            seq += len(part)
+    whole = before if before.seq else None
+    moment = log.checkpoints.moment(session, log.head + len(frames) + 1, after, whole)
+    text, written, needed = log.checkpoints.document(moment, is_reset=True)
+    digest = digest_of(text).hex()
+    if log.head and (head := log.store.head(log.stream)) < log.head:
+        # Contents would make it anew.
+        raise log._gone("change", head)
+    log.checkpoints.put(needed | {digest: text})
+    reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
+    frames.append(orjson.dumps(reset))
+    is_stored = False
+    try:
+        first = name if len(frames) == 1 else f"{name}.0"
+        is_stored = run(log._append(session, [first], frames, contents, journals), log.store)
+    finally:
+        if not is_stored and len(frames) > 1:
+            history.forget()
+    if not is_stored:
+        return False
+    log.known_slices = frozenset(session._rules.specs)
+    log.externals = after.externals
+    log.checkpoints.replace(session, moment, text, written)
+    return True
+
+
+def start(log: CommitLog, session: SessionCore, line: Timeline) -> None:
+    """Store the timeline of another session in an empty stream. Raise `SessionConflict` if it is not empty."""
+    if not start_anew(log, session, line, {}):
+        raise SessionConflict(session.session_id, 0, log.head)

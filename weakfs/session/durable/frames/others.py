@@ -1,0 +1,101 @@
+"""Bringing a session up to date: applying the frames that others stored, and those of its own changes that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from weakfs.session.durable.frames.decoder import Frame, name_of
+from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
+from weakfs.session.durable.frames.writer import Change
+from weakfs.session.durable.operations import Read, Steps, supplied
+from weakfs.session.events import RolledBack
+from weakfs.storage.errors import StreamConflict
+from weakfs.storage.event_store import Frame as StoredFrame
+
+if TYPE_CHECKING:
+    from weakfs.session.core import SessionCore
+    from weakfs.session.durable.commit_log import CommitLog
+
+# The number of a frame, the frame and its size.
+Note = tuple[int, Frame, int]
+
+
+def undo_failed(log: CommitLog, session: SessionCore, others: list[StoredFrame]) -> Steps[None]:
+    """Read changes of this session that failed but were stored nevertheless, and roll them back.
+
+    What they did outside the session was undone when they failed. If the rollback cannot be stored, the session
+    stays as it was, without the changes; likewise if somebody else appends in the meantime, since the caller tries
+    again. A change on which others have built stays.
+    """
+    before = session._trunk
+    reader, notes, number = yield from supplied(partial(_read, log, session, others))
+    line = reader.line
+    if line.seq == before.seq or not all(name_of(frame) in log._uncertain for frame in others):
+        _adopt(log, session, reader, notes, number)
+        return
+    after = line.copy()
+    session._rules, rules = reader.rules, session._rules
+    try:
+        session._apply(after, RolledBack(before.seq, None, before.state, failed=True), None)
+        rows = tuple(after.rows.since(len(line.rows)))
+        name = log._next_name(session)
+        change = Change(line, after, rows, line.externals, (), undeclared_slices(reader.rules))
+        data, blobs = log._frames.frame(reader.rules, change, name, max(session._counter, reader.counter))
+    finally:
+        session._rules = rules
+    log._uncertain.add(name)
+    try:
+        head = yield from log._append_once(number, [data], blobs.by_digest)
+    except StreamConflict:
+        return
+    reader.line = after
+    _adopt(log, session, reader, notes, head)
+    log.checkpoints.history.add(head, line.seq, rows, len(data))
+
+
+def refreshed(log: CommitLog, session: SessionCore) -> Steps[None]:
+    """Apply what others stored."""
+    while log._uncertain:
+        found = list((yield Read(log.stream, log.head)))
+        if not found or name_of(found[0]) not in log._uncertain:
+            break
+        yield from undo_failed(log, session, found)
+    frames: Iterable[StoredFrame] = yield Read(log.stream, log.head)
+    # Reading them may be repeated, if contents have to be awaited.
+    yield from take(log, session, frames if log.queue is None else list(frames))
+
+
+def take(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -> Steps[None]:
+    """Apply frames that others stored."""
+    reader, notes, last = yield from supplied(partial(_read, log, session, frames))
+    if last:
+        _adopt(log, session, reader, notes, last)
+
+
+def _read(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note], int]:
+    """Apply frames to a copy of the trunk.
+
+    Also returns what the index of the history must record about them, and the number of the last one.
+    """
+    notes: list[Note] = []
+    reader = log.reader(session._rules, session._trunk.copy(), session._counter)
+    reader.note = lambda *note: notes.append(note)
+    return reader, notes, reader.apply(frames)
+
+
+def _adopt(log: CommitLog, session: SessionCore, reader: FrameReader, notes: list[Note], last: int) -> None:
+    line, after = session._trunk, reader.line
+    before = line.seq
+    rules = session._rules
+    session._rules, session._counter = reader.rules, max(session._counter, reader.counter)
+    log.known_slices |= reader.rules.specs.keys() - rules.specs.keys()
+    line.adopt(after)
+    line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
+    log.head = last
+    log.externals = line.externals
+    start = max((place for place, (_, frame, _) in enumerate(notes) if "reset" in frame), default=-1) + 1
+    for note in notes[start:]:
+        log.checkpoints.history.note(*note)
+    session._post_since(line, before)

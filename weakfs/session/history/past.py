@@ -1,0 +1,95 @@
+"""The part of a history that was read rather than made: from a file, from storage, or from records that were replayed.
+
+Some of its keyframes come with it. Others are made when something between these is read, if they are so far apart that
+replaying the records between them takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import evolve, frozen
+from pyrsistent import PMap, pmap
+
+from weakfs.platforms import garbage_collection_paused
+from weakfs.session.history.keyframes import GAP, Keyframes, Mark, PackedMark, last_before
+from weakfs.session.history.log import Log
+from weakfs.session.replay.reduction import Row, advance
+from weakfs.session.slices.schema import Rules
+
+# Immutable values that many timelines share.
+NO_MARKS = Log[PackedMark]()
+NO_KEYFRAMES: PMap[int, Keyframes] = pmap()
+
+# Where the keyframes of a file are no further apart, no others are made between them: replaying so many writes of files
+# takes less time than packing one more tree of 100,000 files.
+FAR = 8 * GAP
+
+
+@frozen(eq=False)
+class Past:
+    """The records up to `seq`, and what it takes to read the states between them. An immutable value."""
+
+    seq: int = 0
+    # The keyframes that came with the records, and those made after each of them, by its number.
+    lasting: Log[PackedMark] = NO_MARKS
+    made: PMap[int, Keyframes] = NO_KEYFRAMES
+    # The slices that the keyframes hold, if the records came from a file or storage: a program installs its own after
+    # loading, so that these records are read by the newest rules. With the tags of their events, if they are known.
+    slices: frozenset[str] | None = None
+    tags: frozenset[str] | None = None
+    # The rules under which older records were made: up to a record, older rules.
+    eras: tuple[tuple[int, Rules], ...] = ()
+
+    def rules_at(self, seq: int, rules: Rules) -> Rules:
+        """Return the rules under which record `seq` is read, if `rules` are the newest."""
+        return next((old for last, old in self.eras if seq <= last), rules)
+
+    def until(self, seq: int, lasting: Log[PackedMark]) -> Past:
+        """Return the past up to record `seq`, with these keyframes."""
+        return evolve(self, seq=seq, lasting=lasting, made=NO_KEYFRAMES)
+
+    def suits(self, rules: Rules) -> bool:
+        """Return whether the keyframes hold under other rules: no event there changes a slice that they add."""
+        more = rules.specs.keys() - (self.slices or ())
+        if not more or self.tags is None:
+            return not more
+        changing = (type_ for type_, steps in rules.steps.items() if any(step.tag in more for step in steps))
+        return self.tags.isdisjoint(rules.registry.by_type[type_].tag for type_ in changing)
+
+    def nearest(self, rules: Rules, base: Mark, rows: Log[Row], seq: int) -> tuple[Mark | PackedMark, Past]:
+        """Return a keyframe at or before record `seq`, and the past with the keyframes that were made for that.
+
+        `rows` are the records after `base`. They are read once, as far as needed.
+        """
+        last = min(seq, self.seq)
+        start = last_before(self.lasting, last)
+        known = start.seq if start is not None else base.seq
+        made = self.made.get(known) or Keyframes(start=start, is_past=True, distance=self._distance(start))
+        if made.due(base) > last:
+            return made.before(seq) or start or base, self
+
+        def stops() -> Iterator[int]:
+            while (due := made.due(base)) <= last:
+                yield due
+
+        newest = made.kept.last(start or base)
+        # All of it stays in use: the collector would take more time than the reading.
+        with garbage_collection_paused():
+            for mark in advance(rules, newest, rows.since(newest.seq - base.seq), stops()):
+                made = made.kept_with(mark, rows, base)
+        return made.before(seq) or start or base, evolve(self, made=self.made.set(known, made))
+
+    def _distance(self, start: PackedMark | None) -> int:
+        """Return the distance of the keyframes that are made after a lasting one.
+
+        Where lasting ones are far apart, states are large, and making one costs as much as reading 10,000 records.
+        """
+        if not self.lasting:
+            return GAP
+        seq = 0 if start is None else start.seq
+        end = next((mark.seq for mark in self.lasting if mark.seq > seq), self.seq)
+        if isinstance(start, PackedMark):
+            return min(max(end - seq, GAP), FAR)
+        # Records that are in storage take longer to read.
+        return max((end - seq) // (2 * GAP), 1) * GAP

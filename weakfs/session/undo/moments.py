@@ -1,0 +1,141 @@
+"""Moments: the slices and the external files as earlier records left them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from weakfs.session.errors import SessionError
+from weakfs.session.external import Reversible
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.merging.forks import Forks
+from weakfs.session.merging.resolver import Resolver
+from weakfs.session.replay.reduction import advance
+from weakfs.session.slices.slice import GoBack
+from weakfs.session.slices.table import Table
+from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span
+from weakfs.session.views import SessionView
+
+# Moments so many records apart are read in one pass.
+MOST_SHARED = 5_000
+
+
+class Moments(Forks):
+    """The part of a session that finds out what earlier records changed."""
+
+    __slots__ = ()
+
+    def _changes(self, line: Timeline, one: Operation) -> bool:
+        """Return whether an operation changed anything that can be taken back."""
+        if one.has_failed:
+            return False
+        span = one.span
+        states = self._around(line, span)
+        before, after = (states[seq]._table("state") for seq in (one.first - 1, one.last))
+        before = self._gone_back(after, before, None)
+        rules = self._rules
+        declared = {rules.by_type[each.cls].tag: each for each in rules.registry.slices}
+        observed = {tag for tag, each in declared.items() if each.is_observed}
+        return (
+            any(
+                self._differs(tag, before, after, declared[tag].equal if tag in declared else Log[Any].equals)
+                for tag in {*before, *after} - observed
+            )
+            or any(external.differing(*self._files_around(line, external, span)) for external in self._reversible())
+            or bool(self._detached(line, one.first - 1, one.last))
+        )
+
+    def _around(self, line: Timeline, span: Span) -> dict[int, SessionView]:
+        """Return the slices before and after the records of a span, by the number of the record before them."""
+        numbers = {span.first - 1, span.last}
+        if span.merge is None:
+            return self._states(line, numbers)
+        # Imported when it is needed: it reads the records as files hold them.
+        from weakfs.session.replay.reconstruction import Rebuilding
+
+        tables = Rebuilding(self._rules, line, self.session_id, self.origin_id).inside(numbers)
+        if tables.keys() != numbers:
+            raise SessionError(
+                f"cannot revert records {span.first} to {span.last} by themselves: the records of session "
+                f"{self.session_id!r} do not tell where their fork began; revert its merge, record {span.merge}"
+            )
+        return {seq: SessionView(self._rules, seq, table, line.logs) for seq, table in tables.items()}
+
+    def _files_around(self, line: Timeline, external: Reversible, span: Span) -> tuple[Any, Any]:
+        """Return the external files before and after the records of a span.
+
+        What others had changed by then, and these records found, belongs to both.
+        """
+        before, last = span.first - 1, span.last
+        found: list[int] = []
+        for seq, row in enumerate(islice(line.rows.since(before - line.dropped), last - before), span.first):
+            if row[2] in external.sightings:
+                found.append(seq)
+            elif row[2] == ROLLED_BACK:
+                found = [one for one in found if one <= row[3][0]]
+        states = self._around(line, span)
+        states |= self._states(line, {*found, *(seq - 1 for seq in found)} - states.keys())
+        files = {seq: external.known(view, self._present(line)) for seq, view in states.items()}
+        files_before = files[before]
+        for seq in found:
+            files_before = external.merged(files[seq - 1], files_before, files[seq], resolver=Resolver("theirs"))
+        return files_before, files[last]
+
+    def _detached(self, line: Timeline, first: int, last: int) -> list[str]:
+        """Return the filesystems that records `first + 1` to `last` changed, but that are not attached."""
+        outside = [one.outside for one in self._rules.registry.slices if one.outside is not None]
+        changed: list[tuple[int, str]] = []
+        rows = islice(line.rows.since(first - line.dropped), last - first)
+        for seq, (_, _, tag, values) in enumerate(rows, first + 1):
+            if tag == ROLLED_BACK and values[3]:
+                changed = [one for one in changed if one[0] <= values[0]]
+            else:
+                changed += [(seq, name) for which in outside if (name := which(tag, values)) is not None]
+        return sorted({name for _, name in changed} - {external.filesystem_id for external in self._attached})
+
+    def _gone_back(self, now: Table, then: Table, paths: tuple[str, ...] | None, *, files_only: bool = False) -> Table:
+        """Return the slices of `now` with those of `then` that go back."""
+        rules, ways, table = self._rules, self._ways_back(), now
+        for tag in {*now, *then}:
+            way, empty = ways.get(tag), rules.specs[tag].empty if tag in rules.specs else Log[Any]()
+            mine, theirs = now.get(tag, empty), then.get(tag, empty)
+            if mine is theirs:
+                continue
+            if way is not None:
+                theirs = way(mine, theirs, paths)
+            elif files_only or paths is not None:
+                continue
+            if theirs is not mine:
+                table = table.set(tag, theirs)
+        return table
+
+    def _ways_back(self) -> dict[str, GoBack]:
+        """Return how the slices that hold files go back, by tag."""
+        rules = self._rules
+        known = ((rules.by_type.get(one.cls), one.go_back) for one in rules.registry.slices)
+        return {spec.tag: way for spec, way in known if spec is not None and way is not None}
+
+    def _differs(self, tag: str, one: Table, other: Table, equal: Callable[[Any, Any], bool] = operator.is_) -> bool:
+        spec = self._rules.specs.get(tag)
+        empty = Log[Any]() if spec is None else spec.empty
+        return not equal(one.get(tag, empty), other.get(tag, empty))
+
+    def _states(self, line: Timeline, numbers: set[int]) -> dict[int, SessionView]:
+        """Return the slices after some records, read in one pass if they are near each other: equal ones are shared."""
+        if not numbers:
+            return {}
+        rules, (first, *more) = self._rules, sorted(numbers)
+        marks = {first: line.mark_at(rules, first)}
+        if more and more[-1] - first <= MOST_SHARED and not line.past.eras:
+            mark = marks[first]
+            passed = advance(rules, mark, line.rows.since(first - line.dropped), more)
+            marks |= {each.seq: each for each in passed}
+        else:
+            marks |= {seq: line.mark_at(rules, seq) for seq in more}
+        return {seq: SessionView(rules, seq, mark.state, mark.logs) for seq, mark in marks.items()}
+
+    def _reversible(self) -> list[Reversible]:
+        return [external for external in self._attached if isinstance(external, Reversible)]

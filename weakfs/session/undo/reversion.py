@@ -1,0 +1,46 @@
+"""Reversions: what taking work back changed, or would change."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+from weakfs.session.merging.conflicts import MergeReport
+
+How = Literal["undo", "redo", "revert", "restore", "rollback"]
+# What becomes of what other programs changed in external files.
+Foreign = Literal["keep", "replace"]
+# How many paths a note names.
+MOST_NAMED = 20
+
+
+@frozen(kw_only=True)
+class Reversion(MergeReport):
+    """What was taken back, or with `preview` would be: the paths that change, and the conflicts that would remain.
+
+    `records` are the numbers of the first and last record of each operation that was taken back. `foreign` names the
+    external files that other programs had changed. `detached` names the external filesystems that the operations had
+    changed too, but that are not attached: they stay as they are. `record` is the last record of the reversion; `None`
+    for a preview, or if a revert or restore had nothing to change.
+    """
+
+    how: How
+    records: tuple[tuple[int, int], ...]
+    foreign: tuple[str, ...] = ()
+    detached: tuple[str, ...] = ()
+    record: int | None = None
+
+    @property
+    def note(self) -> str:
+        """A message for the model: which files changed under it."""
+        left = f" Not attached, and left as they are: {', '.join(self.detached)}." if self.detached else ""
+        if not self.changes:
+            return f"Nothing changed.{left}"
+        shown = ", ".join(self.paths[:MOST_NAMED])
+        more = len(self.paths) - MOST_NAMED
+        shown += f" and {more} more" if more > 0 else ""
+        return (
+            f"These were changed by {self.how} (+{self.lines_added} -{self.lines_removed} lines): {shown}. Read them "
+            f"again before you rely on what you know of them.{left}"
+        )

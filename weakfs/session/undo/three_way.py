@@ -1,0 +1,230 @@
+"""Three-way merges that take back what earlier records changed, and keep what came later.
+
+Taking records `first` to `last` back is a three-way merge, as of a fork that left after `last` and went back to the
+state before `first`: the base is the state after them, theirs the one before them, and ours the present. It is recorded
+as such a merge, so that it can be read, merged and taken back like any other work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, get_args
+
+from attrs import define
+
+from weakfs.session.errors import MergeConflict
+from weakfs.session.events import Reverted
+from weakfs.session.external import Reversible
+from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.log import Log
+from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.merging.conflicts import OnConflict
+from weakfs.session.merging.merge import absorb
+from weakfs.session.merging.resolver import Resolver
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.state import checked_text
+from weakfs.session.transactions.transaction import ACTIVE, innermost
+from weakfs.session.undo.moments import Moments
+from weakfs.session.undo.operations import REVERTED, ROLLED_BACK, Span
+from weakfs.session.undo.reversion import Foreign, How, Reversion
+
+
+@define(eq=False)
+class _Outside:
+    """The files of one external filesystem: as the session knew them, as they are, and as they are to be."""
+
+    external: Reversible
+    known: Any
+    there: Any
+    wanted: Any
+
+
+@define(eq=False)
+class _Work:
+    """A reversion in the making: on the timeline of its transaction, or for a preview on a copy."""
+
+    how: How
+    cause: str
+    line: Timeline
+    resolver: Resolver
+    paths: tuple[str, ...] | None
+    outside: list[_Outside]
+    keeps_foreign: bool
+    changes_anything: bool = False
+
+    @property
+    def goes_to_moment(self) -> bool:
+        """Whether it brings a moment back, rather than taking records back."""
+        return self.how in ("restore", "rollback")
+
+
+class ThreeWay(Moments):
+    """The part of a session that merges the past into the present."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _canonical_path(path: str) -> str:
+        """Return the form in which slices know a path: the path itself here; a subclass may know others."""
+        return path
+
+    def _run(
+        self,
+        how: How,
+        label: str,
+        spans: list[Span],
+        preview: bool,
+        on_conflict: OnConflict,
+        foreign: Foreign,
+        paths: Sequence[str] | None,
+    ) -> Reversion:
+        """Take each span of records back, the last first: all or none of them."""
+        check_foreign(foreign)
+        if isinstance(paths, str):
+            raise TypeError(f"paths is {paths!r}; pass a sequence of paths, such as [{paths!r}]")
+        cause = checked_text("cause", f"{how} {label}") or how
+        last = self._line().rows.last()
+        if last is not None and last[1] == cause and last[2] not in (REVERTED, ROLLED_BACK):
+            # Work that has this cause already is another operation.
+            cause = f"{cause} at {self.seq + 1}"
+        resolver = Resolver(on_conflict, self._path_matcher, wants_changes=True)
+        wanted = None if paths is None else tuple(map(self._canonical_path, paths))
+        transaction: AbstractContextManager[object] = nullcontext() if preview else self.transaction(cause=cause)
+        record = None
+        with transaction:
+            line = self._line()
+            work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [], foreign == "keep")
+            detached = self._detached_around(work, spans)
+            named = self._look(work)
+            try:
+                for span in reversed(spans):
+                    self._take_back(work, span, preview=preview)
+            except MergeConflict:
+                if not preview:
+                    raise
+            if work.changes_anything and not preview:
+                record = self.seq
+        self._notify()
+        changes = tuple(change for change in resolver.changes if change.path not in self._ways_back())
+        records = tuple((span.first, span.last) for span in spans)
+        return Reversion(
+            changes,
+            resolver.sorted_conflicts(),
+            how=how,
+            records=records,
+            foreign=tuple(named),
+            detached=detached,
+            record=record,
+        )
+
+    def _aims(self, seq: int, foreign: Foreign) -> dict[str, Any]:
+        """Return what the external files become in a rollback to a record, by filesystem; see `External.restore`."""
+        line = self._line().copy()
+        work = _Work("rollback", "rollback", line, Resolver(matcher=self._path_matcher), None, [], foreign == "keep")
+        self._look(work)
+        self._merge_outside(work, Span(seq + 1, line.seq))
+        return {one.external.filesystem_id: one.external.aim(one.there, one.wanted) for one in work.outside}
+
+    def _detached_around(self, work: _Work, spans: list[Span]) -> tuple[str, ...]:
+        """Return the filesystems with changes that are not taken back, because they are not attached."""
+        found: set[str] = set()
+        for span in spans:
+            first, last = (span.last, work.line.seq) if work.goes_to_moment else (span.first - 1, span.last)
+            found.update(self._detached(work.line, first, last))
+        return tuple(sorted(found))
+
+    def _survey(self, *, preview: bool) -> None:
+        """Record what the session's own programs have changed: that is an operation too."""
+        with self.lock:
+            self._writable()
+            externals = [] if preview else self._reversible()
+        for external in externals:
+            external.survey()
+
+    def _look(self, work: _Work) -> list[str]:
+        """Scan the external files. Return the paths that other programs changed."""
+        named: list[str] = []
+        for external in self._reversible():
+            before = self._present(work.line)
+            self._apply(work.line, external.look(), work.cause)
+            now = self._present(work.line)
+            known, there = external.known(before, now), external.known(now, now)
+            named += external.differing(known, there)
+            # A moment replaces by taking nothing over from what is there; the rest, by starting from what was known.
+            starts_there = work.keeps_foreign or work.goes_to_moment
+            work.outside.append(_Outside(external, known, there, there if starts_there else known))
+        return named
+
+    def _take_back(self, work: _Work, span: Span, *, preview: bool) -> None:
+        """Merge what takes a span of records back into the files and slices."""
+        line = work.line
+        if work.goes_to_moment:
+            # From that moment on, everything is taken back.
+            span = Span(span.last + 1, line.seq)
+        base, target = span.last, span.first - 1
+        states = self._around(line, span)
+        after, before = (states[seq]._table("state") for seq in (base, target))
+        then = self._gone_back(after, before, work.paths, files_only=work.how == "restore")
+        merged = line.copy()
+        if any(self._differs(tag, after, then) for tag in {*after, *then}):
+            # Conflicts are raised together with those of external files.
+            with suppress(MergeConflict):
+                self._merge(work, merged, base, after, target, then)
+        changed_outside = self._merge_outside(work, span)
+        if merged.seq == line.seq and not changed_outside and work.how not in ("undo", "redo"):
+            return
+        work.changes_anything = True
+        if preview:
+            work.line = merged
+            return
+        own = innermost(self, ACTIVE.get())
+        assert own is not None
+        own.line = merged
+        for one in changed_outside:
+            one.external.replace(one.wanted, work.cause)
+            one.there = one.wanted
+        first, last = (target, target) if work.goes_to_moment else (span.first, span.last)
+        self._apply(self._line(), Reverted(work.how, first, last), work.cause)
+        work.line = self._line()
+
+    def _merge(self, work: _Work, line: Timeline, base: int, after: Table, target: int, then: Table) -> None:
+        """Merge a fork into `line` that left after record `base` and went back to `target`."""
+        at = self.now()
+        point = Point(after, Log(), base, line.snapshots, 0, line.numbering)
+        row = (at, work.cause, ROLLED_BACK, (target, None, then, None, None))
+        branch = Timeline(state=then, rows=Log((row,)), base=Mark(base, after, EMPTY_TABLE, 0))
+        name = f"{self.session_id}/{work.how}{line.seq}"
+        absorb(
+            self._rules,
+            line,
+            point,
+            branch,
+            fork=name,
+            at=at,
+            cause=work.cause,
+            own=self.session_id,
+            resolver=work.resolver,
+        )
+
+    def _merge_outside(self, work: _Work, span: Span) -> list[_Outside]:
+        """Merge the external files. Return those that change."""
+        changed: list[_Outside] = []
+        for one in work.outside:
+            before, after = self._files_around(work.line, one.external, span)
+            if work.goes_to_moment and not work.keeps_foreign:
+                # What is to be kept differs from what the session knew.
+                then = self._states(work.line, {span.first - 1})[span.first - 1]
+                before = one.external.known(then, self._present(work.line))
+            one.wanted = one.external.merged(after, one.wanted, before, paths=work.paths, resolver=work.resolver)
+            if one.external.differing(one.there, one.wanted):
+                changed.append(one)
+        if work.resolver.conflicts:
+            raise MergeConflict(work.resolver.sorted_conflicts())
+        return changed
+
+
+def check_foreign(foreign: Foreign | None) -> None:
+    """Raise `ValueError` for a choice that does not exist."""
+    if foreign is not None and foreign not in get_args(Foreign):
+        raise ValueError(f"cannot treat changes of other programs as {foreign!r}; pass 'keep' or 'replace'")

@@ -1,0 +1,229 @@
+"""`LockedStream`: the directory of a stream and its lock, which excludes other threads and other processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from errno import EEXIST, ENOTEMPTY
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from weakfs.platforms import fcntl
+from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
+from weakfs.storage.folder.files import (
+    LOCK,
+    Descriptor,
+    make_folder,
+    open_folder,
+    remove_folder,
+    rename,
+    size_under,
+    sync_folder,
+    unlock,
+)
+from weakfs.storage.folder.journal.journal import Journal, Place, create_segment, open_journal
+from weakfs.storage.folder.names import components
+from weakfs.storage.folder.stream.group_sync import GroupSync
+from weakfs.storage.folder.stream.root import Options, Root
+
+SUFFIX = ".stream"
+
+
+class LockedStream:
+    """A stream. `with stream:` holds its lock; `journal` is then up to date, or `None` if there is no stream."""
+
+    def __init__(self, root: Root, name: str, options: Options) -> None:
+        self.root, self.options, self.name = root, options, name
+        self._parts = components(name, SUFFIX)
+        self.path = os.path.join(root.path, *self._parts)
+        self.place = Place(name, self.path, root.workplace, options.is_synced)
+        self._mutex = Lock()
+        self._opened: Journal | None = None
+        # The same if `Stream.append_next` can use it.
+        self._direct: Journal | None = None
+        self._sync = GroupSync(name)
+
+    @property
+    def journal(self) -> Journal | None:
+        """Return the journal, `None` if the stream does not exist. The caller holds the lock."""
+        return self._opened
+
+    def __enter__(self) -> Self:
+        self._mutex.acquire()
+        self._direct = None
+        try:
+            while True:
+                journal = self._opened
+                if journal is None:
+                    journal = self._opened = self._open()
+                    if journal is None:
+                        return self
+                else:
+                    try:
+                        fcntl.flock(journal.folder.number, LOCK)
+                    except BlockingIOError:
+                        self._wait_for_lock(journal.folder)
+                active = journal.active
+                size = size_under(active.name, journal.folder, active.file)
+                if size is None:
+                    # The folder was removed, or what was damaged in it was given up.
+                    self._unlock()
+                    continue
+                if size != active.end:
+                    active.kept = None
+                    journal.catch_up()
+                if not journal.is_deleted:
+                    return self
+                self._finish_deletion(journal)
+        except BaseException:
+            self._unlock()
+            self._mutex.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        opened = self._opened
+        if error is not None and not isinstance(error, StreamConflict | LeaseLost):
+            # The state in memory may be behind the one on the disk.
+            self._unlock()
+        elif opened is not None:
+            unlock(opened.folder)
+            is_usual = not (self.options.is_synced or opened.fencing or self._sync.failure)
+            if is_usual and opened.active.end < self.options.segment_size:
+                self._direct = opened
+        self._mutex.release()
+
+    def close(self) -> None:
+        """Forget the journal, unless a thread is using it."""
+        if self._mutex.acquire(blocking=False):
+            self._unlock()
+            self._mutex.release()
+
+    def _unlock(self) -> None:
+        """Forget the journal, so that it is opened again."""
+        opened, self._opened, self._direct = self._opened, None, None
+        if opened is not None:
+            with suppress(OSError):
+                unlock(opened.folder)
+
+    def _lock(self, folder: Descriptor) -> None:
+        try:
+            fcntl.flock(folder.number, LOCK)
+        except BlockingIOError:
+            self._wait_for_lock(folder)
+
+    def _wait_for_lock(self, folder: Descriptor) -> None:
+        deadline, delay = time.monotonic() + self.options.lock_timeout, 0.0001
+        while True:
+            time.sleep(delay)
+            try:
+                return fcntl.flock(folder.number, LOCK)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StorageError(
+                        f"cannot use the stream {self.name!r}: another process has held the lock of {self.path!r} for "
+                        f"{self.options.lock_timeout:g} s; check whether it hangs"
+                    ) from None
+                delay = min(2 * delay, 0.01)
+
+    # Opening, creating and deleting
+
+    def _open(self) -> Journal | None:
+        """Open the journal under its lock; return `None` if the stream does not exist."""
+        root = self.root.folder()
+        if root is None:
+            return None
+        while True:
+            try:
+                folder = root
+                for part in self._parts:
+                    folder = open_folder(part, folder)
+            except FileNotFoundError:
+                return None
+            self._lock(folder)
+            try:
+                # It may have been deleted while this thread waited.
+                if self._is_current(folder):
+                    return open_journal(self.place, folder)
+            except BaseException:
+                # The traceback of the error may keep the directory open.
+                unlock(folder)
+                raise
+
+    @contextmanager
+    def opened_folder(self) -> Generator[Descriptor | None, None, None]:
+        """Hold the lock of a stream whose journal may be damaged; yield its directory, or `None` if there is none."""
+        with self._mutex:
+            self._unlock()
+            folder = self.root.folder()
+            try:
+                for part in self._parts if folder is not None else ():
+                    folder = open_folder(part, folder) if folder is not None else None
+            except FileNotFoundError:
+                folder = None
+            if folder is None:
+                yield None
+                return
+            self._lock(folder)
+            try:
+                yield folder
+            finally:
+                unlock(folder)
+
+    def _is_current(self, folder: Descriptor) -> bool:
+        try:
+            return os.path.samestat(os.fstat(folder.number), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def create(self) -> Journal:
+        """Return the journal, creating the stream if it does not exist. The caller holds the lock."""
+        while self._opened is None:
+            folder = self.root.made()
+            for part in self._parts[:-1]:
+                folder = make_folder(part, folder, is_synced=self.options.is_synced)
+            workplace = self.root.workplace()
+            temporary, made = workplace.new_folder()
+            try:
+                create_segment(self.place, made)
+                rename(temporary, workplace.folder, self._parts[-1], folder)
+            except OSError as error:
+                remove_folder(temporary, workplace.folder)
+                if error.errno not in (EEXIST, ENOTEMPTY):
+                    raise
+                # Another process was first.
+                journal = self._opened = self._open()
+                if journal is not None and journal.is_deleted:
+                    self._finish_deletion(journal)
+                continue
+            if self.options.is_synced:
+                sync_folder(folder)
+            # Its lock has been held since it was created.
+            self._opened = open_journal(self.place, made)
+        return self._opened
+
+    def delete(self) -> bool:
+        """Delete the stream; return whether there was one. The caller holds the lock."""
+        journal = self._opened
+        if journal is None:
+            return False
+        journal.delete()
+        self._finish_deletion(journal)
+        return True
+
+    def _finish_deletion(self, journal: Journal) -> None:
+        """Remove the files of a stream that is marked as deleted, unless that has been done already."""
+        self._opened = None
+        parent = self.root.made()
+        for part in self._parts[:-1]:
+            parent = open_folder(part, parent)
+        if self._is_current(journal.folder):
+            workplace = self.root.workplace()
+            remove_folder(workplace.discard(self._parts[-1], parent), workplace.folder)
+            if self.options.is_synced:
+                sync_folder(parent)
+        unlock(journal.folder)

@@ -1,0 +1,1 @@
+"""The tools for commands that keep running after the call that started them."""

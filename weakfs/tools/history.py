@@ -1,0 +1,227 @@
+"""`undo`, `redo`, `revert` and `restore`: tools with which a model takes back what calls have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import EROFS
+from itertools import chain, islice
+from typing import Literal
+
+from attrs import field, frozen
+
+from weakfs.filesystem.errors import fault
+from weakfs.messages import plural
+from weakfs.session import MergedPath, Reversion, SessionError, UnknownSnapshot
+from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.permissions import GuardedFilesystem
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
+from weakfs.tools.schemas.arguments import param
+from weakfs.tools.slices import ToolCall
+from weakfs.tools.tool import Tool
+
+OnConflict = Literal["raise", "ours", "theirs", "markers"]
+
+# How many paths a message names, and how many calls.
+MOST_PATHS = 50
+MOST_CALLS = 8
+
+_ABOUT_PREVIEW = param("only show what would change")
+_ABOUT_CONFLICT = param(
+    "for lines that later work changed too: raise changes nothing, theirs takes them back, ours keeps them, markers "
+    "writes both"
+)
+_ABOUT_PATHS = param("only these files and directories")
+
+
+@frozen
+class UndoParams:
+    """What `undo` and `redo` take."""
+
+    count: int = field(default=1, metadata=param("how many", at_least=1))
+    preview: bool = field(default=False, metadata=_ABOUT_PREVIEW)
+    on_conflict: OnConflict = field(default="raise", metadata=_ABOUT_CONFLICT)
+
+
+@frozen
+class RevertParams:
+    """What `revert` takes."""
+
+    call_id: str = field(metadata=param("the id of the call"))
+    paths: tuple[str, ...] | None = field(default=None, metadata=_ABOUT_PATHS)
+    preview: bool = field(default=False, metadata=_ABOUT_PREVIEW)
+    on_conflict: OnConflict = field(default="raise", metadata=_ABOUT_CONFLICT)
+
+
+@frozen
+class RestoreParams:
+    """What `restore` takes."""
+
+    moment: str = field(metadata=param("the tag or id of a snapshot, or the number of a record"))
+    paths: tuple[str, ...] | None = field(default=None, metadata=_ABOUT_PATHS)
+    preview: bool = field(default=False, metadata=_ABOUT_PREVIEW)
+
+
+@frozen(kw_only=True)
+class ReversionReceipt(Receipt):
+    """What was taken back, or with `preview` would be; see `weakfs.session.Reversion`.
+
+    `conflicts` are the paths that would remain in conflict.
+    """
+
+    preview: bool | None = None
+    changes: tuple[MergedPath, ...] | None = None
+    conflicts: tuple[str, ...] | None = None
+    foreign: tuple[str, ...] | None = None
+    detached: tuple[str, ...] | None = None
+
+
+def undo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
+    """Undo the last operations of the session, whoever made them."""
+    session = context.session
+    return _reversion(
+        context,
+        params.preview,
+        lambda: session.undo(params.count, preview=params.preview, on_conflict=params.on_conflict),
+    )
+
+
+def redo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
+    """Undo the last undos."""
+    session = context.session
+    return _reversion(
+        context,
+        params.preview,
+        lambda: session.redo(params.count, preview=params.preview, on_conflict=params.on_conflict),
+    )
+
+
+def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
+    """Take one call back, and keep what came later."""
+
+    def revert() -> Reversion:
+        try:
+            return context.session.revert(
+                params.call_id, paths=params.paths, preview=params.preview, on_conflict=params.on_conflict
+            )
+        except SessionError as error:
+            known = _known_calls(context)
+            if type(error) is SessionError and known:
+                raise SessionError(f"{error}; the newest calls with changes are {known}") from error
+            raise
+
+    return _reversion(context, params.preview, revert)
+
+
+def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
+    """Bring the files of an earlier moment back."""
+    moment = int(params.moment) if params.moment.isascii() and params.moment.isdigit() else params.moment
+    session = context.session
+    return _reversion(
+        context,
+        params.preview,
+        lambda: session.restore(moment, paths=params.paths, preview=params.preview, foreign="keep"),
+    )
+
+
+HISTORY_TOOLS: tuple[Tool, ...] = (
+    Tool(
+        "undo",
+        "Undo the last change of the files: a call that changed some, whoever made it, or a restore. What is taken "
+        "back is named; read those files again.",
+        UndoParams,
+        undo_handler,
+        receipt=ReversionReceipt,
+        operation="write",
+    ),
+    Tool(
+        "redo",
+        "Bring back what the last undo took back, if nothing was changed since.",
+        UndoParams,
+        redo_handler,
+        receipt=ReversionReceipt,
+        operation="write",
+    ),
+    Tool(
+        "revert",
+        "Take back what one earlier call changed, and keep what was changed later. Fails if later work changed the "
+        "same lines, unless on_conflict says what to do.",
+        RevertParams,
+        revert_handler,
+        receipt=ReversionReceipt,
+        operation="write",
+    ),
+    Tool(
+        "restore",
+        "Bring the files back to an earlier moment, all of them or those at paths. undo takes that back.",
+        RestoreParams,
+        restore_handler,
+        receipt=ReversionReceipt,
+        operation="write",
+    ),
+)
+"""Tools for taking work back, which are no default tools: `tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS]`."""
+
+
+def _reversion(context: ToolContext, preview: bool, take_back: Callable[[], Reversion]) -> ToolResult[ReversionReceipt]:
+    fs = require_filesystem(context)
+    if fs.read_only:
+        raise fault(
+            PermissionError, EROFS, "cannot take work back: the filesystem is read-only; use a filesystem to write to"
+        )
+    context.check_deadline()
+    try:
+        done = take_back()
+    except SessionError as error:
+        if type(error) not in (SessionError, UnknownSnapshot):
+            raise
+        raise ToolValidationError(str(error)) from error
+    conflicts = tuple(dict.fromkeys(entry.path for entry in done.conflicts))
+    if isinstance(fs, GuardedFilesystem):
+        # If one is refused, the call is rolled back.
+        fs.check_reversion(done.changes, conflicts)
+    receipt = ReversionReceipt(
+        summary_text=summarize(_summary(done, len(conflicts), preview=preview)),
+        preview=preview,
+        changes=done.changes,
+        conflicts=conflicts,
+        foreign=done.foreign,
+        detached=done.detached,
+    )
+    return answer(receipt, "\n".join((*_lines(done, conflicts), f"[{receipt.summary_text}]")))
+
+
+def _summary(done: Reversion, conflicts: int, *, preview: bool) -> str:
+    parts = [
+        f"{done.how}: {plural(len(done.paths), 'path')} {'would change' if preview else 'changed'}, "
+        f"+{done.lines_added} -{done.lines_removed} lines, +{done.bytes_added} -{done.bytes_removed} bytes"
+    ]
+    if conflicts:
+        parts.append(f"{plural(conflicts, 'conflict')}, so that on_conflict is needed")
+    if done.foreign:
+        parts.append(f"{plural(len(done.foreign), 'path')} changed by other programs")
+    if done.detached:
+        parts.append(f"not attached and left as it is: {', '.join(done.detached)}")
+    parts.append("a preview: nothing was changed" if preview else "read them again" if done.changes else "")
+    return "; ".join(filter(None, parts))
+
+
+def _lines(done: Reversion, conflicts: tuple[str, ...]) -> list[str]:
+    every = chain(
+        (
+            f"{one.change} {one.path if one.source is None else f'{one.source} -> {one.path}'} "
+            f"+{one.lines_added} -{one.lines_removed}"
+            for one in done.changes
+        ),
+        (f"conflict {path}" for path in conflicts),
+        (f"changed by another program {path}" for path in done.foreign),
+    )
+    shown = list(islice(every, MOST_PATHS))
+    more = sum(1 for _ in every)
+    return [*shown, f"and {more} more"] if more else shown
+
+
+def _known_calls(context: ToolContext) -> str:
+    """Name the newest calls that have changed something."""
+    calls = (one for one in reversed(context.session[ToolCall].all()) if one.status == "ok" and one.first_seq)
+    return ", ".join(f"{one.call_id} ({one.tool})" for one in islice(calls, MOST_CALLS))
