@@ -80,6 +80,16 @@ def test_files_are_those_of_the_present(session: Session) -> None:
     )
 
 
+def test_lines_name_the_call_that_wrote_them(session: Session) -> None:
+    InMemoryFilesystem(session).write_bytes("/data.bin", b"\xff\0")
+    asked = session.sql("SELECT path, number, text, call_id, tool, caller FROM lines")
+    assert asked.rows == (
+        ("/b.py", 1, "one", "c1", "write_file", "ann"),
+        ("/b.py", 2, "2", "c2", "edit_file", "bob"),
+        ("/b.py", 3, "3", "c2", "edit_file", "bob"),
+    )
+
+
 def test_files_of_a_directory_of_the_host_name_their_filesystem(session: Session, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     host = HostFilesystem(tmp_path / "work", session=session, store=tmp_path / "store")

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from typing import overload
 
 import orjson
 from attrs import define, field, frozen
 
+from weakfs.history.blame.lines import Blames
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.plain import moment, plain_fields
 from weakfs.history.steps import steps_of
@@ -47,6 +48,8 @@ COLUMNS: Mapping[str, str] = {
     "source TEXT, size INTEGER, size_before INTEGER, added INTEGER, removed INTEGER",
     "files": "path TEXT, filesystem TEXT, kind TEXT, size INTEGER, mode TEXT, modified_at TEXT, target TEXT, "
     "digest TEXT, text TEXT",
+    "lines": "path TEXT, filesystem TEXT, number INTEGER, text TEXT, record INTEGER, call_id TEXT, tool TEXT, "
+    "caller TEXT, at TEXT, kind TEXT",
     "snapshots": "id TEXT, tag TEXT, record INTEGER, at TEXT, filesystem TEXT, kind TEXT",
 }
 
@@ -154,6 +157,7 @@ class _Tables:
             "records": self._records,
             "changes": self._changes,
             "files": self._files,
+            "lines": self._lines,
             "snapshots": self._snapshots,
         }
 
@@ -204,6 +208,19 @@ class _Tables:
                            moment(node.modified_at, fraction=True), None, None, None)  # fmt: skip
                 else:
                     yield (path, filesystem, *_leaf_columns(node, columns))
+
+    def _lines(self, columns: set[str]) -> Iterator[Row]:
+        blames = Blames()
+        for filesystem, tree in self._current():
+            for path, node in walk(tree):
+                if type(node) is FileTree or kind_of(node) != "file" or size_of(node) > MAX_TEXT:
+                    continue
+                with suppress(ValueError, MissingBlob):  # binary, or gone
+                    for line in blames.of(self._session, path, at=None, filesystem=filesystem):
+                        yield (
+                            path, filesystem, line.number, line.text, line.record, line.call_id, line.tool, line.caller,
+                            None if line.at is None else moment(line.at, fraction=True), line.kind,
+                        )  # fmt: skip
 
     def _current(self) -> Iterator[tuple[str | None, FileTree]]:
         yield None, self._trees.at(self._session, None)
