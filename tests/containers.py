@@ -12,16 +12,27 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from attrs import frozen
 
-from weakfs.backends.container import Podman, PodmanError, PodmanUnavailable
+from weakfs.backends.container import Container, ContainerFilesystem, Podman, PodmanError, PodmanUnavailable
+from weakfs.session import event
 
 IMAGE = "localhost/weakfs-test:latest"
 
 # What a shell script of a test may call.
 PROGRAMS = (
-    *("sh", "cat", "chmod", "cp", "dd", "echo", "env", "find", "head", "id", "kill", "ln", "ls", "mkdir", "mkfifo"),
-    *("mv", "nc", "ps", "pwd", "rm", "rmdir", "seq", "setsid", "sleep", "sort", "stat", "tail", "touch", "true", "wc"),
+    *("sh", "cat", "chmod", "cp", "cut", "dd", "echo", "env", "find", "head", "id", "kill", "ln", "ls", "mkdir"),
+    *("mkfifo", "mv", "nc", "ps", "pwd", "rm", "rmdir", "seq", "setsid", "sha256sum", "sleep", "sort", "stat"),
+    *("tail", "touch", "true", "wc", "yes"),
 )
+
+
+@event("test/said")
+@frozen
+class Said:
+    """What was said in a conversation."""
+
+    text: str
 
 
 def opened(folder: Path, *, driver: str = "overlay") -> Podman:
@@ -97,3 +108,11 @@ def podman() -> Iterator[Podman]:
             one.run("rm", "--force", "--time", "0", container)
         one.run("rmi", "--all", "--force")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_container(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+    """A container for tests that need no more than a directory of one, below /places."""
+    files = ContainerFilesystem(image=IMAGE, store=tmp_path_factory.mktemp("store"), runtime=podman)
+    yield files.container
+    files.container.remove()

@@ -11,9 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from examples.demo.report import Report
-from weakfs import Session
+from weakfs import Session, Toolset
 from weakfs.backends import ContainerFilesystem, Podman
 from weakfs.backends.container import PodmanError, PodmanUnavailable
+from weakfs.reducers.process_events import ProcessEnded
+from weakfs.tools import PROCESS_TOOLS
 
 IMAGE = "localhost/weakfs-demo:latest"
 
@@ -24,6 +26,7 @@ ln -s /usr/lib/greet/run /usr/bin/greet
 echo 'greet 2.0' >> /etc/packages
 rm -r /usr/lib/legacy
 """
+SERVER = "echo started > /usr/lib/server; while read -r line; do echo $line >> /usr/lib/server; done"
 TEST = "test -d /usr/lib/legacy || { echo 'legacy is gone' > report.txt; exit 1; }"
 
 
@@ -53,9 +56,15 @@ def in_a_container(report: Report, folder: Path) -> None:
         with report.step("run a test") as step:
             done = files.exec(TEST)
             step.result = f"exit code {done.exit_code}"
+        with report.step("start a server") as step:
+            server = Toolset(session, files, tools=PROCESS_TOOLS).call("process_start", {"command": SERVER})
+            step.result = server.summary_text
         with report.step("roll back") as step:
             session.rollback(snapshot)
-            step.result = files.read("/etc/packages").content.strip()
+            ended = any(isinstance(record.event, ProcessEnded) for record in session.records)
+            step.result = (
+                f"{files.read('/etc/packages').content.strip()}; the server {'was ended' if ended else 'runs'}"
+            )
         report.prove("weakfs sees the files as they were", files.tree().fingerprint, before)
         report.prove("so does a walk through the container's mount", _walked(files), walked)
     finally:

@@ -12,10 +12,10 @@ from tests.containers import IMAGE, podman
 from tests.sampling import sample
 from weakfs import Limits
 from weakfs.backends.container import ContainerFilesystem, Podman
-from weakfs.backends.container.attributes import AttributeRestore
+from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.reducers.events import EntryDeleted, FileWritten
-from weakfs.tools import DEFAULT_TOOLS, PROCESS_TOOLS, Toolset
+from weakfs.tools import DEFAULT_TOOLS, Toolset
 from weakfs.tools.handlers import ShellReceipt
 
 __all__ = ["podman"]
@@ -307,14 +307,15 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     assert state(files) == before
 
 
-def test_a_process_that_outlives_its_call_is_refused(files: ContainerFilesystem) -> None:
-    before = state(files)
-    done = Toolset(files.session, files, tools=[*DEFAULT_TOOLS, *PROCESS_TOOLS]).call(
-        "process_start", {"command": "sleep 60"}
-    )
-    assert not done.success
-    assert "programs there end with their call" in done.message
-    assert state(files) == before
+def test_a_directory_of_the_image_is_not_undone_with_the_entry_put_in_it(podman: Podman, tmp_path: Path) -> None:
+    files = ContainerFilesystem(image=IMAGE, store=tmp_path, runtime=podman)
+    try:
+        before = files.tree().fingerprint
+        files.exec("echo x > /etc/new; mkdir /usr/lib/pkg/made; echo x > /usr/lib/pkg/made/new")
+        files.session.rollback(0)
+        assert files.tree().fingerprint == before
+    finally:
+        files.container.remove()
 
 
 def test_what_a_command_changed_is_reverted_and_undone(files: ContainerFilesystem) -> None:

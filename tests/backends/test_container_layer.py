@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weakfs import InMemoryFilesystem
-from weakfs.backends.container.layer import Attributes, Layer
+from weakfs.backends.container.layers.layer import Attributes, Layer
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import walk
 

@@ -10,38 +10,38 @@ from pathlib import Path
 
 import pytest
 
-from weakfs.backends.container.supervisor import Supervisor
+from weakfs.backends.container.commands.process_list import ProcessList
 
 MARK = "WEAKFS_COMMAND=1"
 
 
 @pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    """A supervisor of somebody else's container, whose `/proc` is a directory of the test."""
-    made = Supervisor.__new__(Supervisor)
-    made._mark, made._proc = MARK, os.open(tmp_path, os.O_RDONLY)
+def processes(tmp_path: Path) -> Iterator[ProcessList]:
+    """The processes of somebody else's container, whose `/proc` is a directory of the test."""
+    made = ProcessList.__new__(ProcessList)
+    made._only, made._proc = "1", os.open(tmp_path, os.O_RDONLY)
     start(tmp_path, 1, "")
     yield made
-    os.close(made._proc)
+    made.close()
 
 
 def start(proc: Path, pid: int, variables: str = f"A=b\0{MARK}\0", state: str = "S") -> None:
     (proc / str(pid)).mkdir()
-    (proc / str(pid) / "stat").write_text(f"{pid} (a name) {state} 1")
+    (proc / str(pid) / "stat").write_text(f"{pid} (a name) {state} 1 1")
     (proc / str(pid) / "environ").write_text(variables)
 
 
-def test_those_that_live_and_have_the_mark_are_listed(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_those_that_live_and_have_the_mark_are_listed(processes: ProcessList, tmp_path: Path) -> None:
     start(tmp_path, 10)
     start(tmp_path, 11, "OTHER=1\0")
     start(tmp_path, 12, state="Z")
     start(tmp_path, 13, "")
     start(tmp_path, 14)
-    assert supervisor.processes() == [10, 14]
+    assert sorted(processes.all()) == [10, 14]
 
 
 def test_one_that_was_started_by_one_that_died_while_it_was_looked_at_is_found(
-    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(tmp_path, 10)
     listdir = os.listdir
@@ -54,12 +54,12 @@ def test_one_that_was_started_by_one_that_died_while_it_was_looked_at_is_found(
         return names
 
     monkeypatch.setattr(os, "listdir", list_then_fork)
-    assert supervisor.processes() == [11]
+    assert sorted(processes.all()) == [11]
 
 
 def test_one_that_is_about_to_become_another_program_is_found(
-    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(tmp_path, 10, "")
     monkeypatch.setattr(time, "sleep", lambda _: (tmp_path / "10" / "environ").write_text(MARK))
-    assert supervisor.processes() == [10]
+    assert sorted(processes.all()) == [10]

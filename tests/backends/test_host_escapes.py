@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.containers import podman, shared_container
 from tests.models.host import record
-from tests.models.house import SECRET, TRIED, House, assert_no_secret
+from tests.models.house import SECRET, TRIED, ContainerHouse, House, assert_no_secret
 from weakfs.filesystem import SymlinkPolicy
+
+__all__ = ["podman", "shared_container"]
 
 POLICIES: tuple[SymlinkPolicy, ...] = ("deny", "within_root_only")
 
@@ -19,6 +22,18 @@ POLICIES: tuple[SymlinkPolicy, ...] = ("deny", "within_root_only")
 def house(tmp_path: Path) -> Iterator[House]:
     (tmp_path / "house").mkdir()
     house = House(tmp_path / "house")
+    yield house
+    assert house.outside() == house.before
+
+
+@pytest.fixture(params=["host", "container"])
+def any_house(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[House]:
+    """A house on the host, or in a container."""
+    if request.param == "host":
+        (tmp_path / "house").mkdir()
+        house = House(tmp_path / "house")
+    else:
+        house = ContainerHouse(request.getfixturevalue("shared_container"), tmp_path / "store")
     yield house
     assert house.outside() == house.before
 
@@ -60,9 +75,10 @@ LINKS: dict[str, tuple[dict[str, str], str]] = {
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("case", LINKS)
-def test_no_operation_goes_through_a_link_to_the_outside(house: House, case: str, policy: SymlinkPolicy) -> None:
+def test_no_operation_goes_through_a_link_to_the_outside(any_house: House, case: str, policy: SymlinkPolicy) -> None:
+    house = any_house
     links, path = LINKS[case]
-    places = {"root": str(house.root), "beside": str(house.beside)}
+    places = house.names
     for name, target in links.items():
         (house.root / name).symlink_to(target.format(**places))
     before = record(house.root)
@@ -80,11 +96,12 @@ def test_no_operation_goes_through_a_link_to_the_outside(house: House, case: str
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("case", LINKS)
 def test_looking_at_everything_shows_links_and_not_what_they_lead_to(
-    house: House, case: str, policy: SymlinkPolicy
+    any_house: House, case: str, policy: SymlinkPolicy
 ) -> None:
+    house = any_house
     links, _ = LINKS[case]
     for name, target in links.items():
-        (house.root / name).symlink_to(target.format(root=house.root, beside=house.beside))
+        (house.root / name).symlink_to(target.format(**house.names))
     fs = house.open(policy)
     snapshot = fs.snapshot()
 

@@ -1,24 +1,30 @@
-"""What background processes change in a host directory: whose it is, and what rollbacks do about it."""
+"""What background processes change on the host and in a container: whose it is, and what rollbacks do about it."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.containers import podman, shared_container
 from tests.sampling import share
 from weakfs import HostFilesystem, Session, Toolset
+from weakfs.backends.container import Container, ContainerFilesystem
 from weakfs.processes.background import ProcessesRunning, ProcessLimits
 from weakfs.reducers import diff
 from weakfs.reducers.events import EntryFound
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.process_events import ProcessEnded, ProcessStarted
+from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.tools import DEFAULT_TOOLS
 from weakfs.tools.handlers import ProcessOptions, ShellOptions, process_tools, shell_tool
+
+__all__ = ["podman", "shared_container"]
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 
@@ -66,9 +72,29 @@ class Workspace:
         return trees.tree(self.files.filesystem_id).fingerprint
 
 
-@pytest.fixture
-def work(tmp_path: Path) -> Iterator[Workspace]:
-    found = Workspace(tmp_path)
+class ContainerWorkspace(Workspace):
+    """The same in a directory of a container."""
+
+    numbers = count()
+
+    def __init__(self, place: Path, container: Container) -> None:
+        root = f"/places/{next(self.numbers)}"
+        self.place = Path(container.path_of_files() + root)
+        self.place.mkdir()
+        self.session = Session()
+        self.files: Any = ContainerFilesystem(self.session, container=container, root=root, store=place / "store")
+        self.tools = Toolset(self.session, self.files, tools=TOOLS)
+
+    def known(self) -> object:
+        return self.files._workplace._expected(EMPTY_TREE).fingerprint
+
+
+@pytest.fixture(params=["host", "container"])
+def work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workspace]:
+    if request.param == "host":
+        found = Workspace(tmp_path)
+    else:
+        found = ContainerWorkspace(tmp_path, request.getfixturevalue("shared_container"))
     for name in ("a", "b"):
         found.files.write(f"/{name}.txt", f"{name}\n")
     yield found
@@ -170,12 +196,14 @@ def test_a_survey_that_is_rolled_back_is_made_again(work: Workspace) -> None:
     assert work.files.background.survey() == ()
 
 
-def test_set_id_bits_are_taken_from_what_a_process_leaves(work: Workspace) -> None:
+def test_set_id_bits_are_taken_from_what_a_process_leaves_on_the_host(work: Workspace) -> None:
     process = work.start("echo x > tool; chmod 6755 tool")
 
     work.call("process_wait", process_id=process)
 
-    assert os.stat(work.place / "tool").st_mode & 0o7777 == 0o755
+    # In a container they have no effect, and stay.
+    bits = 0o6755 if isinstance(work, ContainerWorkspace) else 0o755
+    assert os.stat(work.place / "tool").st_mode & 0o7777 == bits
 
 
 # Commands, which need the files for themselves
@@ -370,4 +398,5 @@ def test_an_undo_takes_back_what_a_running_process_has_changed(work: Workspace) 
 
     assert work.session.undo().paths == ("/log",)
     assert not work.files.exists("/log")
-    assert work.causes("/log") == [process]
+    # In a container a restore is recorded entry by entry.
+    assert work.causes("/log") == [process, *([f"undo {process}"] if isinstance(work, ContainerWorkspace) else [])]

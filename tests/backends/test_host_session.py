@@ -242,3 +242,19 @@ def test_a_snapshot_of_the_filesystem_alone_is_restored_from_the_session_where_t
     again = HostFilesystem(root, session=session, store=tmp_path / "two")
     again.restore(session[ExternalFsSnapshot].all()[0])
     assert again.tree().fingerprint == before
+
+
+@pytest.mark.parametrize("path", ["/d/new", "/d/e/new", "/d/made/new"])
+def test_a_directory_that_was_there_is_not_undone_with_the_entry_put_in_it(tmp_path: Path, path: str) -> None:
+    (tmp_path / "root/d/e").mkdir(parents=True)
+    (tmp_path / "root/d/e").chmod(0o750)
+    (tmp_path / "root/d/kept").write_text("kept")
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    before = files.tree().fingerprint
+    files.write(path, "new")
+
+    files.session.rollback(0)
+
+    assert files.tree().fingerprint == before
+    files.session.rollback(files.session.seq - 1)
+    assert files.read(path).content == "new"

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.places import Open, Places, ticking
-from tests.containers import IMAGE, podman
+from tests.containers import podman, shared_container
 from tests.sampling import is_exhaustive
 from weakfs import Session
-from weakfs.backends.container import Container, ContainerFilesystem, Podman
+from weakfs.backends.container import Container, ContainerFilesystem
 from weakfs.testing import FilesystemConformance
 from weakfs.testing.conformance.entries.link_cases import LinkCases
 from weakfs.testing.conformance.harness import FilesystemCases
 from weakfs.testing.conformance.states.snapshot_cases import SnapshotCases
 
-__all__ = ["podman"]
+__all__ = ["podman", "shared_container"]
 
 
 class SomeCases(LinkCases, SnapshotCases):
@@ -28,22 +27,15 @@ class SomeCases(LinkCases, SnapshotCases):
 Cases: type[FilesystemCases] = FilesystemConformance if is_exhaustive() else SomeCases
 
 
-@pytest.fixture(scope="module")
-def container(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    files = ContainerFilesystem(image=IMAGE, store=tmp_path_factory.mktemp("store"), runtime=podman)
-    yield files.container
-    files.container.remove()
-
-
 @pytest.mark.thinned
 @pytest.mark.sampled(by_rule=True)
 class TestContainer(Places, Cases):  # type: ignore[misc, valid-type]  # all cases, or some
     numbers = count()
 
     @pytest.fixture(autouse=True)
-    def _places(self, place: Path, container: Container) -> None:
+    def _places(self, place: Path, shared_container: Container) -> None:
         self.place = place
-        self.container = container
+        self.container = shared_container
 
     def new_place(self) -> Open:
         number = next(self.numbers)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 
@@ -16,7 +17,8 @@ from tests.backends.test_container import state
 from tests.containers import IMAGE, podman
 from tests.sampling import share
 from weakfs import Session
-from weakfs.backends.container import ContainerFilesystem, Podman
+from weakfs.backends.container import ContainerFilesystem, Podman, containers, replacement
+from weakfs.backends.container.podman import labelled
 
 __all__ = ["podman"]
 
@@ -78,6 +80,137 @@ def test_a_container_that_is_killed_is_put_back_and_started_again(files: Contain
         assert state(files) == before
         assert files.exec("cat kept").stdout == "kept\n"
         assert files.container._inspect().pid != first
+    finally:
+        files.container.remove()
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_container_that_ended_without_its_monitor_is_replaced(files: ContainerFilesystem, is_stopped: bool) -> None:
+    try:
+        files.exec("echo kept > kept; rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; mkfifo fifo")
+        before = state(files)
+        inspected = files.container._inspect()
+        os.kill(inspected.monitor, signal.SIGKILL)
+        os.kill(inspected.pid, signal.SIGKILL)
+        while files.container.is_running:
+            time.sleep(0.001)
+        if is_stopped:
+            # It waits for the monitor in vain, and Podman takes it for stopping from then on.
+            files.container.podman._run(("stop", inspected.container_id), None)
+        assert state(files) == before
+        assert files.exec("cat kept").stdout == "kept\n"
+        assert is_stopped or files.container.container_id != inspected.container_id
+        assert len(labelled(files.container.podman, **{"weakfs.session": files.session.session_id})) == 1
+        files.container.stop()
+        assert state(files) == before
+    finally:
+        files.container.remove()
+    assert labelled(files.container.podman, **{"weakfs.session": files.session.session_id}) == []
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
+    podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_moved: bool
+) -> None:
+    session = Session()
+    files = ContainerFilesystem(session, image=IMAGE, store=tmp_path, runtime=podman)
+    files.exec("echo kept > kept")
+    session.save(tmp_path / "session.json")
+    inspected = files.container._inspect()
+    for pid in (inspected.monitor, inspected.pid):
+        os.kill(pid, signal.SIGKILL)
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replacement, "_remove" if is_moved else "_layer", cut)
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            files.read("kept")
+    monkeypatch.undo()
+    assert len(labelled(podman, **{"weakfs.session": session.session_id})) == 2
+    files.container.close()
+
+    again = ContainerFilesystem(Session.load(tmp_path / "session.json"), image=IMAGE, store=tmp_path, runtime=podman)
+    try:
+        assert again.exec("cat kept").stdout == "kept\n"
+        assert len(labelled(podman, **{"weakfs.session": session.session_id})) == 1
+    finally:
+        again.container.remove()
+
+
+def test_a_client_of_podman_that_is_killed_can_be_called_again(podman: Podman, tmp_path: Path) -> None:
+    for moment in range(share(12)):
+        session, first = Session(), 0.05 + 0.6 * moment / share(12)
+        timers = [Timer(first + later, _kill_clients) for later in (0, 0.7)]
+        for timer in timers:
+            timer.start()
+        while True:
+            with suppress(OSError):
+                files = ContainerFilesystem(session, image=IMAGE, store=tmp_path / str(moment), runtime=podman)
+                break
+        try:
+            while any(timer.is_alive() for timer in timers):
+                with suppress(OSError):
+                    files.container.stop()
+                    assert files.exec("echo kept > kept; cat kept").stdout == "kept\n"
+            assert files.exec("echo kept > kept; cat kept").stdout == "kept\n"
+        finally:
+            files.container.remove()
+        assert containers(podman, session_id=session.session_id) == ()
+
+
+def _kill_clients() -> None:
+    """Kill the programs that this process waits for."""
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(OSError):
+            for pid in Path(f"/proc/self/task/{thread}/children").read_text().split():
+                if b"podman" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(int(pid), signal.SIGKILL)
+
+
+PROCESSES = """
+import sys, time
+from weakfs import Session, Toolset
+from weakfs.backends.container import ContainerFilesystem, Podman
+from weakfs.tools.handlers import process_tools
+
+image, folder, *options = sys.argv[1:]
+session = Session.load(f"{folder}/session.json")
+files = ContainerFilesystem(session, image=image, store=f"{folder}/store", runtime=Podman(options=tuple(options)))
+tools = Toolset(session, files, tools=process_tools())
+print("ready", flush=True)
+for number in range(3):
+    answer = tools.call("process_start", {"command": "(env -i setsid sleep 1000 &) ; trap '' TERM; sleep 1000; :"})
+    assert answer.success, answer.message
+print("started", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_runtime_that_is_killed_leaves_no_process_of_its_container(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    files = ContainerFilesystem(session, image=IMAGE, store=tmp_path / "store", runtime=podman)
+    files.exec("echo kept > kept")
+    session.save(tmp_path / "session.json")
+    files.container.close()
+    try:
+        moments = share(4)
+        for moment in range(moments):
+            words = [sys.executable, "-c", PROCESSES, IMAGE, str(tmp_path), *podman.options]
+            with subprocess.Popen(words, cwd=TOP, stdout=subprocess.PIPE) as runtime:
+                assert runtime.stdout is not None
+                assert runtime.stdout.readline() == b"ready\n"
+                if moment == moments - 1:
+                    assert runtime.stdout.readline() == b"started\n"
+                else:
+                    time.sleep(moment * 0.01)
+                runtime.kill()
+            loaded = Session.load(tmp_path / "session.json")
+            files = ContainerFilesystem(loaded, image=IMAGE, store=tmp_path / "store", runtime=podman)
+            assert files.exec("cat kept; ps -o comm").stdout.split()[:1] == ["kept"]
+            assert files.container._supervisor.processes() == []
+            files.container.close()
     finally:
         files.container.remove()
 

@@ -11,16 +11,17 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import cast
 
 import pytest
 
-from tests.models.house import SECRET, House
+from tests.containers import podman, shared_container
+from tests.models.house import SECRET, ContainerHouse, House
 from tests.sampling import share
 from weakfs import RollbackIncomplete
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot, SymlinkPolicy
-from weakfs.reducers import FileTree
+
+__all__ = ["podman", "shared_container"]
 
 OPERATIONS = share(6000)
 LOOK_EVERY = 500
@@ -56,6 +57,15 @@ ATTEMPTS: tuple[Attempt, ...] = (
 )
 
 
+@pytest.fixture(params=["host", "container"])
+def any_house(tmp_path: Path, request: pytest.FixtureRequest) -> House:
+    """A house on the host, or in a container."""
+    if request.param == "container":
+        return ContainerHouse(request.getfixturevalue("shared_container"), tmp_path / "store")
+    (tmp_path / "house").mkdir()
+    return House(tmp_path / "house")
+
+
 def furnish(house: House) -> None:
     """Put things into the root that have the names of what lies outside."""
     (house.beside / "only outside").write_text(SECRET)
@@ -84,7 +94,7 @@ def swapping(*paths: Path) -> Generator[None, None, None]:
             process.kill()
 
 
-def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot) -> None:
+def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot, before: str) -> None:
     """Let everything be there again that is swapped; what could not be undone is, once nothing is in the way."""
     try:
         fs.session.repair()
@@ -94,17 +104,16 @@ def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot) -> 
                 path.unlink()
         fs.session.repair()
     fs.restore(snapshot)
-    assert fs.tree().fingerprint == cast(FileTree, snapshot.tree).fingerprint
+    assert fs.tree().fingerprint == before
     assert house.outside() == house.before
 
 
 @pytest.mark.parametrize("policy", ["deny", "within_root_only"])
-def test_links_that_are_swapped_in_by_others_are_never_followed(tmp_path: Path, policy: SymlinkPolicy) -> None:
-    (tmp_path / "house").mkdir()
-    house = House(tmp_path / "house")
+def test_links_that_are_swapped_in_by_others_are_never_followed(any_house: House, policy: SymlinkPolicy) -> None:
+    house = any_house
     furnish(house)
     fs = house.open(policy)
-    snapshot = fs.snapshot()
+    snapshot, before = fs.snapshot(), fs.tree().fingerprint
     random = Random(policy)
     answer: object
     root = house.root
@@ -127,18 +136,19 @@ def test_links_that_are_swapped_in_by_others_are_never_followed(tmp_path: Path, 
                     came_through += 1
                 assert SECRET not in str(answer)
                 assert "only outside" not in str(answer)
-        put_back(house, fs, snapshot)
+        put_back(house, fs, snapshot, before)
     assert incomplete <= OPERATIONS // 100
-    assert came_through > OPERATIONS // 20
-    assert refused > OPERATIONS // 20
+    # What is incomplete ends a round early.
+    attempted = came_through + refused + incomplete
+    assert came_through > attempted // 20
+    assert refused > attempted // 20
 
 
-def test_snapshots_and_restores_follow_no_link_that_is_swapped_in(tmp_path: Path) -> None:
-    (tmp_path / "house").mkdir()
-    house = House(tmp_path / "house")
+def test_snapshots_and_restores_follow_no_link_that_is_swapped_in(any_house: House) -> None:
+    house = any_house
     furnish(house)
     fs = house.open()
-    first = fs.snapshot()
+    first, before = fs.snapshot(), fs.tree().fingerprint
     random = Random(7)
     root = house.root
     pairs = [root / name for name in ("d", "d.link", "f", "f.link", "p", "p.other", "p/d", "p/d.link")]
@@ -151,9 +161,9 @@ def test_snapshots_and_restores_follow_no_link_that_is_swapped_in(tmp_path: Path
                     taken.append(fs.snapshot())
                 with suppress(OSError, RollbackIncomplete):
                     fs.restore(random.choice([first, *taken]))
-        put_back(house, fs, first)
+        put_back(house, fs, first, before)
     for snapshot in taken:
         fs.restore(snapshot)
         assert SECRET not in str(fs.export_bytes())
         assert "only outside" not in str([entry.path for entry in fs.walk("/")])
-    put_back(house, fs, first)
+    put_back(house, fs, first, before)

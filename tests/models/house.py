@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
 from tests.models.host import Record, record
 from weakfs.backends import HostFilesystem
+from weakfs.backends.container import Container, ContainerFilesystem
 from weakfs.filesystem import SymlinkPolicy
 
 SECRET = "the secret of the house"
@@ -39,8 +41,35 @@ class House:
             if path and path.split(b"/")[0] not in (b"root", b"store")
         }
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The places as programs that work in the root name them."""
+        return {"root": str(self.root), "beside": str(self.beside)}
+
     def open(self, policy: SymlinkPolicy = "deny") -> HostFilesystem:
         return HostFilesystem(self.root, store=self.store, follow_symlinks=policy)
+
+
+class ContainerHouse(House):
+    """The same in a container, as a directory of the container that is the root, and what is beside it."""
+
+    numbers = count()
+
+    def __init__(self, container: Container, store: Path) -> None:
+        self.inside = f"/places/house{next(self.numbers)}"
+        self.container = container
+        folder = Path(container.path_of_files() + self.inside)
+        folder.mkdir()
+        super().__init__(folder)
+        self.store = store
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {"root": f"{self.inside}/root", "beside": f"{self.inside}/beside"}
+
+    def open(self, policy: SymlinkPolicy = "deny") -> HostFilesystem:
+        root = self.names["root"]
+        return ContainerFilesystem(container=self.container, root=root, store=self.store, follow_symlinks=policy)
 
 
 # What is tried with such a path. Only these two are about the link itself, and may be had.

@@ -1,8 +1,9 @@
 """The container backend: files and commands of a Podman container."""
 
-from weakfs.backends.container.container import Container, ContainerOptions
+from weakfs.backends.container.container import Container
 from weakfs.backends.container.filesystem import CommandResult, ContainerFilesystem
 from weakfs.backends.container.listing import ContainerInfo, containers, remove_unused
+from weakfs.backends.container.options import ContainerOptions
 from weakfs.backends.container.podman import (
     ContainerNotFound,
     ImageNotFound,

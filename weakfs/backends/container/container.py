@@ -5,19 +5,26 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import stat
-from collections.abc import Mapping
+import signal
+import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from errno import EBUSY, EINVAL, ENOENT
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from threading import RLock
+from time import monotonic
+from weakref import WeakSet
 
-from attrs import field, frozen
-
-from weakfs.backends.container import supervisor as supervision
-from weakfs.backends.container.image_files import ImageFiles
+from weakfs.backends.container.commands import supervisor as supervision
+from weakfs.backends.container.commands.process_list import mount_points, owner_of, topmost
+from weakfs.backends.container.commands.supervisor import Supervisor
+from weakfs.backends.container.idle import AGAIN, IDLENESS, User
+from weakfs.backends.container.layers.image_files import ImageFiles
+from weakfs.backends.container.layers.layer_size import LayerSize
+from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions
 from weakfs.backends.container.podman import (
+    AT_ONCE,
     ContainerNotFound,
     Image,
     Inspected,
@@ -26,8 +33,9 @@ from weakfs.backends.container.podman import (
     find_image,
     inspect,
     labelled,
+    remove_container,
 )
-from weakfs.backends.container.supervisor import Supervisor
+from weakfs.backends.container.replacement import is_lost, replace, settled
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
@@ -39,39 +47,10 @@ INSIDE = "/run/weakfs"
 # The same in a container of somebody else, in its root.
 BESIDE = ".weakfs"
 
-# On an image that is a snapshot: mode, time, user and group of the root.
-TOP = "weakfs.top"
+# In the control directory of a container that holds what it is to start with.
+FILLED = "filled"
 
 SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
-
-# A container that was found with another runtime's is stopped without being asked first.
-AT_ONCE = ("--time", "0")
-
-
-@frozen(kw_only=True)
-class ContainerOptions:
-    """How a container is made. It has no network, no capabilities and no way to gain privileges unless told otherwise.
-
-    `user` is whom its commands run as, by number or name. `variables` are set for everything in it; `podman inspect`
-    shows them, so secrets belong to single commands.
-    """
-
-    image: str
-    network: str = "none"
-    user: str | None = None
-    capabilities: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(factory=dict[str, str], repr=False)
-    read_only: bool = False
-
-    def words(self) -> list[str]:
-        """Return the options of `podman create`."""
-        return [
-            *("--network", self.network, "--cap-drop", "all", "--security-opt", "no-new-privileges"),
-            *(word for one in self.capabilities for word in ("--cap-add", one)),
-            *(("--user", self.user) if self.user is not None else ()),
-            *(word for name, value in self.variables.items() for word in ("--env", f"{name}={value}")),
-            *(("--read-only",) if self.read_only else ()),
-        ]
 
 
 class Container:
@@ -95,8 +74,12 @@ class Container:
         self._supervised: Supervisor | None = None
         # The directory of the supervisor in a container of somebody else.
         self._requests = -1
-        # Counts the starts: what was opened before the last one is of no use.
-        self.starts = 0
+        self.starts = 0  # What was opened before the last one is of no use.
+        self.max_layer_size: int | None = MAX_LAYER_SIZE
+        self.idle_after: float | None = IDLE_AFTER
+        self._used_at = monotonic()
+        # Each runs a step unless the files are in use, and returns whether it did.
+        self.users: WeakSet[User] = WeakSet()
         try:
             fcntl.flock(self._control, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -117,6 +100,7 @@ class Container:
         find_image(podman, options.image)
         own = f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-{secrets.token_hex(4)}"
         control = os.path.join(state, own)
+        mark = _mark_of(control)
         os.makedirs(state, mode=0o700, exist_ok=True)
         supervision.make_control(control, None)
         labels = {SESSION: session_id, NAME: name, CONTROL: control}
@@ -127,7 +111,7 @@ class Container:
                 *options.words(),
                 *podman.creation,
                 *("--volume", f"{control}:{INSIDE}:ro", "--workdir", "/", "--entrypoint", "[]"),
-                *(options.image, "/bin/sh", "-c", supervision.script(), "sh", INSIDE),
+                *(options.image, "/bin/sh", "-c", supervision.script(), "sh", INSIDE, mark),
             )
             return cls(podman, own, control, is_own=True)
         except BaseException:
@@ -140,12 +124,23 @@ class Container:
 
         Raises `OSError` (EBUSY) if that process is still alive.
         """
-        for one in labelled(podman, **{SESSION: session_id, NAME: name}):
-            inspected = inspect(podman, one)
-            control = inspected.labels.get(CONTROL, "")
-            if os.path.isdir(control):
-                return cls(podman, one, control, is_own=True)
+        found = [inspect(podman, one) for one in labelled(podman, **{SESSION: session_id, NAME: name})]
+        for one in settled(podman, found):
+            control = one.labels.get(CONTROL, "")
+            if not os.path.isdir(control):
+                # Podman was killed while it made the container.
+                remove_container(podman, one.container_id, control)
+                continue
+            made = cls(podman, one.container_id, control, is_own=True)
+            if os.path.exists(os.path.join(control, FILLED)):
+                return made
+            # The process that made it was killed before its files were in it.
+            made.remove()
         return None
+
+    def mark_filled(self) -> None:
+        """Note that a new container holds the files that it is to start with."""
+        os.close(os.open(FILLED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644, dir_fd=self._control))
 
     @classmethod
     def attach(cls, podman: Podman, name: str, *, state: str) -> Container:
@@ -167,6 +162,7 @@ class Container:
     def _inspect(self) -> Inspected:
         """Return what is known about the running container; it is started if it does not run."""
         with self._lock:
+            self._used_at = monotonic()
             if not self.is_running:
                 if self.is_closed:
                     raise ValueError(f"cannot use the container {self.name!r}: it is closed; open its session again")
@@ -176,16 +172,22 @@ class Container:
     @property
     def is_running(self) -> bool:
         """Whether the container's first process, as it was started, is alive."""
-        if self._process is None:
-            return False
+        process = self._process
         try:
-            return not _has_ended(self._process)
+            return process is not None and not _has_ended(process)
         except OSError:
             return False
+
+    def touch(self) -> None:
+        """Note that the container is used."""
+        self._used_at = monotonic()
 
     def _start(self) -> None:
         self._let_go()
         found = inspect(self.podman, self.container_id)
+        if self.is_own and is_lost(found):
+            found = replace(self.podman, found)
+            self.container_id = found.container_id
         if not found.is_running:
             if not self.is_own:
                 raise fault(
@@ -193,7 +195,12 @@ class Container:
                     ENOENT,
                     f"cannot use the container {self.name!r}: it has stopped; start it and open it again",
                 )
-            self.podman.run("start", self.container_id)
+            try:
+                self.podman.run("start", self.container_id)
+            except PodmanError:
+                # Without a monitor, Podman may take files for mounted that are not.
+                self.podman.run("umount", "--force", self.container_id)
+                self.podman.run("start", self.container_id)
             found = inspect(self.podman, self.container_id)
         try:
             self._process = os.pidfd_open(found.pid)
@@ -206,6 +213,8 @@ class Container:
             ) from error
         self._inspected = found
         self.starts += 1
+        if self.is_own and self.idle_after is not None:
+            IDLENESS.watch(self)
 
     @property
     def _supervisor(self) -> Supervisor:
@@ -217,19 +226,28 @@ class Container:
             return self._supervised
 
     def _supervise(self, inspected: Inspected) -> Supervisor:
-        if self.is_own:
-            made = Supervisor(self._control, INSIDE, inspected.pid, is_alone=True)
-        else:
-            self._requests = self._make_requests()
-            words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}")
+        mark, control = _mark_of(self._path), self._control
+        if not self.is_own:
+            control = self._requests = self._make_requests()
+            words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}", mark)
             self.podman.run("exec", "--detach", self.container_id, *words)
-            made = Supervisor(self._requests, f"/{BESIDE}", inspected.pid, is_alone=False)
+        made = Supervisor(control, inspected.pid, mark, is_alone=self.is_own, exceeded=self._too_large())
         try:
             made.kill_all()
         except BaseException:
             made.close()
             raise
         return made
+
+    def _too_large(self) -> Callable[[], str | None]:
+        """Return what tells why the layer is too large, or `None`."""
+        most, layer = self.max_layer_size, self.open_layer()
+        weakref.finalize(size := LayerSize(most or 0), os.close, layer)
+        return lambda: (
+            f"the files of the container take more than {most} bytes, which are allowed"
+            if most is not None and size.is_exceeded(layer)
+            else None
+        )
 
     def _make_requests(self) -> int:
         """Make the directory of the supervisor among the files of somebody else's container, and open it."""
@@ -243,21 +261,45 @@ class Container:
             os.close(files)
 
     def stop(self) -> None:
-        """Stop the container: its processes end, its files stay. It is started again when it is next used.
-
-        One whose monitor was killed goes on running: Podman could not start it again.
-        """
+        """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self._lock:
+            if self.is_own and not _has_monitor(self._inspected):
+                # After `podman stop` it could not be told from one that ended by itself.
+                if self._process is not None:
+                    signal.pidfd_send_signal(self._process, signal.SIGKILL)
+                self._let_go()
+                return
             self._let_go()
-            if self.is_own and _has_monitor(self._inspected):
+            if self.is_own:
                 self.podman.run("stop", *AT_ONCE, self.container_id)
+
+    def idle_at(self) -> float | None:
+        """Return when it is to be stopped if nothing uses it before; `None` if it does not run."""
+        return None if self.idle_after is None or not self.is_running else self._used_at + self.idle_after
+
+    def stop_if_idle(self) -> None:
+        """Stop it unless it is in use, or was used again."""
+
+        def stop() -> None:
+            with self._lock:
+                at = self.idle_at()
+                if at is not None and at <= monotonic():
+                    self.stop()
+
+        step: Callable[[], object] = stop
+        for user in list(self.users):
+            step = partial(user.run_unless_used, step)
+        step()
+        if self.is_running and self.idle_after is not None:
+            # It is in use, or its monitor was killed.
+            self._used_at = max(self._used_at, monotonic() - (1 - AGAIN) * self.idle_after)
 
     def remove(self) -> None:
         """Remove the container and its files; one that somebody else made stays."""
         with self._lock:
             self.close()
             if self.is_own:
-                remove(self.podman, self.container_id, self._path)
+                remove_container(self.podman, self.container_id, self._path)
 
     def close(self) -> None:
         """Let go of the container, so that another process may use it."""
@@ -301,19 +343,6 @@ class Container:
         """The files of that image."""
         return ImageFiles(self._inspected.lower)
 
-    def commit(self, name: str) -> str:
-        """Make an image of the container's files; return its id."""
-        files = self.open_layer()
-        try:
-            top = os.fstat(files)
-        finally:
-            os.close(files)
-        # An image does not hold the status of the root.
-        label = f"LABEL {TOP}={stat.S_IMODE(top.st_mode)}:{top.st_mtime_ns}:{top.st_uid}:{top.st_gid}"
-        # It runs nothing while this is called, and without cgroups it cannot be paused.
-        words = ("--quiet", "--pause=false", "--change", label, self.container_id, name)
-        return self.podman.run("commit", *words).decode().strip()
-
     @property
     def has_layer(self) -> bool:
         """Whether the storage driver keeps what differs from the image apart."""
@@ -345,32 +374,18 @@ class Container:
 
     def mount_points(self) -> tuple[str, ...]:
         """Return the paths in the container that are not files of its own, mostly mounts; none below another."""
-        found: list[str] = []
-        with open(f"/proc/{self._inspect().pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-            points = sorted(line.split()[4].encode().decode("unicode_escape") for line in lines)
-        if not self.is_own:
-            points.append(f"/{BESIDE}")
-        for point in points:
-            if point != "/" and not any(point.startswith(f"{one}/") for one in found):
-                found.append(point)
-        return tuple(found)
+        points = mount_points(self._inspect().pid)
+        return topmost(points if self.is_own else [*points, f"/{BESIDE}"])
 
     @property
     def owner(self) -> tuple[int, int]:
         """The user and the group, as the machine counts them, of the container's first process."""
-        with open(f"/proc/{self._inspect().pid}/status", encoding="ascii", errors="replace") as lines:
-            found = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
-        return int(found["Uid"][0]), int(found["Gid"][0])
+        return owner_of(self._inspect().pid)
 
 
-def remove(podman: Podman, container_id: str, control: str) -> None:
-    """Remove a container with everything that belongs to it."""
-    with suppress(PodmanError):
-        podman.run("rm", "--force", *AT_ONCE, container_id)
-    with suppress(ContainerNotFound):
-        inspect(podman, container_id)
-        raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")
-    shutil.rmtree(control, ignore_errors=True)
+def _mark_of(control: str) -> str:
+    """Return what the marks of a container's commands start with; the same in every process."""
+    return f"{sha256(control.encode()).hexdigest()[:12]}."
 
 
 def _has_monitor(inspected: Inspected) -> bool:

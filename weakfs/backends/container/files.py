@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from errno import EACCES, ENOTSUP
+from collections.abc import Iterable, Mapping
+from errno import EACCES
 from typing import cast
 
 import attrs
 
+from weakfs.backends.checkout import changed_paths
+from weakfs.backends.container.commands.program import ContainerLauncher
 from weakfs.backends.container.container import Container
-from weakfs.backends.container.layer import ATTRIBUTES, Layer
+from weakfs.backends.container.layers.layer import ATTRIBUTES, Layer
 from weakfs.backends.container.podman import find_image
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerKinds
 from weakfs.backends.host.filesystem import HostFilesystem
 from weakfs.backends.host.foreign_changes import SMALL, looks_like
 from weakfs.backends.host.snapshot_kinds import Kinds
-from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace
+from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace, without_unfinished
 from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import FileEntry, FilesystemSnapshot, Note, paths
 from weakfs.filesystem.errors import fault
-from weakfs.processes import CommandOptions
+from weakfs.processes import ENVIRONMENT, CommandOptions
 from weakfs.processes.background import Launcher
+from weakfs.processes.environment import select
 from weakfs.reducers import FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, TreeSeen
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
+from weakfs.reducers.partial_trees import with_changes
 from weakfs.reducers.tree import leaf as leaves
+from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
 from weakfs.session import MissingBlob, UnknownSnapshot
@@ -40,15 +45,63 @@ WHOLE = (EntryCopied, EntryDeleted, EntryMoved)
 
 
 class ContainerWorkplace(HostWorkplace):
-    """A container as a place where programs work: all of them end with their call."""
+    """A container as the place where background processes work."""
+
+    root: ContainerRoot
 
     def launcher(self, options: CommandOptions) -> Launcher:
-        """Raise `OSError` (ENOTSUP)."""
-        raise fault(
-            OSError,
-            ENOTSUP,
-            "cannot start a process in a container: programs there end with their call; run a command that ends",
+        """Return what launches programs in the container."""
+        root = self.root
+        root.check_in_place()
+        return ContainerLauncher(
+            root.container._supervisor,
+            lambda directory: host_text(root.path_in_container(directory)),
+            variables(options.environment_allow, options.environment),
+            options.limits,
         )
+
+    def survey(self, cause: str | None) -> tuple[str, ...]:
+        """Scan the layer, and record what differs from what was expected."""
+        unfinished = self.root.unfinished(self.files._running())
+        if () in unfinished:
+            return ()
+        found = self.root.scan()
+        return self.record(without_unfinished(unfinished, found, self._expected(found), self.session.now()), cause)
+
+    def record(self, found: FileTree, cause: str | None) -> tuple[str, ...]:
+        """Record the files that a scan found; see `Workplace.survey`."""
+        root, expected = self.root, self._expected(found)
+        if cause is None:
+            root.surveyed = found, self._known()
+            return ()
+        with self.session._one_commit():
+            cast("ContainerFiles", self.files)._record_changes(expected, found, cause=cause)
+        surveyed = found, self._known()
+        # If what was recorded is rolled back, it is found again.
+        self.at_end(lambda: setattr(root, "surveyed", surveyed), lambda: None)
+        return changed_paths(expected, found, "/")
+
+    def _expected(self, found: FileTree) -> FileTree:
+        """Return the files of the last survey with what the session has changed since; `found` if there was none."""
+        if self.root.surveyed is None:
+            return found
+        there, then = self.root.surveyed
+        now = self._known()
+        # The session knows only what it has changed: both moments are completed with what the other knows.
+        return with_changes(then.completed(now), there, now.completed(then))
+
+
+def variables(allow: Iterable[str], more: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a command sees beside those of its image: those of the runtime that are allowed, and
+    `more`."""
+    allowed = select(os.environ, set(allow) - set(ENVIRONMENT))
+    del allowed["PATH"]
+    return {**allowed, **more}
+
+
+def host_text(name: str) -> str:
+    """Return a path as the container's programs take it."""
+    return names.to_bytes(name).decode("utf-8", "surrogateescape")
 
 
 class ContainerFiles(HostFilesystem):
@@ -159,7 +212,7 @@ class ContainerFiles(HostFilesystem):
         # They have no effect: nothing in the container gains privileges, and its files are out of others' reach.
         return found, ()
 
-    def _record_changes(self, before: FileTree, after: FileTree) -> None:
+    def _record_changes(self, before: FileTree, after: FileTree, *, cause: str | None = None) -> None:
         """Dispatch events for what a program changed, each with what was there before unless the session knows it."""
         known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
         changes = sorted(differences(before, after), key=lambda change: change[0])
@@ -167,13 +220,17 @@ class ContainerFiles(HostFilesystem):
             with self.store.sink() as sink:
                 for path, old, _ in changes:
                     there = find(known, segments_of(path))
-                    if path == "/" or (old is None and there is None) or (old is not None and _is_known(old, there)):
+                    if path == "/" or (old is not None and _is_known(old, there)):
                         continue
+                    if old is None and there is None:
+                        path, old = _directory_above(before, known, path)
+                        if old is None:
+                            continue
                     found = EMPTY_TREE if old is None else tree_of({path.rpartition("/")[2]: run(_kept(old, sink))})
-                    self._session.dispatch(EntryFound(path, found, self.now(), self.filesystem_id))
+                    self._session.dispatch(EntryFound(path, found, self.now(), self.filesystem_id), cause=cause)
                 sink.finish()
         for event in events_between(before, after, at=self.now(), most=MOST_IN_EVENTS):
-            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id))
+            self._session.dispatch(attrs.evolve(event, filesystem=self.filesystem_id), cause=cause)
 
     def _restored(self, before: FileTree, after: FileTree, source: str) -> None:
         self._record_changes(before, after)
@@ -217,6 +274,20 @@ class ContainerFiles(HostFilesystem):
                 if tree is None:
                     raise
         return self._root.cleaned(Layer.unpacked(tree)) if ATTRIBUTES in tree.children else tree
+
+
+def _directory_above(files: FileTree, known: FileTree, path: str) -> tuple[str, Node | None]:
+    """Return the directory, or its parents, in which a new entry was put, and its path; `None` if it is known.
+
+    Otherwise it would seem to have been made along with the entry, and would be removed with it.
+    """
+    above = segments_of(path)[:-1]
+    while above and find(known, above) is None:
+        found = find(files, above)
+        if type(found) is FileTree:
+            return path_of(above), tree_of({}, mode=found.mode, modified_at=found.modified_at)
+        above = above[:-1]
+    return "/", None
 
 
 def _is_known(node: Node, there: Node | None) -> bool:

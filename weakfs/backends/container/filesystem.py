@@ -11,8 +11,9 @@ import attrs
 from attrs import define, field, frozen
 
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
-from weakfs.backends.container.container import Container, ContainerOptions
-from weakfs.backends.container.files import ContainerFiles
+from weakfs.backends.container.container import Container
+from weakfs.backends.container.files import ContainerFiles, host_text, variables
+from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions
 from weakfs.backends.container.podman import Podman
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
@@ -26,14 +27,12 @@ from weakfs.filesystem.operations.restore import as_snapshot
 from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
 from weakfs.processes import ENVIRONMENT, CommandLimits, CompletedCommand, StopEvent, check_command
-from weakfs.processes.environment import select
 from weakfs.processes.runner import MAX_OUTPUT, TIMEOUT
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
 from weakfs.reducers.merging.tree_merge import TreeConflict, merge_by_path
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.node import path_of
 from weakfs.session import ConflictEntry, MergeConflict, Session
 from weakfs.session.merging.conflicts import Choice
@@ -66,14 +65,12 @@ class ContainerCheckout(CheckoutDirectory):
         stop: StopEvent | None = None,
     ) -> CompletedCommand:
         """Run a line of shell; see `weakfs.processes.RunsCommands`."""
-        allowed = select(os.environ, set(environment_allow) - set(ENVIRONMENT))
-        del allowed["PATH"]
         return self.files._run(
             command,
             workdir=workdir,
             timeout=timeout,
             max_output=max_output,
-            environment={**allowed, **(environment or {})},
+            environment=variables(environment_allow, environment or {}),
             limits=limits,
             stop=stop,
         )
@@ -114,6 +111,8 @@ class ContainerFilesystem(ContainerFiles):
         snapshots: ContainerSnapshotKind = "tree",
         store: Store | str | os.PathLike[str] | None = None,
         runtime: Podman | None = None,
+        max_layer_size: int | None = MAX_LAYER_SIZE,
+        idle_after: float | None = IDLE_AFTER,
     ) -> None:
         require_linux("run containers", "use an InMemoryFilesystem, or a virtual machine with Linux")
         if (image is None) == (container is None):
@@ -135,6 +134,8 @@ class ContainerFilesystem(ContainerFiles):
             capabilities=tuple(capabilities),
             variables=variables or {},
             read_only=read_only,
+            max_layer_size=max_layer_size,
+            idle_after=idle_after,
         )
         is_new = False
         if isinstance(known, HostExternal) and isinstance(known.root, ContainerRoot):
@@ -142,6 +143,7 @@ class ContainerFilesystem(ContainerFiles):
         else:
             kept = store if store is not None else default_store(f"/{session.session_id}/{filesystem_id}")
             used, is_new = self._used(session, container, kept, runtime or Podman())
+            used.max_layer_size, used.idle_after = max_layer_size, idle_after
             try:
                 opened = ContainerRoot(used, f"container:{used.name}", self._at, kept)
             except BaseException:
@@ -166,6 +168,7 @@ class ContainerFilesystem(ContainerFiles):
                 self._root.recover()
             if is_new:
                 self._fill(mounts)
+                self.container.mark_filled()
         except BaseException:
             if known is None and opened.container is not container:
                 _give_up(opened.container, is_new=is_new)
@@ -217,6 +220,8 @@ class ContainerFilesystem(ContainerFiles):
             snapshots=cast(ContainerSnapshotKind, self._kinds.kind),
             store=self.store,
             runtime=container.podman,
+            max_layer_size=self._options.max_layer_size,
+            idle_after=self._options.idle_after,
         )
         try:
             with forked.lock(), forked._work("fork", "/", ()) as work:
@@ -300,6 +305,7 @@ class ContainerFilesystem(ContainerFiles):
         """Stop the container and let go of it; its files stay for the next process that opens the session."""
         with self.lock():
             if not self.container.is_closed:
+                self.background.end_all("its container was stopped")
                 self.container.stop()
                 self.container.close()
 
@@ -367,11 +373,6 @@ class ContainerFilesystem(ContainerFiles):
 
     def _checkout_directory(self, path: str) -> CheckoutDirectory:
         return ContainerCheckout(path, files=self)
-
-
-def host_text(name: str) -> str:
-    """Return a path as the container's programs take it."""
-    return names.to_bytes(name).decode("utf-8", "surrogateescape")
 
 
 def _give_up(container: Container, *, is_new: bool) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from weakfs.backends.container.container import CONTROL, NAME, SESSION, remove
-from weakfs.backends.container.podman import Inspected, Podman, inspect, labelled
+from weakfs.backends.container.container import CONTROL, NAME, SESSION
+from weakfs.backends.container.podman import Inspected, Podman, inspect, labelled, remove_container
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 
@@ -42,7 +42,7 @@ def remove_unused(podman: Podman | None = None, *, session_id: str = "") -> tupl
     for one in containers(podman, session_id=session_id):
         if not one.is_in_use:
             inspected = inspect(podman, one.container)
-            remove(podman, inspected.container_id, inspected.labels.get(CONTROL, ""))
+            remove_container(podman, inspected.container_id, inspected.labels.get(CONTROL, ""))
             removed.append(one.container)
     return tuple(removed)
 

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from errno import EIO, ENOENT, ENOTSUP
+from contextlib import suppress
+from errno import EBUSY, EIO, ENOENT, ENOTSUP
 from hashlib import sha256
 from typing import Any, cast
 
@@ -23,6 +24,9 @@ PATIENCE = 300.0
 # The most open files of a container, and the most processes of its user on this machine: commands have limits of their
 # own, but a fork bomb must not take all process ids before it is noticed.
 MOST_FILES, MOST_PROCESSES = 32_768, 4_096
+
+# A container is stopped without being asked first.
+AT_ONCE = ("--time", "0")
 
 # On a machine with cgroups of both versions, crun refuses to run unless those of version 2 are out of sight.
 HYBRID = "/sys/fs/cgroup/unified"
@@ -64,7 +68,9 @@ class Inspected:
     name: str
     image_id: str
     labels: Mapping[str, str] = field(repr=False)
-    is_running: bool
+    status: str
+    # The command by which it was made, from its first word on; empty with another program.
+    created_by: tuple[str, ...] = field(repr=False)
     # The first process of the container, and the one that watches over it.
     pid: int
     monitor: int
@@ -73,6 +79,11 @@ class Inspected:
     merged: str | None
     upper: str | None
     lower: tuple[str, ...]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether Podman takes it for running."""
+        return self.status == "running"
 
 
 @frozen
@@ -185,7 +196,8 @@ def inspect(podman: Podman, name: str) -> Inspected:
         str(found["Name"]).lstrip("/"),
         str(found["Image"]).removeprefix("sha256:"),
         _labels(found),
-        bool(state["Running"]),
+        str(state["Status"]),
+        _since_create(found["Config"].get("CreateCommand") or []),
         int(state["Pid"]),
         int(state.get("ConmonPid") or 0),
         data.get("MergedDir"),
@@ -194,11 +206,29 @@ def inspect(podman: Podman, name: str) -> Inspected:
     )
 
 
+def _since_create(words: list[str]) -> tuple[str, ...]:
+    """Return the words of a command of Podman from the name of the command on."""
+    return tuple(words[words.index("create") :]) if "create" in words else ()
+
+
 def labelled(podman: Podman, **labels: str) -> list[str]:
     """Return the ids of the containers that have these labels, running or not; an empty value stands for any."""
     words = [f"label={name}={value}" if value else f"label={name}" for name, value in labels.items()]
     filters = [word for one in words for word in ("--filter", one)]
     return podman.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode().split()
+
+
+def remove_container(podman: Podman, container_id: str, control: str) -> None:
+    """Remove a container with everything that belongs to it."""
+    for _ in range(2):
+        # Of a container that Podman has lost, the first attempt finds out that it has ended.
+        with suppress(PodmanError):
+            podman.run("rm", "--force", *AT_ONCE, container_id)
+            break
+    with suppress(ContainerNotFound):
+        inspect(podman, container_id)
+        raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")
+    shutil.rmtree(control, ignore_errors=True)
 
 
 def _prefix() -> tuple[str, ...]:

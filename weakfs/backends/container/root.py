@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from attrs import evolve
 
-from weakfs.backends.container.attributes import AttributeRestore
-from weakfs.backends.container.container import TOP, Container
-from weakfs.backends.container.layer import ATTRIBUTES, FILES, AttributeReader, Attributes, Layer, without
+from weakfs.backends.container.container import Container
+from weakfs.backends.container.layers.attributes import AttributeRestore
+from weakfs.backends.container.layers.layer import ATTRIBUTES, FILES, AttributeReader, Attributes, Layer, without
 from weakfs.backends.container.podman import Image
 from weakfs.backends.host.root import HostRoot
 from weakfs.filesystem import Note, paths
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.external_trees import ExternalTree
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, FILE_MODE, blob_digest, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Segments, find, path_of, tree_of
 from weakfs.snapshots.directory.directory import HostDirectory
@@ -34,6 +35,9 @@ from weakfs.snapshots.store.store import Store
 
 # How many trees are remembered with the layers that they were made from: the current one, and those being restored.
 REMEMBERED = 8
+
+# On an image that is a snapshot: mode, time, user and group of the root.
+TOP = "weakfs.top"
 
 
 class ContainerDirectory(HostDirectory):
@@ -88,6 +92,7 @@ class ContainerRoot(HostRoot):
         self._hidden = -1, frozenset[Segments]()
         super().__init__(ContainerDirectory(name, self._open_files(), container.owner), store)
         self._layer_directory = HeldDirectory(name, self._open_layer())
+        container.users.add(self)
         self._reader = AttributeReader(self._layer_directory)
         self._opened = container.starts
         # The last scan of the layer's directory, the files and the layer as it found them, and its manifest's digest.
@@ -96,6 +101,8 @@ class ContainerRoot(HostRoot):
         self._ref: bytes | None = None
         # Whether all that they refer to has been synced.
         self._is_synced = False
+        # All files at the last survey of what processes changed, and what their session knew then.
+        self.surveyed: tuple[FileTree, ExternalTree] | None = None
         self._remembered: list[tuple[FileTree, Layer]] = []
 
     # The container
@@ -104,16 +111,20 @@ class ContainerRoot(HostRoot):
         return HeldDirectory(self._name, self.container.open_files()).open_directory(self._at)
 
     def _open_layer(self) -> int:
-        if self._at and self.container.has_layer:
+        layer = HeldDirectory(self._name, self.container.open_layer())
+        try:
+            return layer.open_directory(self._at)
+        except FileNotFoundError:
             # The kernel copies a directory into the layer when it is changed.
             status = os.fstat(self.directory.descriptor)
             os.utime(self.directory.descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
-        return HeldDirectory(self._name, self.container.open_layer()).open_directory(self._at)
+            return layer.open_directory(self._at)
 
     @property
     def is_in_place(self) -> bool:
         """Whether the container runs as it did when its files were opened; if not, it is started again."""
         if self.container.is_running and self._opened == self.container.starts:
+            self.container.touch()
             return True
         # All that was opened refers to these two objects. A mount stays as long as it is open, and must not be there
         # twice.
@@ -126,6 +137,12 @@ class ContainerRoot(HostRoot):
         self._layer_directory.descriptor = self._open_layer()
         self._opened = self.container.starts
         return True
+
+    def run_unless_used(self, step: Callable[[], object]) -> None:
+        """Run a step under the lock of the files, unless somebody holds it, or work or a process is unfinished."""
+        with self.lock.attempt() as is_held:
+            if is_held and not self.claims.of_others(None) and not self.processes.running():
+                step()
 
     @property
     def hidden(self) -> frozenset[Segments]:

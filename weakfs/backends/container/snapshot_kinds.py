@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from hashlib import sha256
 from typing import Literal
 
-from weakfs.backends.container.root import ContainerRoot
+from weakfs.backends.container.container import Container
+from weakfs.backends.container.root import TOP, ContainerRoot
 from weakfs.backends.host.snapshot_kinds import Kinds, Take
 from weakfs.filesystem import FilesystemSnapshot
 
@@ -29,5 +32,19 @@ class ContainerKinds(Kinds):
         root = self._root
         root.scan()
         name = f"{REPOSITORY}:{sha256(f'{snapshot_id} {at}'.encode()).hexdigest()[:16]}"
-        ref = root.container.commit(name)
+        ref = _commit(root.container, name)
         return FilesystemSnapshot(snapshot_id, filesystem_id, at, "image", ref, root.path, tag)
+
+
+def _commit(container: Container, name: str) -> str:
+    """Make an image of a container's files; return its id."""
+    files = container.open_layer()
+    try:
+        top = os.fstat(files)
+    finally:
+        os.close(files)
+    # An image does not hold the status of the root.
+    label = f"LABEL {TOP}={stat.S_IMODE(top.st_mode)}:{top.st_mtime_ns}:{top.st_uid}:{top.st_gid}"
+    # It runs nothing while this is called, and without cgroups it cannot be paused.
+    words = ("--quiet", "--pause=false", "--change", label, container.container_id, name)
+    return container.podman.run("commit", *words).decode().strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from weakfs.backends.host.root import HostRoot
@@ -9,7 +10,7 @@ from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, tree_of, walk
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, path_of, tree_of, walk
 from weakfs.session import Session
 
 # Events hold contents up to this size; larger ones go into the store.
@@ -27,10 +28,30 @@ def found_before(
     for path, place in zip(paths, places, strict=True):
         if path == "/" or place[:1] == ("..",):
             continue
-        one = _found(root, place, find(known, segments_of(path)), as_whole=as_whole)
+        there = find(known, segments_of(path))
+        one = _found(root, place, there, as_whole=as_whole)
         if one is not None:
             found.append(EntryFound(path, one, session.now(), filesystem))
+        elif there is None:
+            found += _found_above(root, known, path, place, session.now(), filesystem)
     return found
+
+
+def _found_above(
+    root: HostRoot, known: FileTree, path: str, place: Segments, at: int, filesystem: str
+) -> Iterator[EntryFound]:
+    """Yield the event for the directory in which a new entry is put, or its parents, if the session does not know it.
+
+    Otherwise it would seem to have been made along with the entry, and would be removed with it.
+    """
+    above = segments_of(path)[:-1]
+    for depth in range(len(above), 0, -1):
+        if find(known, above[:depth]) is not None:
+            return
+        node = root.directory.node(place[: depth - len(above) - 1])
+        if type(node) is FileTree:
+            yield EntryFound(path_of(above[:depth]), tree_of({above[depth - 1]: node}), at, filesystem)
+            return
 
 
 def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: bool) -> FileTree | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from errno import EBUSY
 from threading import RLock
 
@@ -47,6 +48,18 @@ class RootLock:
         try:
             if not self._depth:
                 fcntl.flock(self._directory.descriptor, fcntl.LOCK_UN)
+        finally:
+            self._threads.release()
+
+    @contextmanager
+    def attempt(self) -> Iterator[bool]:
+        """Hold the lock if no other thread does; the value tells whether it is held."""
+        if not self._threads.acquire(blocking=False):
+            yield False
+            return
+        try:
+            with self:
+                yield True
         finally:
             self._threads.release()
 

@@ -64,7 +64,7 @@ class HostWorkplace:
         unfinished = self.root.unfinished(running)
         if () in unfinished:
             return ()
-        return self.record(_without(unfinished, self.root.scan(), known.tree, self.session.now()), cause)
+        return self.record(without_unfinished(unfinished, self.root.scan(), known.tree, self.session.now()), cause)
 
     def record(self, found: FileTree, cause: str | None) -> tuple[str, ...]:
         """Record the files that a scan found; see `Workplace.survey`."""
@@ -103,7 +103,7 @@ class HostWorkplace:
         self.session.dispatch(event, cause=cause)
 
 
-def _without(paths: Iterable[Segments], found: FileTree, known: FileTree, at: int) -> FileTree:
+def without_unfinished(paths: Iterable[Segments], found: FileTree, known: FileTree, at: int) -> FileTree:
     """Return what was found, with what is known at some paths."""
     for segments in sorted(paths):
         node = find(known, segments)

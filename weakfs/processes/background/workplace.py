@@ -241,5 +241,6 @@ def no_processes(filesystem: object) -> str:
     """Return the message for a filesystem that does not support processes."""
     return (
         f"cannot start a process on a {type(filesystem).__name__}: its files are not in a directory where a program "
-        f"could go on working on them; use a HostFilesystem, or the tool shell for a command that ends"
+        f"could go on working on them; use a HostFilesystem or a ContainerFilesystem, or the tool shell for a command "
+        f"that ends"
     )

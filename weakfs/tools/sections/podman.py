@@ -8,6 +8,7 @@ from types import TracebackType
 
 from weakfs.backends import ContainerFilesystem, HostMount, Podman
 from weakfs.backends.container import Container
+from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
 from weakfs.filesystem import Limits
 from weakfs.session import Session
@@ -20,9 +21,10 @@ from weakfs.tools.tool import Tool
 
 TEMPLATE = """\
 You work in a container. File tools and commands see the same files under the same paths; relative paths and commands
-start in `$workdir`. $network A call that fails or takes too long has changed nothing, and nothing that a command
-starts keeps running.
+start in `$workdir`. $network A call that fails or takes too long has changed nothing, and $processes
 """
+NO_PROCESSES = "nothing that a command\nstarts keeps running."
+PROCESSES = "nothing that a command\nstarts keeps running, except what `process_start` starts."
 NO_NETWORK = "There is no network."
 NETWORK = "There is a network."
 
@@ -33,7 +35,7 @@ class PodmanSection(FilesystemSection):
     """A container of its own, made from `image`, or one that runs already: see `ContainerFilesystem`.
 
     Closing the section stops its container and keeps its files for the session; `remove` removes them as well. In
-    `template`, `$workdir` and `$network` are replaced.
+    `template`, `$workdir`, `$network` and `$processes` are replaced.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class PodmanSection(FilesystemSection):
         snapshots: ContainerSnapshotKind = "tree",
         store: Store | str | os.PathLike[str] | None = None,
         runtime: Podman | None = None,
+        max_layer_size: int | None = MAX_LAYER_SIZE,
+        idle_after: float | None = IDLE_AFTER,
         capability: Capability | None = None,
         policy: Policy | None = None,
         title: str = "Sandbox",
@@ -79,8 +83,16 @@ class PodmanSection(FilesystemSection):
             snapshots=snapshots,
             store=store,
             runtime=runtime,
+            max_layer_size=max_layer_size,
+            idle_after=idle_after,
         )
-        values = {"workdir": self._filesystem.workdir, "network": NO_NETWORK if network == "none" else NETWORK}
+        tools = tuple(tools)
+        has_processes = any(tool.name == "process_start" for tool in tools)
+        values = {
+            "workdir": self._filesystem.workdir,
+            "network": NO_NETWORK if network == "none" else NETWORK,
+            "processes": PROCESSES if has_processes else NO_PROCESSES,
+        }
         super().__init__(title=title, key=key, template=template, tools=tools, values=values)
         self.limits = limits
         self.capability = capability

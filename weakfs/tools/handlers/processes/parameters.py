@@ -41,7 +41,7 @@ class ProcessStartParams:
     """What `process_start` takes."""
 
     command: str = field(metadata=param("the command, as /bin/sh takes it"))
-    workdir: str = field(default="/", metadata=param("the directory to run it in"))
+    workdir: str = field(default=".", metadata=param("the directory to run it in"))
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 
-from weakfs.backends.container.layer import (
+from weakfs.backends.container.layers.layer import (
     Attributes,
     Layer,
     Owner,

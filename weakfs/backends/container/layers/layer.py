@@ -216,7 +216,11 @@ class AttributeReader:
         return Attributes(owners, xattrs, frozenset(whiteouts), frozenset(opaque), links)
 
     def _entries(self, segments: Segments, directory: Directory) -> dict[str, Entry]:
-        descriptor = self.directory.open_directory(segments)
+        try:
+            descriptor = self.directory.open_directory(segments)
+        except (FileNotFoundError, NotADirectoryError):
+            # A process that still runs has removed it since it was scanned.
+            return {}
         try:
             found = {canonical_name(host): self._entry_of(descriptor, host) for host in directory.statuses}
         finally:

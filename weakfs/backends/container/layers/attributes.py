@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from weakfs.backends.container.image_files import ImageFiles
-from weakfs.backends.container.layer import OVERLAY, ROOT, Layer, Owner, Xattrs, shown, xattrs_of
+from weakfs.backends.container.layers.image_files import ImageFiles
+from weakfs.backends.container.layers.layer import OVERLAY, ROOT, Layer, Owner, Xattrs, shown, xattrs_of
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
 from weakfs.session.interruption import check_interrupted

@@ -1,0 +1,175 @@
+"""fsspec's own tests over files in memory, on the host and in a layer; and what sessions add."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.tests import abstract
+
+from weakfs import HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session
+from weakfs.integrations.fsspec import WeakfsFileSystem
+
+
+class Fixtures(abstract.AbstractFixtures):  # type: ignore[misc]  # fsspec has no types
+    @pytest.fixture
+    def fs(self, tmp_path: Path) -> WeakfsFileSystem:
+        return WeakfsFileSystem()
+
+    @pytest.fixture
+    def fs_path(self) -> str:
+        return "/tests"
+
+    @pytest.fixture
+    def fs_join(self) -> Any:
+        return lambda *parts: "/".join(parts)
+
+    @pytest.fixture
+    def supports_empty_directories(self) -> bool:
+        return True
+
+
+class OnTheHost(Fixtures):
+    @pytest.fixture
+    def fs(self, tmp_path: Path) -> WeakfsFileSystem:
+        (tmp_path / "root").mkdir()
+        return WeakfsFileSystem(HostFilesystem(tmp_path / "root", store=tmp_path / "store"))
+
+
+class InALayer(Fixtures):
+    @pytest.fixture
+    def fs(self, tmp_path: Path) -> WeakfsFileSystem:
+        return WeakfsFileSystem(OverlayFilesystem(InMemoryFilesystem(), Session()))
+
+
+class TestCopy(abstract.AbstractCopyTests, Fixtures): ...  # type: ignore[misc]
+
+
+class TestGet(abstract.AbstractGetTests, Fixtures): ...  # type: ignore[misc]
+
+
+class TestPut(abstract.AbstractPutTests, Fixtures): ...  # type: ignore[misc]
+
+
+class TestPipe(abstract.AbstractPipeTests, Fixtures): ...  # type: ignore[misc]
+
+
+class TestOpen(abstract.AbstractOpenTests, Fixtures): ...  # type: ignore[misc]
+
+
+@pytest.mark.exhaustive
+class TestCopyOnTheHost(abstract.AbstractCopyTests, OnTheHost): ...  # type: ignore[misc]
+
+
+@pytest.mark.exhaustive
+class TestGetOnTheHost(abstract.AbstractGetTests, OnTheHost): ...  # type: ignore[misc]
+
+
+@pytest.mark.exhaustive
+class TestPutOnTheHost(abstract.AbstractPutTests, OnTheHost): ...  # type: ignore[misc]
+
+
+@pytest.mark.exhaustive
+class TestCopyInALayer(abstract.AbstractCopyTests, InALayer): ...  # type: ignore[misc]
+
+
+@pytest.fixture
+def session() -> Session:
+    session = Session(session_id="main")
+    files = InMemoryFilesystem(session)
+    files.write("/data/a.csv", "x,y\n1,2\n")
+    session.snapshot("before")
+    files.write("/data/a.csv", "x,y\n3,4\n")
+    return session
+
+
+def test_a_url_opens_a_file_of_a_session(session: Session) -> None:
+    opened: Any = fsspec.open("weakfs:///data/a.csv", "r", session=session)
+    with opened as stream:
+        assert stream.read() == "x,y\n3,4\n"
+
+
+def test_a_moment_of_the_past_is_read_only(session: Session) -> None:
+    past = fsspec.filesystem("weakfs", session=session, at="before")
+    assert past.cat("/data/a.csv") == b"x,y\n1,2\n"
+    with pytest.raises(PermissionError):
+        past.pipe("/data/a.csv", b"")
+
+
+def test_a_saved_session_and_one_in_storage_are_opened(session: Session, tmp_path: Path) -> None:
+    session.save(tmp_path / "s.json")
+    assert fsspec.filesystem("weakfs", where=tmp_path / "s.json").find("/") == ["/data/a.csv"]
+    with Session.open(tmp_path / "store", "one") as stored:
+        InMemoryFilesystem(stored).write("/b.txt", "b")
+    opened = fsspec.filesystem("weakfs", where=tmp_path / "store", session_id="one")
+    assert opened.ls("/", detail=False) == ["/b.txt"]
+    opened.files.session.close()
+
+
+def test_a_directory_of_the_host_is_given_by_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a.txt").write_text("a")
+    assert fsspec.filesystem("weakfs", root=tmp_path / "root").cat("/a.txt") == b"a"
+
+
+def test_a_failed_transaction_is_rolled_back_whatever_it_did(session: Session) -> None:
+    fs = fsspec.filesystem("weakfs", session=session)
+    with pytest.raises(KeyError), fs.transaction:
+        fs.pipe("/new.txt", b"1")
+        fs.rm("/data", recursive=True)
+        raise KeyError
+    assert fs.find("/") == ["/data/a.csv"]
+    with fs.transaction:
+        with fs.open("/new.txt", "wb") as stream:
+            stream.write(b"2")
+        fs.mv("/data/a.csv", "/moved.csv")
+    assert fs.find("/") == ["/moved.csv", "/new.txt"]
+    assert [record.cause for record in session.records][-2:] == ["fsspec", "fsspec"]
+
+
+def test_ranges_count_from_the_end_too(session: Session) -> None:
+    fs = fsspec.filesystem("weakfs", session=session)
+    assert fs.cat_file("/data/a.csv", start=-4) == b"3,4\n"
+    assert fs.cat_file("/data/a.csv", start=4, end=5) == b"3"
+    assert fs.cat_file("/data/a.csv", start=7, end=2) == b""
+    with fs.open("/data/a.csv", "rb") as stream:
+        stream.seek(4)
+        assert stream.read() == b"3,4\n"
+
+
+def test_links_are_links(session: Session) -> None:
+    fs = fsspec.filesystem("weakfs", session=session)
+    fs.files.symlink("data", "/link")
+    assert fs.info("/link")["type"] == "link"
+    assert fs.info("/link")["destination"] == "data"
+    with pytest.raises(PermissionError):
+        fs.cat("/link/a.csv")
+
+
+def test_what_contradicts_itself_or_is_missing_is_refused(session: Session) -> None:
+    with pytest.raises(ValueError, match="give one of"):
+        WeakfsFileSystem(InMemoryFilesystem(), session=session)
+    fs = WeakfsFileSystem(session=session)
+    with pytest.raises(ValueError, match="use rb, wb, xb or ab"):
+        fs.open("/data/a.csv", "r+b")
+    with pytest.raises(FileNotFoundError):
+        fs.info("/nowhere")
+    with pytest.raises(FileExistsError):
+        fs.mkdir("/data")
+    with pytest.raises(OSError, match="recursive"):
+        fs.rmdir("/data")
+    with pytest.raises(PermissionError):
+        fs.cat("/../outside")
+
+
+def test_without_fsspec_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("fsspec")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "weakfs.integrations.fsspec")
+    with pytest.raises(ModuleNotFoundError, match=r"fsspec is not installed; run: pip install 'weakfs\[fsspec\]'"):
+        import_module("weakfs.integrations.fsspec")

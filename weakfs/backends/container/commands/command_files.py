@@ -1,0 +1,122 @@
+"""The files of one command: a directory with its script, and the FIFOs through which it is given input and read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+
+from weakfs.processes import CommandLimits
+from weakfs.snapshots.directory.entries import DIRECTORY
+from weakfs.snapshots.directory.entries import remove as remove_entry
+
+CHUNK = 1 << 16
+
+READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+WRITING = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class CommandFiles:
+    """The directory of one command below the open directory `control`. The descriptors of its FIFOs do not block.
+
+    With `takes_input` its input is a FIFO, and both outputs are one.
+    """
+
+    def __init__(self, control: int, script: str, *, takes_input: bool) -> None:
+        self.name = secrets.token_hex(8)
+        self._control = control
+        self._said = b""
+        self.has_ended = False
+        self._open: list[int] = []
+        os.mkdir(self.name, 0o755, dir_fd=control)
+        try:
+            self._directory = os.open(self.name, DIRECTORY, dir_fd=control)
+            self._open.append(self._directory)
+            self._write("script", script.encode("utf-8", "surrogateescape"))
+            self.status, self.out = self._fifo("status"), self._fifo("out")
+            if takes_input:
+                os.link("out", "err", src_dir_fd=self._directory, dst_dir_fd=self._directory)
+                # A FIFO without a reader cannot be opened for writing.
+                self._reader = self._fifo("in")
+                self.stdin = os.open("in", WRITING, dir_fd=self._directory)
+                self._open.append(self.stdin)
+            else:
+                self._write("in", b"")
+                self.err = self._fifo("err")
+        except BaseException:
+            self.remove()
+            raise
+
+    def _write(self, name: str, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(name, flags, 0o644, dir_fd=self._directory), "wb") as file:
+            os.fchmod(file.fileno(), 0o644)
+            file.write(data)
+
+    def _fifo(self, name: str) -> int:
+        os.mkfifo(name, dir_fd=self._directory)
+        # Inside, an unprivileged user opens it. The directories above it on the host are private.
+        os.chmod(name, 0o666, dir_fd=self._directory)
+        descriptor = os.open(name, READING, dir_fd=self._directory)
+        self._open.append(descriptor)
+        return descriptor
+
+    def close(self, *descriptors: int) -> None:
+        """Close some of the descriptors."""
+        for descriptor in descriptors:
+            self._open.remove(descriptor)
+            os.close(descriptor)
+
+    def disown(self, *descriptors: int) -> None:
+        """Leave it to others to close some of the descriptors."""
+        for descriptor in descriptors:
+            self._open.remove(descriptor)
+
+    def remove(self) -> None:
+        """Close everything that is open and remove the directory."""
+        self.close(*self._open)
+        with suppress(OSError):
+            remove_entry(self._control, self.name.encode())
+
+    def read_status(self) -> None:
+        """Read what is new of the status."""
+        with suppress(BlockingIOError):
+            data = os.read(self.status, CHUNK)
+            self._said += data
+            self.has_ended |= not data
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code; `None` until it was reported, or if the command was killed with what would report it."""
+        line = self._said.strip()
+        return int(line) if self._said.endswith(b"\n") and line.isdigit() else None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the command has opened its FIFOs."""
+        return bool(self._said)
+
+    def close_reader(self) -> None:
+        """Let the command be the only reader of its input, so that its end is noticed."""
+        if self._reader in self._open:
+            self.close(self._reader)
+
+    def end_status(self) -> None:
+        """Make the status of a command that never begins end."""
+        os.close(os.open("status", WRITING, dir_fd=self._directory))
+
+
+def script_of(words: list[str], workdir: str, environment: Mapping[str, str], limits: CommandLimits) -> str:
+    """Return the script that sets a command up and becomes it."""
+    found = (
+        ("d", limits.max_memory, 1024),
+        ("f", limits.max_file_size, 512),
+        ("n", limits.max_open_files, 1),
+        ("t", limits.max_cpu_seconds, 1),
+    )
+    lines = ["echo >&4; exec 4>&-"]
+    lines += [f"ulimit -{letter} {value // unit} 2>/dev/null" for letter, value, unit in found if value is not None]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    return "\n".join((*lines, f"cd -- {shlex.quote(workdir)} || exit", f"exec {shlex.join(words)}", ""))

@@ -1,0 +1,122 @@
+"""The processes in a container, as its /proc lists them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from attrs import frozen
+
+from weakfs.snapshots.directory.entries import DIRECTORY
+
+# The variable that marks what commands have started.
+VARIABLE = "WEAKFS_COMMAND"
+
+# Within so many pauses `execve` ends.
+EXECUTING, PAUSE = 5, 0.0005
+
+
+@frozen
+class Listed:
+    """A process, by ids as the container counts them. `mark` is the value of the variable that marks commands."""
+
+    pid: int
+    parent: int
+    group: int
+    mark: str
+
+
+class ProcessList:
+    """Lists the processes of the container whose first process has the id `pid` on the host.
+
+    In a container of somebody else (`only` is not empty), only those are listed whose mark starts with `only`, and
+    what they have started.
+    """
+
+    def __init__(self, pid: int, *, only: str) -> None:
+        self._only = only
+        self._proc = os.open(f"/proc/{pid}/root/proc", DIRECTORY)
+
+    def close(self) -> None:
+        """Close it; it lists nothing any more."""
+        descriptor, self._proc = self._proc, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def all(self, *, marked: bool = True) -> dict[int, Listed]:
+        """List the processes by their ids, without the container's first one and those that have died.
+
+        Their marks are left out unless they are asked for, or needed.
+        """
+        found: dict[int, Listed] = {}
+        seen = {"1"}
+        with suppress(OSError):
+            # One that dies after it was listed may have started another, which the list does not hold.
+            while not found and (new := self._names() - seen):
+                found = {one.pid: one for name in new if (one := self._listed(name, marked=marked)) is not None}
+                seen |= new
+        return found if not self._only else started_by(found, self._only)
+
+    def _names(self) -> set[str]:
+        return {name for name in os.listdir(self._proc) if name.isdigit()} if self._proc >= 0 else set()
+
+    def _listed(self, pid: str, *, marked: bool) -> Listed | None:
+        try:
+            fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
+            if fields[0] in (b"Z", b"X"):
+                return None
+            mark = self._mark(pid) if marked or self._only else ""
+            return Listed(int(pid), int(fields[1]), int(fields[2]), mark)
+        except (OSError, IndexError, ValueError):
+            return None
+
+    def _mark(self, pid: str) -> str:
+        start = f"{VARIABLE}=".encode()
+        for _ in range(EXECUTING):
+            with suppress(OSError):
+                if variables := self._read(f"{pid}/environ"):
+                    found = [one for one in variables.split(b"\0") if one.startswith(start)]
+                    return found[0][len(start) :].decode("utf-8", "replace") if found else ""
+            # While a process becomes another program, it shows no variables for a moment.
+            time.sleep(PAUSE)
+        return ""
+
+    def _read(self, path: str) -> bytes:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+        with open(descriptor, "rb") as file:
+            return file.read()
+
+
+def started_by(processes: Mapping[int, Listed], mark: str) -> dict[int, Listed]:
+    """Return the processes whose mark starts with `mark`, and all that these have started and that is below them.
+
+    A process that clears its environment and leaves its parent is not found.
+    """
+    found = {pid: one for pid, one in processes.items() if one.mark.startswith(mark)}
+    while more := {pid: one for pid, one in processes.items() if pid not in found and one.parent in found}:
+        found |= more
+    return found
+
+
+def mount_points(pid: int) -> list[str]:
+    """Return the paths on which something is mounted for a process of this machine."""
+    with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        return [line.split()[4].encode().decode("unicode_escape") for line in lines]
+
+
+def topmost(points: Iterable[str]) -> tuple[str, ...]:
+    """Return paths without `/` and those that are below others."""
+    found: list[str] = []
+    for point in sorted(points):
+        if point != "/" and not any(point.startswith(f"{one}/") for one in found):
+            found.append(point)
+    return tuple(found)
+
+
+def owner_of(pid: int) -> tuple[int, int]:
+    """Return the user and the group, as the machine counts them, of a process of this machine."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as lines:
+        found = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
+    return int(found["Uid"][0]), int(found["Gid"][0])

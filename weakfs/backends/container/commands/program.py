@@ -1,0 +1,178 @@
+"""Launching programs in a container that outlive a call: see `weakfs.processes.background`."""
+
+from __future__ import annotations
+
+import select
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from time import monotonic
+
+from weakfs.backends.container.commands.command_files import CommandFiles, script_of
+from weakfs.backends.container.commands.process_list import Listed, started_by
+from weakfs.backends.container.commands.supervisor import KILLING, PAUSE, Supervisor
+from weakfs.processes import CommandLimits
+from weakfs.processes.background import Program, ProgramEnd
+
+# How often programs are checked against their limits.
+CHECKING = 0.1
+
+
+class ContainerLauncher:
+    """Launches programs under a container's supervisor, which ends them when this process dies.
+
+    `workdir_of` turns a canonical path into one of the container.
+    """
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        workdir_of: Callable[[str], str],
+        environment: Mapping[str, str],
+        limits: CommandLimits,
+    ) -> None:
+        self._supervisor = supervisor
+        self._workdir_of = workdir_of
+        self._environment = environment
+        self._limits = limits
+
+    def launch(self, arguments: Sequence[str], *, directory: str) -> Program:
+        """Launch a program in a directory; see `Launcher`."""
+        text = script_of([*arguments], self._workdir_of(directory), self._environment, self._limits)
+        return ContainerProgram(self._supervisor, text, self._limits.max_processes)
+
+
+class ContainerProgram:
+    """A program in a container; see `Program`. A thread checks it against its limits while it runs."""
+
+    unsandboxed_because = None
+
+    def __init__(self, supervisor: Supervisor, text: str, most: int | None) -> None:
+        self._supervisor = supervisor
+        self._most = most
+        self._problem: str | None = None
+        self._is_stopped = False
+        # Held to read the status, and to begin or to stop.
+        self._lock = Lock()
+        self._has_ended = self._is_begun = False
+        self._over = Event()
+        self._watching = Thread(target=self._watch, name="weakfs limits of a program", daemon=True)
+        self._files = CommandFiles(supervisor.control, text, takes_input=True)
+        self.stdin, self.output, self.status = self._files.stdin, self._files.out, self._files.status
+        try:
+            supervisor.admit(self._files.name)
+        except BaseException:
+            self._files.remove()
+            raise
+        self._files.disown(self.stdin, self.output, self.status)
+
+    def begin(self) -> None:
+        """Let the program run."""
+        with self._lock:
+            if self._is_stopped:
+                return
+            self._is_begun = True
+            try:
+                self._supervisor.request(f"run {self._files.name}")
+            except OSError:
+                # The container was stopped; so ends what should run in it.
+                self._files.end_status()
+        self._watching.start()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the program's group, as soon as there is one."""
+        until = monotonic() + KILLING
+        while self._is_begun and not self._read() and monotonic() < until:
+            found = self._processes()
+            # Its parent is a process of the supervisor; an orphan's is the first process.
+            first = next((one for one in found.values() if one.parent != 1 and one.parent not in found), None)
+            if first is not None:
+                # All commands share the group of the supervisor, unless they have made one of their own.
+                self._supervisor.send(number, [pid for pid, one in found.items() if one.group == first.group])
+                return
+            time.sleep(PAUSE)
+
+    def stop(self) -> None:
+        """Have everything killed."""
+        with self._lock:
+            self._is_stopped = True
+            if not self._is_begun:
+                self._files.end_status()
+                return
+        until = monotonic() + KILLING
+        while not self._read() and monotonic() < until:
+            self._supervisor.send(signal.SIGKILL, self._processes())
+            time.sleep(PAUSE * 10)
+
+    def read_status(self) -> bool:
+        """Read what is reported; return whether nothing is left, and what the program left behind is killed first."""
+        if not self._read():
+            return False
+        self._kill_rest()
+        return True
+
+    def end(self) -> ProgramEnd:
+        """Return how the program ended."""
+        self._supervisor.programs.discard(self._files.name)
+        with self._lock:
+            self._has_ended = True
+            self._files.remove()
+        self._over.set()
+        if self._watching.is_alive():
+            self._watching.join(KILLING)
+        code, problem = self._files.exit_code, self._problem
+        if code is None and self._is_begun and problem is None:
+            problem = "it was killed from outside, or its container was stopped"
+        return ProgramEnd(code, problem)
+
+    def _read(self) -> bool:
+        """Read the status; return whether it has ended."""
+        with self._lock:
+            # Before anything has opened it, reading would find its end; polling finds nothing.
+            if not self._has_ended and _is_readable(self.status):
+                self._files.read_status()
+                self._files.close_reader()
+                self._has_ended = self._files.has_ended
+            return self._has_ended
+
+    def _processes(self) -> dict[int, Listed]:
+        """Return the program's processes."""
+        supervisor = self._supervisor
+        return started_by(supervisor.listing.all(), supervisor.mark + self._files.name)
+
+    def _kill_rest(self) -> None:
+        supervisor, until = self._supervisor, monotonic() + KILLING
+        supervisor.programs.discard(self._files.name)
+        while supervisor.is_alive:
+            # What cleared its environment belongs to no program, and is killed with the last of them.
+            left = list(self._processes() if supervisor.programs else supervisor.processes())
+            if not left:
+                return
+            if monotonic() > until:
+                self._problem = f"{len(left)} of its processes could not be killed; stop the container"
+                return
+            supervisor.send(signal.SIGKILL, left)
+            time.sleep(PAUSE * 2)
+
+    def _watch(self) -> None:
+        supervisor, most = self._supervisor, self._most
+        while not self._is_stopped and not self._over.wait(CHECKING):
+            if not supervisor.is_alive:
+                with self._lock, suppress(OSError):
+                    if not self._has_ended:
+                        self._files.end_status()
+                return
+            why = supervisor.exceeded()
+            if why is None and most is not None and len(self._processes()) > most:
+                why = f"it had more than {most} processes"
+            if why is not None:
+                self._problem = f"it was killed: {why}"
+                self.stop()
+
+
+def _is_readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))

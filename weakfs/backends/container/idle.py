@@ -1,0 +1,81 @@
+"""Stopping what is idle: one thread for everything that is watched, which ends when nothing runs any more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Condition, Thread
+from time import monotonic
+from typing import Protocol
+from weakref import WeakSet
+
+logger = logging.getLogger("weakfs.backends")
+
+# What is busy when it is due is looked at again after this part of its time.
+AGAIN = 0.25
+
+
+class Stoppable(Protocol):
+    """Something that runs, and is stopped when nothing has used it for a while."""
+
+    def idle_at(self) -> float | None:
+        """Return when it is to be stopped, by the clock `monotonic`; `None` if it does not run, or never."""
+        ...
+
+    def stop_if_idle(self) -> None:
+        """Stop it unless it is in use, or was used again."""
+        ...
+
+
+class User(Protocol):
+    """What uses something stoppable."""
+
+    def run_unless_used(self, step: Callable[[], object]) -> None:
+        """Run a step while nothing else can use it, unless something does."""
+        ...
+
+
+class Idleness:
+    """Stops each of the things that it watches when its time has come. Nothing is kept alive by being watched."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._watched: WeakSet[Stoppable] = WeakSet()
+        self._thread: Thread | None = None
+
+    def watch(self, one: Stoppable) -> None:
+        """Watch something that was started, until it does not run any more."""
+        with self._changed:
+            self._watched.add(one)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="weakfs idle containers", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while (one := self._next()) is not None:
+            try:
+                one.stop_if_idle()
+            except Exception:
+                logger.exception("cannot stop %r, which is idle", one)
+                with self._changed:
+                    self._watched.discard(one)
+            del one
+
+    def _next(self) -> Stoppable | None:
+        """Wait until something is due and return it; `None` if nothing is left."""
+        with self._changed:
+            while True:
+                due = [(at, id(one), one) for one in self._watched if (at := one.idle_at()) is not None]
+                if not due:
+                    self._thread = None
+                    return None
+                at, _, one = min(due)
+                left = at - monotonic()
+                if left <= 0:
+                    return one
+                del due, one
+                self._changed.wait(left)
+
+
+IDLENESS = Idleness()

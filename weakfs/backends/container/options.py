@@ -1,0 +1,48 @@
+"""How a container is made and what it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+# A layer of this size, of a container that nothing has used for so many seconds.
+MAX_LAYER_SIZE = 8 << 30
+IDLE_AFTER = 900.0
+
+
+def _above_zero(instance: object, attribute: object, value: float | None) -> None:
+    if value is not None and (isinstance(value, bool) or not value > 0):
+        raise ValueError(f"{getattr(attribute, 'name', 'a limit')} is {value!r}; give a number above 0, or None")
+
+
+@frozen(kw_only=True)
+class ContainerOptions:
+    """How a container is made. It has no network, no capabilities and no way to gain privileges unless told otherwise.
+
+    `user` is whom its commands run as, by number or name. `variables` are set for everything in it; `podman inspect`
+    shows them, so secrets belong to single commands.
+
+    A command is killed, and undone, when what differs from the image takes more than `max_layer_size` bytes. A
+    container that was not used for `idle_after` seconds is stopped, and started when it is next used. `None` means no
+    limit.
+    """
+
+    image: str
+    network: str = "none"
+    user: str | None = None
+    capabilities: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(factory=dict[str, str], repr=False)
+    read_only: bool = False
+    max_layer_size: int | None = field(default=MAX_LAYER_SIZE, validator=_above_zero)
+    idle_after: float | None = field(default=IDLE_AFTER, validator=_above_zero)
+
+    def words(self) -> list[str]:
+        """Return the options of `podman create`."""
+        return [
+            *("--network", self.network, "--cap-drop", "all", "--security-opt", "no-new-privileges"),
+            *(word for one in self.capabilities for word in ("--cap-add", one)),
+            *(("--user", self.user) if self.user is not None else ()),
+            *(word for name, value in self.variables.items() for word in ("--env", f"{name}={value}")),
+            *(("--read-only",) if self.read_only else ()),
+        ]

@@ -1,0 +1,73 @@
+"""Containers that Podman has lost: their monitor was killed before they ended, and Podman cannot start them again.
+
+Such a container is replaced with another one that is made by the same command and gets its layer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+
+from weakfs.backends.container.podman import AT_ONCE, Inspected, Podman, PodmanError, inspect
+
+# Follows the name of a container that is being replaced.
+LOST = "-lost"
+
+
+def is_lost(inspected: Inspected) -> bool:
+    """Return whether Podman takes a container for running, or for being stopped, whose first process has ended."""
+    return inspected.status in ("running", "stopping") and not _runs(inspected.pid)
+
+
+def replace(podman: Podman, lost: Inspected) -> Inspected:
+    """Replace a lost container, and return the one that has its name and its layer now; it was not started yet."""
+    podman.run("rename", lost.container_id, lost.name + LOST)
+    podman.run(*lost.created_by)
+    made = inspect(podman, lost.name)
+    with suppress(PodmanError):
+        podman.run("umount", "--force", lost.container_id)
+    there, here = _layer(podman, lost), _layer(podman, made)
+    shutil.rmtree(here)
+    os.rename(there, here)
+    _remove(podman, lost)
+    return inspect(podman, made.container_id)
+
+
+def settled(podman: Podman, found: Iterable[Inspected]) -> list[Inspected]:
+    """Return the containers among those with the same labels that hold files, after a replacement was cut short."""
+    found = list(found)
+    lost = next((one for one in found if one.name.endswith(LOST)), None)
+    if lost is None:
+        return found
+    rest = [one for one in found if one is not lost]
+    if not os.path.isdir(_layer(podman, lost)):
+        _remove(podman, lost)
+        return rest
+    for one in rest:
+        # Its layer is still empty.
+        _remove(podman, one)
+    podman.run("rename", lost.container_id, lost.name.removesuffix(LOST))
+    return [inspect(podman, lost.container_id)]
+
+
+def _remove(podman: Podman, one: Inspected) -> None:
+    words = ("rm", "--force", *AT_ONCE, one.container_id)
+    try:
+        podman.run(*words)
+    except PodmanError:
+        # The first attempt found out that it has ended.
+        podman.run(*words)
+
+
+def _layer(podman: Podman, inspected: Inspected) -> str:
+    return inspected.upper or podman.run("mount", inspected.container_id).decode().strip()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as status:
+            return status.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except (OSError, IndexError):
+        return False

@@ -1,0 +1,230 @@
+"""The files of a session for everything that opens files through fsspec: pandas, pyarrow, zarr, universal-pathlib.
+
+The protocol is `weakfs`: `fsspec.open("weakfs:///data.csv", filesystem=files)`. Needs the extra `weakfs[fsspec]`.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any
+
+from weakfs.backends import HostFilesystem, InMemoryFilesystem
+from weakfs.filesystem import FileStat, Filesystem
+from weakfs.reducers import FileTree
+from weakfs.session import Session as AnySession
+
+try:
+    from fsspec.spec import AbstractFileSystem
+    from fsspec.transaction import Transaction
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "cannot use weakfs.integrations.fsspec: the package fsspec is not installed; run: pip install 'weakfs[fsspec]'"
+    ) from error
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no types
+    """A transaction of the session: what a failed block changed is rolled back, whatever method changed it."""
+
+    fs: Any
+    files: Any
+
+    def start(self) -> None:
+        self._stack = ExitStack()
+        session = getattr(self.fs.files, "session", None)
+        if isinstance(session, AnySession):
+            self._stack.enter_context(session.transaction(cause="fsspec"))
+        self.fs._intrans = True
+
+    def complete(self, commit: bool = True) -> None:
+        fs, self.fs = self.fs, None
+        fs._intrans, fs._transaction = False, None
+        if commit:
+            self._stack.close()
+            return
+        try:
+            with self._stack:
+                raise _Discarded
+        except _Discarded:
+            return
+
+
+class _Discarded(Exception):
+    """Ends a transaction that is to be rolled back."""
+
+
+class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A filesystem of weakfs as one of fsspec.
+
+    Give one of `filesystem`; `session`, for its files in memory; `where`, a session file, folder or URL that is opened;
+    or `root`, a directory of the host. `at` is a record number, a snapshot's tag or id: the files of a session as they
+    were then, read-only.
+
+    Times are `created` and `mtime` in seconds, as of fsspec's local files. Links are of type "link", and are not
+    followed. A transaction is one of the session.
+    """
+
+    protocol = "weakfs"
+    root_marker = "/"
+    cachable = False
+    transaction_type = _SessionTransaction
+
+    def __init__(
+        self,
+        filesystem: Filesystem | None = None,
+        *,
+        session: AnySession | None = None,
+        where: str | os.PathLike[str] | None = None,
+        session_id: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+        at: int | str | None = None,
+        **storage_options: Any,
+    ) -> None:
+        super().__init__(**storage_options)
+        given = [one for one in (filesystem, session, where, root) if one is not None]
+        if len(given) > 1:
+            raise ValueError("give one of filesystem, session, where and root, not several")
+        if where is not None:
+            session = _opened(where, session_id)
+        if session is not None:
+            filesystem = InMemoryFilesystem(session)
+        elif root is not None:
+            filesystem = HostFilesystem(root)
+        self.files: Filesystem = InMemoryFilesystem() if filesystem is None else filesystem
+        if at is not None:
+            self.files = _past(self.files, at)
+
+    @property
+    def fsid(self) -> str:
+        """The id of the filesystem."""
+        return f"weakfs:{getattr(self.files, 'filesystem_id', id(self.files))}"
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(one) for one in path]
+        text = os.fspath(path).removeprefix("weakfs://").removeprefix("weakfs:")
+        return "/" + text.strip("/")
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Return the status of an entry as fsspec's dictionary."""
+        return _as_info(self.files.stat(self._strip_protocol(path)))
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """List a directory, or the one file that `path` names."""
+        here = self.files.stat(self._strip_protocol(path))
+        names = [entry.path for entry in self.files.list(here.path)] if here.is_directory else [here.path]
+        return [_as_info(self.files.stat(name)) for name in names] if detail else names
+
+    def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
+        """Make a directory. Raise `FileExistsError` if it is there."""
+        self.files.mkdir(self._strip_protocol(path), parents=create_parents, exist_ok=False)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Make a directory with its parents."""
+        self.files.mkdir(self._strip_protocol(path), parents=True, exist_ok=exist_ok)
+
+    def rmdir(self, path: str) -> None:
+        """Delete an empty directory."""
+        path = self._strip_protocol(path)
+        if not self.files.is_directory(path):
+            self.files.list(path)
+        self.files.delete(path)
+
+    def rm_file(self, path: str) -> None:
+        """Delete a file or a link."""
+        self.files.delete(self._strip_protocol(path))
+
+    def rm(self, path: str | list[str], recursive: bool = False, maxdepth: int | None = None) -> None:
+        """Delete entries, with everything in them if `recursive`."""
+        for one in path if isinstance(path, list) else [path]:
+            if maxdepth is not None or "*" in one:
+                super().rm(one, recursive=recursive, maxdepth=maxdepth)
+            else:
+                self.files.delete(self._strip_protocol(one), recursive=recursive)
+
+    def _rm(self, path: str) -> None:
+        self.files.delete(self._strip_protocol(path))
+
+    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
+        """Copy a file; copying a directory makes an empty one."""
+        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
+        if self.files.is_directory(source):
+            self.files.mkdir(target)
+        else:
+            self.files.copy(source, target)
+
+    def mv_file(self, path1: str, path2: str, **_: Any) -> None:
+        """Move a file."""
+        self.files.move(self._strip_protocol(path1), self._strip_protocol(path2))
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        """Return the bytes of a file, or those from `start` to `end`, which count from the end if negative."""
+        name = self._strip_protocol(path)
+        if start is None and end is None:
+            return self.files.read_bytes(name).content
+        first, stop, _step = slice(start, end).indices(self.files.stat(name).size_bytes)
+        return self.files.read_bytes(name, offset=first, limit=max(stop - first, 0)).content
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+        """Write the bytes of a file."""
+        self.files.write_bytes(
+            self._strip_protocol(path), bytes(value), mode="create" if mode == "create" else "overwrite"
+        )
+
+    def created(self, path: str) -> datetime:
+        """Return when an entry was made."""
+        return self.files.stat(self._strip_protocol(path)).created_at
+
+    def modified(self, path: str) -> datetime:
+        """Return when an entry was modified."""
+        return self.files.stat(self._strip_protocol(path)).modified_at
+
+    def chmod(self, path: str, mode: int, **_: Any) -> None:
+        """Set permission bits."""
+        self.files.chmod(self._strip_protocol(path), mode)
+
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> IO[bytes]:  # pyright: ignore[reportIncompatibleMethodOverride]  # any file object will do
+        if mode not in ("rb", "wb", "xb", "ab"):
+            raise ValueError(f"cannot open {path!r} in mode {mode!r}: streams read or write; use rb, wb, xb or ab")
+        name = self._strip_protocol(path)
+        found: IO[bytes] = self.files.open(name, mode)  # type: ignore[call-overload]  # checked above
+        return found
+
+
+def _opened(where: str | os.PathLike[str], session_id: str | None) -> AnySession:
+    import weakfs
+
+    if os.path.isfile(where) and not str(where).endswith((".db", ".sqlite")):
+        return weakfs.Session.load(where)
+    return weakfs.Session.open(os.fspath(where), session_id)
+
+
+def _past(files: Filesystem, at: int | str) -> Filesystem:
+    session = getattr(files, "session", None)
+    if not isinstance(session, AnySession):
+        raise ValueError(f"a {type(files).__name__} has no session, and so no past; leave `at` out")
+    tree = session.at(at)[FileTree].latest()
+    held = type(session)(session_id=session.session_id)
+    if tree is not None:
+        held[FileTree].seed(tree)
+    return InMemoryFilesystem(held, read_only=True)
+
+
+def _as_info(stat: FileStat) -> dict[str, Any]:
+    kind = "directory" if stat.is_directory else "link" if stat.is_symlink else "file"
+    info: dict[str, Any] = {
+        "name": stat.path,
+        "size": 0 if stat.is_directory else stat.size_bytes,
+        "type": kind,
+        "created": stat.created_ns / 1e9,
+        "mtime": stat.modified_ns / 1e9,
+        "mode": stat.mode,
+        "islink": stat.is_symlink,
+    }
+    if stat.target is not None:
+        info["destination"] = stat.target
+    return info
