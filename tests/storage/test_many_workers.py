@@ -58,7 +58,10 @@ def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> Non
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
-@pytest.mark.parametrize("awaited", [(), ("--awaited",)], ids=["call", "acall"])
+@pytest.mark.parametrize(
+    "awaited",
+    [pytest.param((), id="call"), pytest.param(("--awaited",), id="acall", marks=pytest.mark.exhaustive)],
+)
 def test_eight_workers_that_merge_lose_no_update(engine: str, location: str, awaited: tuple[str, ...]) -> None:
     calls = 1_000 if is_exhaustive() else 32
     options = ("--calls", str(calls), "--calls-per-kill", str(calls // 4), *awaited)
