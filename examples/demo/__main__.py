@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +25,8 @@ def main() -> int:
     options.add_argument("--keep", type=Path, help=f"keep all sessions in this directory, not the first in {KEPT}")
     chosen = options.parse_args()
 
+    # What is worth a warning, such as a process that a rollback ends, is part of the story.
+    logging.basicConfig(level=logging.ERROR)
     report = Report()
     with tempfile.TemporaryDirectory() as scratch:
         folder = chosen.keep or Path(scratch)

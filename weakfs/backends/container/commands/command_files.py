@@ -8,14 +8,15 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 
+from weakfs.platforms import O_CLOEXEC, O_NONBLOCK
 from weakfs.processes import CommandLimits
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.directory.entries import remove as remove_entry
 
 CHUNK = 1 << 16
 
-READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-WRITING = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
+READING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC
+WRITING = os.O_WRONLY | O_NONBLOCK | O_CLOEXEC
 
 
 class CommandFiles:
