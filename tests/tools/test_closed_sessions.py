@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from threading import Event
 
 import pytest
 from attrs import frozen
@@ -99,3 +100,25 @@ def test_a_handler_that_writes_to_a_closed_fork_fails_and_is_recorded(tools: Too
 def test_a_toolset_is_made_of_a_closed_session(tools: Toolset) -> None:
     tools.session.close()
     assert Toolset(tools.session, tools.filesystem).call("ls", {}).error_code == "session_closed"
+
+
+def test_a_call_that_is_cancelled_after_its_session_was_closed_is_cancelled() -> None:
+    began, goes_on = Event(), Event()
+
+    def wait(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
+        began.set()
+        goes_on.wait(10)
+        return ToolResult("waited", None)
+
+    async def main() -> None:
+        session = Session()
+        tools = Toolset(session, tools=[Tool("wait", "wait", Nothing, wait)])
+        task = asyncio.create_task(tools.acall("wait", {}))
+        await asyncio.to_thread(began.wait, 10)
+        session.close()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        goes_on.set()
+
+    asyncio.run(main())

@@ -401,8 +401,7 @@ class Call:
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done; a closed session takes no record."""
-        for step in self._write_down(result):
-            step[0]()
+        run(self._write_down(result))
 
     def _write_down(self, result: ToolResult[object]) -> Steps[None]:
         with self.session.lock:
