@@ -266,3 +266,14 @@ def test_a_session_whose_commits_are_awaited_stores_the_call(tmp_path: Path) -> 
     with Session.open(tmp_path / "sessions", "main") as session:
         assert InMemoryFilesystem(session).read("/a.txt").content == "2\n"
         assert [call.call_id for call in session[ToolCall].all()] == ["c1"]
+
+
+@pytest.mark.parametrize("ending", ["end", "abort"])
+def test_an_answer_can_be_encoded_whatever_its_message(ending: str) -> None:
+    tools = Toolset(Session())
+    call = tools.external_call("Bash", {}).begin()
+
+    result = getattr(call, ending)("half \ud800")
+
+    assert "half ?" in result.message
+    assert tools.call("write_file", {"path": "/a", "content": ""}).success

@@ -140,3 +140,17 @@ def test_a_read_only_filesystem_is_left_alone() -> None:
 def test_each_provider_has_definitions(provider: str) -> None:
     definitions = Toolset(Session(), tools=HISTORY_TOOLS).definitions(provider)  # type: ignore[arg-type]
     assert all(name in str(definitions) for name in ("undo", "redo", "revert", "restore"))
+
+
+def test_a_conflict_in_forbidden_files_names_none_of_them() -> None:
+    tools = desk(capability=Capability(fs_roots=("/src",)))
+    with tools.session.transaction(cause="first"):
+        InMemoryFilesystem(tools.session).write("/private/key", "one\n")
+    InMemoryFilesystem(tools.session).write("/private/other", "")
+    InMemoryFilesystem(tools.session).write("/private/key", "two\n")
+
+    result = tools.call("revert", {"call_id": "first", "on_conflict": "raise"})
+
+    assert result.error_code == "path_forbidden"
+    assert "two" not in result.message
+    assert "one" not in result.message

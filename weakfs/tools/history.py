@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from weakfs.filesystem.errors import fault
 from weakfs.messages import plural
-from weakfs.session import MergedPath, Reversion, SessionError, UnknownSnapshot
+from weakfs.session import MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.permissions import GuardedFilesystem
@@ -172,6 +172,11 @@ def _reversion(context: ToolContext, preview: bool, take_back: Callable[[], Reve
     context.check_deadline()
     try:
         done = take_back()
+    except MergeConflict as conflict:
+        if isinstance(fs, GuardedFilesystem):
+            # The message names paths and shows lines, also of files that are forbidden.
+            fs.check_reversion((), conflict.paths)
+        raise
     except SessionError as error:
         if type(error) not in (SessionError, UnknownSnapshot):
             raise

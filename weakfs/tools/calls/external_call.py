@@ -181,7 +181,7 @@ class ExternalCall:
 
     def _giving_up(self, reason: str, code: str) -> Work:
         steps, files = self._under_way()
-        error = Undone(failed(ExternalReceipt, "error", code, f"{self._call.name} failed: {reason}"))
+        error = Undone(failed(ExternalReceipt, "error", code, _encodable(f"{self._call.name} failed: {reason}")))
 
         def undo() -> None:
             # The files go back as the transaction ends.
@@ -243,7 +243,7 @@ class ExternalCall:
         summary = f"{self._call.name}: {plural(len(changed), 'path')} changed"
         receipt = ExternalReceipt(summary_text=summarize(summary), changed_paths=changed)
         text = self.message if message is None else message
-        return answer(receipt, summary if text is None else text)
+        return answer(receipt, summary if text is None else _encodable(text))
 
     def _under_way(self) -> tuple[Steps[ToolResult[object]], AbstractContextManager[Checkout]]:
         if self._steps is None or self._files is None:
@@ -297,6 +297,11 @@ class ExternalCall:
             # Nothing else asks for it, and asyncio reports what nothing asked for.
             future.exception()
             raise
+
+
+def _encodable(text: str) -> str:
+    """Return text with a question mark for each half of a surrogate pair, as output of other programs may have."""
+    return text.encode(errors="replace").decode()
 
 
 def _told(error: BaseException) -> str:
