@@ -11,6 +11,7 @@ from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.sql import sql_command
+from weakfs.cli.commands.timeline import timeline_command
 from weakfs.cli.declarations.host import COMMANDS
 from weakfs.cli.declarations.locations import LOCATION_COMMANDS
 from weakfs.cli.declarations.run import run_command
@@ -44,6 +45,7 @@ for one in (
     containers_command,
     sql_command,
     export_git_command,
+    timeline_command,
 ):
     command.add_command(one)
 

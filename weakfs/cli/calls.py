@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from difflib import get_close_matches
 
 from weakfs.cli.errors import USAGE, Failure, as_failure
@@ -42,24 +41,6 @@ def call_named(session: Session, wanted: str) -> NumberedCall:
     hint = f"did you mean {near[0]!r}?" if near else "give the id of one of them, or its number as weakfs log shows it"
     many = "1 call" if len(calls) == 1 else f"{len(calls):,} calls"
     raise Failure(f"the session has no call {wanted!r}: it has {many}; {hint}", status=USAGE)
-
-
-def target_of(arguments: Mapping[str, object] | None) -> str:
-    """Describe what a call works on: its path, its pattern, or its source and destination."""
-    arguments = arguments or {}
-    path, pattern = _first(arguments, "path", "file_path"), _first(arguments, "pattern")
-    if pattern:
-        return f"{pattern} in {path}" if path else pattern
-    source, destination = _first(arguments, "source", "src"), _first(arguments, "destination", "dst")
-    if source or destination:
-        return f"{source} to {destination}"
-    return path or _first(arguments, "command")
-
-
-def _first(arguments: Mapping[str, object], *names: str) -> str:
-    """Return the first of these arguments that is a string, in printable form."""
-    given = (arguments.get(name) for name in names)
-    return next((shown(value) for value in given if isinstance(value, str) and value), "")
 
 
 def trees_of_call(session: Session, wanted: str, filesystem: str | None) -> tuple[FileTree, FileTree]:

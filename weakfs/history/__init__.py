@@ -1,7 +1,18 @@
-"""What a session's history tells: its calls, its files at any moment, blame, answers in SQL, and git commits."""
+"""What a session's history tells: its calls, its timeline, blame, answers in SQL, and the history as git commits."""
 
 from weakfs.history.blame.lines import BlameLine
 from weakfs.history.git_export import ExportRefused, ExportReport, export_git
 from weakfs.history.sql import QueryResult, run_query
+from weakfs.history.timeline import ChangedFile, TimelineRow, timeline
 
-__all__ = ["BlameLine", "ExportRefused", "ExportReport", "QueryResult", "export_git", "run_query"]
+__all__ = [
+    "BlameLine",
+    "ChangedFile",
+    "ExportRefused",
+    "ExportReport",
+    "QueryResult",
+    "TimelineRow",
+    "export_git",
+    "run_query",
+    "timeline",
+]

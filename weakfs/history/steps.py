@@ -16,13 +16,15 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 class Step:
     """One record with the slices before and after it; `None` if the state of its fork was compacted away.
 
-    The record of a merged fork has the slices of that fork, without the changes of others. `base` is for a merge that
-    records follow: the number of the record after which the fork left, in this session.
+    The record of a merged fork has the slices of that fork, without the changes of others; `fork` is its name, and that
+    of the session for its own records. `base` is for a merge that records follow: the number of the record after which
+    the fork left, in this session.
     """
 
     record: Record
     before: SessionView | None
     after: SessionView | None
+    fork: str
     base: int | None = None
 
 
@@ -125,7 +127,7 @@ def steps_of(session: Session) -> Iterator[Step]:
             state, logs = _applied(rules, seq, row, state, logs)
         after = None if state is None else SessionView(rules, seq, state, logs)
         base = blocks.base_of(event) if isinstance(event, Merged) and event.count else None
-        yield Step(Record(seq, row[0], event, row[1]), before, after, base)
+        yield Step(Record(seq, row[0], event, row[1]), before, after, blocks.inside, base)
         if isinstance(event, Merged):
             state = event.state
         kept.keep(blocks.inside, seq, state)

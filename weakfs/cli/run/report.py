@@ -7,13 +7,13 @@ from typing import Protocol
 from attrs import define
 
 from weakfs.backends import HostFilesystem
-from weakfs.cli.calls import target_of
 from weakfs.cli.commands.diff import amounts, named, show_names
 from weakfs.cli.commands.snapshots import show_taken
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
 from weakfs.cli.run.agreement import agreement_fields, agreement_rows, comparison_fields, file_field, show_comparison
 from weakfs.cli.run.calls import CallListener, Outcome
+from weakfs.history.call_texts import target_of
 from weakfs.reducers import MountReport, TreeDiff
 from weakfs.session import SaveReport
 from weakfs.snapshots import StoredSnapshot

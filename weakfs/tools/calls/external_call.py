@@ -68,7 +68,7 @@ EXTERNAL = ExternalTool(
 )
 
 
-@define(eq=False, init=False)
+@define(eq=False)
 class ExternalCall:
     """One call whose work is done elsewhere; see `Toolset.external_call`.
 
@@ -76,20 +76,20 @@ class ExternalCall:
     or context. `message` is the answer to record when a block ends.
     """
 
-    _call: Call
-    message: str | None = None
+    message: str | None = field(default=None, init=False)
     # The answer, once the call has ended.
-    result: ToolResult[object] | None = None
-    _steps: Steps[ToolResult[object]] | None = None
+    result: ToolResult[object] | None = field(default=None, init=False)
+    _call: Call = field(init=False)
+    _steps: Steps[ToolResult[object]] | None = field(default=None, init=False)
     # Transactions belong to a context, and this one to all parts of the call.
-    _context: Context = field(factory=copy_context)
-    _files: AbstractContextManager[Checkout] | None = None
-    _checkout: Checkout | None = None
+    _context: Context = field(factory=copy_context, init=False)
+    _files: AbstractContextManager[Checkout] | None = field(default=None, init=False)
+    _checkout: Checkout | None = field(default=None, init=False)
 
     @classmethod
     def _of(cls, call: Call) -> ExternalCall:
-        made = cls.__new__(cls)
-        made.__attrs_init__(call)
+        made = cls()
+        made._call = call
         return made
 
     @property

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from attrs import evolve, frozen
 from rich.cells import cell_len
 
-from weakfs.cli.calls import target_of
 from weakfs.cli.commands.log.records import (
     Selection,
     Tags,
@@ -22,6 +21,7 @@ from weakfs.cli.commands.log.records import (
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
 from weakfs.cli.output import Output, progress
+from weakfs.history.call_texts import status_of, target_of_call
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.steps import steps_of
 from weakfs.history.tree_patch import count_lines
@@ -29,7 +29,6 @@ from weakfs.history.trees import Trees
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, LowerEntry
 from weakfs.session import Merged, Record, Session, Snapshot
-from weakfs.tools import ToolCall
 from weakfs.tools.slices import KeptBlob
 
 # Records that change no file: what was found below or outside, and contents stored for an answer.
@@ -166,33 +165,7 @@ def _row(entry: Entry, tags: Tags) -> Row:
         action = tag.removeprefix("fs/").removeprefix("session/")
         return Row("", entry.at, shown(action), subject(entry), shown(entry.cause or ""))
     call = entry.call
-    return Row(str(entry.number), call.started_at, shown(call.tool), _target(call), status_of(call))
-
-
-def status_of(call: ToolCall) -> str:
-    """Describe how a call ended: its status, with the error code if that says more."""
-    code = call.error_code
-    if code is None or code == call.status:
-        return shown(call.status)
-    return shown(code if call.status == "error" or call.status in code else f"{call.status}: {code}")
-
-
-def _target(call: ToolCall) -> str:
-    """Describe what a call worked on: what its arguments name, else the paths that its receipt lists as changed."""
-    arguments = _read(call.read_arguments)
-    target = target_of(arguments)
-    paths = () if target else _read(call.read_receipt).get("changed_paths")
-    named = [shown(path) for path in cast("list[object]", paths) if isinstance(path, str)] if paths else []
-    return f"{named[0]} and {len(named) - 1} more" if len(named) > 1 else named[0] if named else target
-
-
-def _read(read: Callable[[], object]) -> Mapping[str, object]:
-    try:
-        value = read()
-    except ValueError:
-        # Data recorded by another program need not be JSON.
-        return {}
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+    return Row(str(entry.number), call.started_at, shown(call.tool), target_of_call(call), status_of(call))
 
 
 def _show_table(out: Output, rows: Sequence[Row]) -> None:
@@ -238,7 +211,7 @@ def _fields(entry: Entry, lines: Lines | None, tags: Tags) -> dict[str, object]:
         "at": moment(call.started_at, fraction=True),
         "ended_at": moment(call.ended_at, fraction=True),
         "tool": call.tool,
-        "target": _target(call),
+        "target": target_of_call(call),
         "caller": call.caller,
         "added": added,
         "removed": removed,

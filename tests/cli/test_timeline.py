@@ -1,0 +1,38 @@
+"""`weakfs timeline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weakfs import Session
+
+from .conftest import Run
+
+
+def test_rows_are_a_table_without_empty_columns(run: Run, saved: Path) -> None:
+    done = run("timeline", saved)
+    assert (done.status, done.err) == (0, "")
+    assert done.lines[0].split() == ["time", "action", "target", "status", "files", "lines"]
+    assert done.lines[1].split()[2:] == ["file_written", "/src/app.py", "ok", "1", "file", "+2", "-0"]
+    assert len(done.lines) == 11
+    assert "\x1b" not in done.out
+
+
+def test_files_are_listed_below_each_row(run: Run, saved: Path) -> None:
+    lines = run("timeline", saved, "--files").lines
+    assert "    R  /src/old.py -> /attic/old.py" in lines
+    assert "    M  /src/app.py" in lines
+
+
+def test_json_has_every_field(run: Run, saved: Path) -> None:
+    rows = run("timeline", saved, "--json").objects
+    assert [row["kind"] for row in rows].count("snapshot") == 1
+    assert rows[0]["at"] == "2026-04-30T09:29:33.500000000Z"
+    assert rows[0]["files"] == [
+        {"path": "/src/app.py", "change": "added", "source": None, "added": 2, "removed": 0, "filesystem": None}
+    ]
+
+
+def test_an_empty_session_shows_nothing(run: Run, tmp_path: Path) -> None:
+    Session(session_id="empty").save(tmp_path / "s.json")
+    assert (run("timeline", tmp_path / "s.json").status, run("timeline", tmp_path / "s.json").out) == (0, "")

@@ -1,0 +1,53 @@
+"""Calls in a few words: what each worked on, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from weakfs.messages import one_line
+from weakfs.tools import ToolCall
+
+
+def status_of(call: ToolCall) -> str:
+    """Describe how a call ended: its status, with the error code if that says more."""
+    code = call.error_code
+    if code is None or code == call.status:
+        return one_line(call.status)
+    return one_line(code if call.status == "error" or call.status in code else f"{call.status}: {code}")
+
+
+def target_of_call(call: ToolCall) -> str:
+    """Describe what a call worked on: what its arguments name, else the paths that its receipt lists as changed."""
+    arguments = _read(call.read_arguments)
+    target = target_of(arguments)
+    paths = () if target else _read(call.read_receipt).get("changed_paths")
+    named = [one_line(path) for path in cast("list[object]", paths) if isinstance(path, str)] if paths else []
+    return f"{named[0]} and {len(named) - 1} more" if len(named) > 1 else named[0] if named else target
+
+
+def _read(read: Callable[[], object]) -> Mapping[str, object]:
+    try:
+        value = read()
+    except ValueError:
+        # Data recorded by another program need not be JSON.
+        return {}
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def target_of(arguments: Mapping[str, object] | None) -> str:
+    """Describe what a call works on: its path, its pattern, or its source and destination."""
+    arguments = arguments or {}
+    path, pattern = _first(arguments, "path", "file_path"), _first(arguments, "pattern")
+    if pattern:
+        return f"{pattern} in {path}" if path else pattern
+    source, destination = _first(arguments, "source", "src"), _first(arguments, "destination", "dst")
+    if source or destination:
+        return f"{source} to {destination}"
+    return path or _first(arguments, "command")
+
+
+def _first(arguments: Mapping[str, object], *names: str) -> str:
+    """Return the first of these arguments that is a string, in printable form."""
+    given = (arguments.get(name) for name in names)
+    return next((one_line(value) for value in given if isinstance(value, str) and value), "")

@@ -1,0 +1,207 @@
+"""The timeline of a session: one row for each call, each change made outside calls, each merge and each snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from attrs import asdict, define, field, frozen
+
+from weakfs.history.call_texts import status_of, target_of_call
+from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.plain import moment
+from weakfs.history.steps import Step, steps_of
+from weakfs.history.tree_patch import count_changed_lines, file_changes
+from weakfs.history.trees import Trees
+from weakfs.messages import one_line
+from weakfs.reducers import EntryFound, LowerEntry, TreeSeen, diff
+from weakfs.session import Merged, Record, Reverted, RolledBack, Session, SessionView, Snapshot
+from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
+
+Kind = Literal["call", "change", "merge", "rollback", "snapshot"]
+Change = Literal["added", "removed", "changed", "moved"]
+
+# Records that change no file: what was found outside, what was seen, and contents stored for an answer.
+OBSERVATIONS = (EntryFound, LowerEntry, TreeSeen, KeptBlob, FileSeen, Reverted)
+
+
+@frozen
+class ChangedFile:
+    """One file that a row changed: its path, where it was before if it moved, and its lines.
+
+    The lines are `None` if a content is gone. `filesystem` is `None` for the session's own files.
+    """
+
+    path: str
+    change: Change
+    source: str | None
+    added: int | None
+    removed: int | None
+    filesystem: str | None
+
+
+@frozen
+class TimelineRow:
+    """One row, oldest first. Times are in integer nanoseconds; records are numbered from 1.
+
+    `name` is the id of a call or snapshot, else the cause. `action` is the tool, or the event's tag. `fork` is the fork
+    that made it, `None` for the session itself. `first` and `last` are the records that changed something, or the
+    record after which a snapshot was taken. `number` counts calls, as `weakfs log` does.
+    """
+
+    kind: Kind
+    number: int | None
+    name: str | None
+    action: str
+    target: str
+    status: str
+    at: int
+    ended_at: int
+    caller: str | None
+    fork: str | None
+    first: int | None
+    last: int | None
+    files: tuple[ChangedFile, ...] = ()
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """How many lines were added and removed in all, as far as that is known."""
+        return sum(one.added or 0 for one in self.files), sum(one.removed or 0 for one in self.files)
+
+    def as_fields(self) -> dict[str, object]:
+        """Return the row as plain values for JSON, with times as ISO 8601."""
+        fields = asdict(self)
+        fields["at"], fields["ended_at"] = moment(self.at, fraction=True), moment(self.ended_at, fraction=True)
+        fields["added"], fields["removed"] = self.lines
+        return fields
+
+
+def timeline(session: Session) -> Iterator[TimelineRow]:
+    """Yield the rows of a session, oldest first. O(records), plus what each of them changed."""
+    return _Timeline(session).rows()
+
+
+@define(eq=False)
+class _Timeline:
+    session: Session
+    _calls: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
+    # The call that a record belongs to.
+    _owners: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
+    # By the record with which they begin: the states before calls.
+    _before: dict[int, SessionView | None] = field(factory=dict[int, SessionView | None])
+    _files: dict[int, tuple[ChangedFile, ...]] = field(factory=dict[int, tuple[ChangedFile, ...]])
+
+    def rows(self) -> Iterator[TimelineRow]:
+        session, trees = self.session, Trees(self.session)
+        for call in calls_of(session):
+            if call.record is None:
+                yield _call_row(call, None, ())
+                continue
+            self._calls[call.record.seq] = call
+            if call.first is not None and call.last is not None:
+                self._owners |= dict.fromkeys(range(call.first, call.last + 1), call)
+        waiting = sorted(session.snapshots, key=lambda snapshot: snapshot.seq, reverse=True)
+        for step in steps_of(session):
+            while waiting and waiting[-1].seq < step.record.seq:
+                yield _snapshot_row(waiting.pop())
+            yield from self._rows_of(step, trees)
+        yield from map(_snapshot_row, reversed(waiting))
+
+    def _rows_of(self, step: Step, trees: Trees) -> Iterator[TimelineRow]:
+        record = step.record
+        owner = self._owners.get(record.seq)
+        if owner is not None:
+            if record.seq == owner.first:
+                self._before[owner.number] = step.before
+            if record.seq == owner.last_state:
+                self._files[owner.number] = _changed(trees, self._before.pop(owner.number, None), step.after)
+        fork = None if step.fork == self.session.session_id else step.fork
+        call = self._calls.get(record.seq)
+        if call is not None:
+            yield _call_row(call, fork, self._files.pop(call.number, ()))
+        elif owner is None and not isinstance(record.event, (*OBSERVATIONS, ToolCall)):
+            is_merge = isinstance(record.event, Merged) and record.event.count > 0
+            # What a merge brought is in the rows of the fork's own records.
+            files = () if is_merge else _changed(trees, step.before, step.after)
+            tag = self.session.registry.by_type[type(record.event)].tag
+            yield _record_row(record, tag, fork, files)
+
+
+def _call_row(numbered: NumberedCall, fork: str | None, files: tuple[ChangedFile, ...]) -> TimelineRow:
+    call = numbered.call
+    return TimelineRow(
+        kind="call",
+        number=numbered.number,
+        name=call.call_id,
+        action=call.tool,
+        target=target_of_call(call),
+        status=status_of(call),
+        at=call.started_at,
+        ended_at=call.ended_at,
+        caller=call.caller,
+        fork=fork,
+        first=numbered.first,
+        last=numbered.last,
+        files=files,
+    )
+
+
+def _record_row(record: Record, tag: str, fork: str | None, files: tuple[ChangedFile, ...]) -> TimelineRow:
+    event = record.event
+    kind: Kind = "merge" if isinstance(event, Merged) else "rollback" if isinstance(event, RolledBack) else "change"
+    if isinstance(event, Merged):
+        target = one_line(event.fork)
+    elif isinstance(event, RolledBack):
+        target = f"to record {event.target}"
+    else:
+        named = (getattr(event, name, None) for name in ("source", "path", "destination"))
+        target = " -> ".join(one_line(value) for value in named if isinstance(value, str))
+    return TimelineRow(
+        kind=kind,
+        number=None,
+        name=record.cause,
+        action=tag,
+        target=target,
+        status="ok",
+        at=record.at,
+        ended_at=record.at,
+        caller=None,
+        fork=fork,
+        first=record.seq,
+        last=record.seq,
+        files=files,
+    )
+
+
+def _snapshot_row(snapshot: Snapshot) -> TimelineRow:
+    return TimelineRow(
+        kind="snapshot",
+        number=None,
+        name=snapshot.snapshot_id,
+        action="snapshot",
+        target=one_line(snapshot.tag or ""),
+        status="ok",
+        at=snapshot.at,
+        ended_at=snapshot.at,
+        caller=None,
+        fork=None,
+        first=snapshot.seq,
+        last=snapshot.seq,
+    )
+
+
+def _changed(trees: Trees, before: SessionView | None, after: SessionView | None) -> tuple[ChangedFile, ...]:
+    """Return the files that differ between two states; none if one of them was compacted away."""
+    if before is None or after is None:
+        return ()
+    found: list[ChangedFile] = []
+    for filesystem, (old, new) in trees.changed(before, after).items():
+        for change in file_changes(old, new, diff(old, new)):
+            is_moved = change.path != change.new_path
+            kind: Change = "added" if change.old is None else "removed" if change.new is None else "changed"
+            added, removed = count_changed_lines(change) or (None, None)
+            source = change.path if is_moved else None
+            found.append(
+                ChangedFile(change.new_path, "moved" if is_moved else kind, source, added, removed, filesystem)
+            )
+    return tuple(found)
