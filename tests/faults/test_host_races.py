@@ -14,14 +14,11 @@ from random import Random
 
 import pytest
 
-from tests.containers import podman, shared_container
 from tests.models.house import SECRET, ContainerHouse, House
 from tests.sampling import share
 from weakfs import RollbackIncomplete
 from weakfs.backends import HostFilesystem
 from weakfs.filesystem import FilesystemSnapshot, SymlinkPolicy
-
-__all__ = ["podman", "shared_container"]
 
 OPERATIONS = share(6000)
 LOOK_EVERY = 500
