@@ -151,6 +151,7 @@ def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
         again.container.remove()
 
 
+@pytest.mark.exhaustive
 def test_a_client_of_podman_that_is_killed_can_be_called_again(podman: Podman, tmp_path: Path) -> None:
     for moment in MOMENTS:
         session, first = Session(), 0.05 + 0.05 * moment
