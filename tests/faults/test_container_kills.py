@@ -120,7 +120,8 @@ def test_a_container_that_ended_without_its_monitor_is_replaced(files: Container
     assert labelled(files.container.podman, **{"weakfs.session": files.session.session_id}) == []
 
 
-@pytest.mark.parametrize("is_moved", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("is_moved", [False, True])
 def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
     podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_moved: bool
 ) -> None:
@@ -255,6 +256,7 @@ def test_a_runtime_that_is_killed_leaves_no_process_of_its_container(podman: Pod
         files.container.remove()
 
 
+@pytest.mark.exhaustive
 def test_a_monitor_that_is_killed_does_no_harm(files: ContainerFilesystem) -> None:
     try:
         files.exec("echo kept > kept")

@@ -123,10 +123,9 @@ def test_links_that_are_swapped_in_by_others_are_never_followed(any_house: House
                 attempt = random.choice(ATTEMPTS)
                 try:
                     answer = attempt(fs, random.choice(PLACES), random.choice(PLACES))
-                except RollbackIncomplete as error:
+                except RollbackIncomplete:
                     # What was swapped in could not even be taken away again: that is said, and nothing else is done
                     # until it is put back. What is left of the operations follows in more rounds.
-                    assert list(error.states) == [fs.filesystem_id]
                     with pytest.raises(RollbackIncomplete):
                         fs.write("/refused", "refused")
                     incomplete += 1
