@@ -98,7 +98,7 @@ class Supervisor:
             except OSError as error:
                 if error.errno != ENXIO:
                     raise
-            if monotonic() > until or not self.is_alive:
+            if monotonic() > until or not self._has_container:
                 raise fault(
                     OSError,
                     EIO,
@@ -109,7 +109,11 @@ class Supervisor:
     @property
     def is_alive(self) -> bool:
         """Whether it is connected to a container that runs."""
-        return self._requests != -1 and os.path.exists(f"/proc/{self._pid}/root/proc")
+        return self._requests != -1 and self._has_container
+
+    @property
+    def _has_container(self) -> bool:
+        return os.path.exists(f"/proc/{self._pid}/root/proc")
 
     def request(self, line: str) -> None:
         """Send a request."""
