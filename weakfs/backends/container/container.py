@@ -81,7 +81,6 @@ class Container:
         self.max_layer_size: int | None = MAX_LAYER_SIZE
         self.idle_after: float | None = IDLE_AFTER
         self._used_at = monotonic()
-        # Each runs a step unless the files are in use, and returns whether it did.
         self.users: WeakSet[User] = WeakSet()
         try:
             fcntl.flock(self._control, fcntl.LOCK_EX | fcntl.LOCK_NB)

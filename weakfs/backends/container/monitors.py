@@ -71,11 +71,8 @@ def end(podman: Podman, found: Inspected, mark: str) -> Inspected:
 def remove_container(podman: Podman, container_id: str, control: str) -> None:
     """Remove a container with everything that belongs to it."""
     end_monitors(container_id)
-    for _ in range(2):
-        # Of a container that Podman has lost, the first attempt finds out that it has ended.
-        with suppress(PodmanError):
-            podman.run("rm", "--force", *AT_ONCE, container_id)
-            break
+    with suppress(PodmanError):
+        podman.remove(container_id)
     with suppress(ContainerNotFound):
         inspect(podman, container_id)
         raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")

@@ -107,6 +107,15 @@ class Podman:
             raise fault(PodmanError, EIO, f"cannot {arguments[0]} with {self.program}: {said or 'it failed'}")
         return done.stdout
 
+    def remove(self, container_id: str) -> None:
+        """Remove a container, running or not, and its files. Raises `PodmanError` if that fails."""
+        words = ("rm", "--force", *AT_ONCE, container_id)
+        try:
+            self.run(*words)
+        except PodmanError:
+            # Of a container that Podman has lost, the first attempt finds out that it has ended.
+            self.run(*words)
+
     def problem(self) -> str | None:
         """Return why containers cannot be run here, in a few words; `None` if the program answers."""
         try:

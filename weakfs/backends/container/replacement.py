@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 
-from weakfs.backends.container.podman import AT_ONCE, Inspected, Podman, PodmanError, inspect
+from weakfs.backends.container.podman import Inspected, Podman, PodmanError, inspect
 
 # Follows the name of a container that is being replaced.
 LOST = "-lost"
@@ -31,7 +31,7 @@ def replace(podman: Podman, lost: Inspected) -> Inspected:
     there, here = _layer(podman, lost), _layer(podman, made)
     shutil.rmtree(here)
     os.rename(there, here)
-    _remove(podman, lost)
+    podman.remove(lost.container_id)
     return inspect(podman, made.container_id)
 
 
@@ -43,22 +43,13 @@ def settled(podman: Podman, found: Iterable[Inspected]) -> list[Inspected]:
         return found
     rest = [one for one in found if one is not lost]
     if not os.path.isdir(_layer(podman, lost)):
-        _remove(podman, lost)
+        podman.remove(lost.container_id)
         return rest
     for one in rest:
         # Its layer is still empty.
-        _remove(podman, one)
+        podman.remove(one.container_id)
     podman.run("rename", lost.container_id, lost.name.removesuffix(LOST))
     return [inspect(podman, lost.container_id)]
-
-
-def _remove(podman: Podman, one: Inspected) -> None:
-    words = ("rm", "--force", *AT_ONCE, one.container_id)
-    try:
-        podman.run(*words)
-    except PodmanError:
-        # The first attempt found out that it has ended.
-        podman.run(*words)
 
 
 def _layer(podman: Podman, inspected: Inspected) -> str:
