@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from weakfs.reducers.merging.line_merge import WORK, TooMuchWork, matches
+from weakfs.reducers.merging.line_merge import WORK, matches_or_ends
 
 CONTEXT = 3
 
@@ -40,27 +40,11 @@ def count_changes(old: list[bytes], new: list[bytes], *, work: int = WORK) -> tu
 
 def changes(old: list[bytes], new: list[bytes], work: int = WORK) -> Iterator[Change]:
     """Yield the differences between two lists of lines, in order, with as few lines as can be found quickly."""
-    try:
-        equal = matches(old, new, work=work)
-    except TooMuchWork:
-        equal = _common_ends(old, new)
     i = j = 0
-    for x, y, length in [*equal, (len(old), len(new), 0)]:
+    for x, y, length in [*matches_or_ends(old, new, work=work), (len(old), len(new), 0)]:
         if i < x or j < y:
             yield i, x, j, y
         i, j = x + length, y + length
-
-
-def _common_ends(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, int]]:
-    """Match only the common beginning and end of two texts; everything between counts as replaced."""
-    least = min(len(old), len(new))
-    head = 0
-    while head < least and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < least - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    return [(0, 0, head), (len(old) - tail, len(new) - tail, tail)]
 
 
 def _hunk(old: list[bytes], new: list[bytes], group: list[Change]) -> Iterator[bytes]:

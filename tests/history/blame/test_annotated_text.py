@@ -9,6 +9,7 @@ import pytest
 
 from weakfs.history.blame import annotated_text
 from weakfs.history.blame.annotated_text import NOWHERE, AnnotatedText
+from weakfs.reducers.merging import line_merge
 from weakfs.reducers.merging.line_merge import TooMuchWork, matches, split_lines
 
 
@@ -74,9 +75,9 @@ def test_lines_from_nowhere_are_taken_from_another_text() -> None:
 
 
 def test_too_different_texts_share_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **options: object) -> None:
         raise TooMuchWork
 
-    monkeypatch.setattr(annotated_text, "matches", refuse)
+    monkeypatch.setattr(line_merge, "matches", refuse)
     found = AnnotatedText.put_in(b"a\nb\nc\nd\n", 0).replaced(b"a\nx\nc\ny\nd\n", 1)
     assert [*found.origins] == [0, 1, 1, 1, 0]

@@ -14,7 +14,7 @@ from math import isqrt
 
 from attrs import frozen
 
-from weakfs.reducers.merging.line_merge import Match, TooMuchWork, matches, split_lines
+from weakfs.reducers.merging.line_merge import matches_or_ends, split_lines
 
 # The smallest size in bytes at which a text is divided into blocks: about 100 lines of code.
 BLOCK = 4096
@@ -226,19 +226,6 @@ def _compared(old: list[bytes], new: list[bytes], origins: array[int], origin: i
     """Return the origins of new lines: those of the old lines that they match, else `origin`."""
     found = array("q", [origin]) * len(new)
     if old and new:
-        for i, j, length in _matches(old, new):
+        for i, j, length in matches_or_ends(old, new):
             found[j : j + length] = origins[i : i + length]
     return found
-
-
-def _matches(old: list[bytes], new: list[bytes]) -> Iterable[Match]:
-    if len(old) == len(new) == 1:
-        return [(0, 0, 1)] if old == new else []
-    try:
-        return matches(old, new)
-    except TooMuchWork:
-        # What both have at their ends is the same; the rest counts as replaced.
-        most = min(len(old), len(new))
-        head = next((i for i in range(most) if old[i] != new[i]), most)
-        tail = next((i for i in range(most - head) if old[-1 - i] != new[-1 - i]), most - head)
-        return [(0, 0, head), (len(old) - tail, len(new) - tail, tail)]

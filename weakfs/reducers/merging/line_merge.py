@@ -34,18 +34,34 @@ def split_lines(data: bytes) -> list[bytes]:
 
 def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
     """Return the runs of a longest common subsequence, in order. Raise `TooMuchWork` beyond the bound."""
-    low = 0
-    end = min(len(a), len(b))
-    while low < end and a[low] == b[low]:
-        low += 1
-    high = 0
-    while high < end - low and a[-1 - high] == b[-1 - high]:
-        high += 1
+    low, high = _common_ends(a, b)
     middle = _pairs(a, b, low, len(a) - high, len(b) - high, work)
     pairs = [(i, i) for i in range(low)]
     pairs += middle
     pairs += [(len(a) - high + i, len(b) - high + i) for i in range(high)]
     return _stretches(pairs)
+
+
+def matches_or_ends(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
+    """Return what `matches` does; beyond the bound, only what both have at their beginning and end."""
+    if len(a) == len(b) == 1:
+        return [(0, 0, 1)] if a[0] == b[0] else []
+    try:
+        return matches(a, b, work=work)
+    except TooMuchWork:
+        low, high = _common_ends(a, b)
+        return [(0, 0, low), (len(a) - high, len(b) - high, high)]
+
+
+def _common_ends(a: Sequence[bytes], b: Sequence[bytes]) -> tuple[int, int]:
+    """Return how many items two sequences have in common at their beginning, and at the end of the rest."""
+    least = min(len(a), len(b))
+    low = high = 0
+    while low < least and a[low] == b[low]:
+        low += 1
+    while high < least - low and a[-1 - high] == b[-1 - high]:
+        high += 1
+    return low, high
 
 
 def _pairs(
