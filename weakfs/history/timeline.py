@@ -40,7 +40,7 @@ class ChangedFile:
     filesystem: str | None
 
 
-@frozen
+@frozen(kw_only=True)
 class TimelineRow:
     """One row, oldest first. Times are in integer nanoseconds; records are numbered from 1.
 
@@ -50,15 +50,15 @@ class TimelineRow:
     """
 
     kind: Kind
-    number: int | None
+    number: int | None = None
     name: str | None
     action: str
     target: str
-    status: str
+    status: str = "ok"
     at: int
     ended_at: int
-    caller: str | None
-    fork: str | None
+    caller: str | None = None
+    fork: str | None = None
     first: int | None
     last: int | None
     files: tuple[ChangedFile, ...] = ()
@@ -158,14 +158,11 @@ def _record_row(record: Record, tag: str, fork: str | None, files: tuple[Changed
         target = " -> ".join(one_line(value) for value in named if isinstance(value, str))
     return TimelineRow(
         kind=kind,
-        number=None,
         name=record.cause,
         action=tag,
         target=target,
-        status="ok",
         at=record.at,
         ended_at=record.at,
-        caller=None,
         fork=fork,
         first=record.seq,
         last=record.seq,
@@ -176,15 +173,11 @@ def _record_row(record: Record, tag: str, fork: str | None, files: tuple[Changed
 def _snapshot_row(snapshot: Snapshot) -> TimelineRow:
     return TimelineRow(
         kind="snapshot",
-        number=None,
         name=snapshot.snapshot_id,
         action="snapshot",
         target=one_line(snapshot.tag or ""),
-        status="ok",
         at=snapshot.at,
         ended_at=snapshot.at,
-        caller=None,
-        fork=None,
         first=snapshot.seq,
         last=snapshot.seq,
     )

@@ -204,7 +204,6 @@ class Derivation:
         """Return the files that the operation deleted before it wrote a new one: this one, and others it may be."""
         own: Version | None = None
         others: list[Version | None] = []
-        name = path.rpartition("/")[2]
         for number in range(seq - 1, self._operation(seq) - 1, -1):
             event = self.rows.event(number)
             if not isinstance(event, e.EntryDeleted) or event.filesystem != self.filesystem:
@@ -218,7 +217,7 @@ class Derivation:
             while below:
                 below, _, part = below.rpartition("/")
                 tail = f"/{part}{tail}"
-                others.append(self.version(before, deleted + tail) if name else None)
+                others.append(self.version(before, deleted + tail))
         return Sources.of(own, equal=others)
 
     def _sources_of_merge(self, seq: int, path: str, ours: Version | None) -> Sources:
