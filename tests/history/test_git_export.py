@@ -46,7 +46,7 @@ def session() -> Session:
 
 def test_each_call_that_changed_files_is_a_commit(session: Session, tmp_path: Path) -> None:
     done = export_git(session, tmp_path / "repo")
-    assert subjects(tmp_path / "repo") == ["write_file /src/a.py", "edit_file /src/a.py", "mv /src/a.py"]
+    assert subjects(tmp_path / "repo") == ["write_file /src/a.py", "edit_file /src/a.py", "mv /src/a.py to /b.py"]
     assert (done.commits, done.head) == (3, git(tmp_path / "repo", "rev-parse", "main").strip())
     assert git(tmp_path / "repo", "fsck", "--strict") == ""
     assert git(tmp_path / "repo", "status", "--porcelain") == ""
@@ -108,7 +108,7 @@ def test_tagged_snapshots_are_tags(session: Session, tmp_path: Path) -> None:
     InMemoryFilesystem(session).write("/later.txt", "x")
     export_git(session, tmp_path / "repo")
     assert git(tmp_path / "repo", "tag").split() == ["v%201%2E%2E0"]
-    assert git(tmp_path / "repo", "log", "-1", "--format=%s", "v%201%2E%2E0").strip() == "mv /src/a.py"
+    assert git(tmp_path / "repo", "log", "-1", "--format=%s", "v%201%2E%2E0").strip() == "mv /src/a.py to /b.py"
 
 
 def test_notes_for_git_ai_name_the_lines_that_a_call_wrote(session: Session, tmp_path: Path) -> None:
@@ -296,6 +296,11 @@ def test_files_of_a_directory_of_the_host_can_be_exported(tmp_path: Path) -> Non
     export_git(session, tmp_path / "repo", filesystem=host.filesystem_id)
     assert git(tmp_path / "repo", "show", "HEAD:a.txt") == "b\n"
     assert git(tmp_path / "repo", "show", "HEAD~1:a.txt") == "a\n"
+    # It is the only filesystem, and so the default.
+    assert export_git(session, tmp_path / "repo").commits == 0
+    with pytest.raises(ValueError, match="no filesystem 'host:other'; it has: "):
+        export_git(session, tmp_path / "new", filesystem="host:other")
+    assert not (tmp_path / "new").exists()
 
 
 def test_an_empty_session_makes_an_empty_repository(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ import weakfs
 from weakfs import Registry
 from weakfs.backends import InMemoryFilesystem
 from weakfs.cli.errors import USAGE, Failure, as_failure
-from weakfs.cli.formatting import shown
 from weakfs.cli.output import progress
-from weakfs.history.trees import Trees
-from weakfs.reducers import ExternalFsSnapshot, ExternalTrees, FileTree, TreeMounted
+from weakfs.history.trees import Trees, chosen_filesystem
+from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeMounted
 from weakfs.reducers.events import TreeSeen
 from weakfs.session import Session, SessionError, SessionView
 from weakfs.storage.engines.urls import redacted
@@ -148,19 +147,13 @@ def chosen(session: Session, wanted: str | None) -> str | None:
 
     If none is named and the session has no files of its own, use its only external filesystem.
     """
-    known = sorted((session[ExternalTrees].latest() or ExternalTrees()).trees)
-    if wanted is not None:
-        if wanted not in known:
-            there = ", ".join(map(shown, known)) or "none"
-            raise Failure(f"the session has no filesystem {wanted!r}; it has: {there}", status=USAGE)
-        return wanted
-    own = session[FileTree].latest()
-    if not known or (own is not None and own.node_count):
-        return None
-    if len(known) > 1:
-        there = ", ".join(map(shown, known))
-        raise Failure(f"the session has several filesystems: {there}; name one with --filesystem", status=USAGE)
-    return known[0]
+    try:
+        return chosen_filesystem(session, wanted)
+    except ValueError as error:
+        cause, _, remedy = str(error).rpartition("; ")
+        if wanted is None:
+            remedy = "name one with --filesystem"
+        raise Failure(f"{cause}; {remedy}", status=USAGE) from error
 
 
 def tree_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> FileTree:

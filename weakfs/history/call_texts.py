@@ -36,7 +36,7 @@ def _read(read: Callable[[], object]) -> Mapping[str, object]:
 
 
 def target_of(arguments: Mapping[str, object] | None) -> str:
-    """Describe what a call works on: its path, its pattern, or its source and destination."""
+    """Describe what a call works on: its path, pattern, source and destination, command or description."""
     arguments = arguments or {}
     path, pattern = _first(arguments, "path", "file_path"), _first(arguments, "pattern")
     if pattern:
@@ -44,7 +44,7 @@ def target_of(arguments: Mapping[str, object] | None) -> str:
     source, destination = _first(arguments, "source", "src"), _first(arguments, "destination", "dst")
     if source or destination:
         return f"{source} to {destination}"
-    return path or _first(arguments, "command")
+    return path or _first(arguments, "command", "description")
 
 
 def _first(arguments: Mapping[str, object], *names: str) -> str:

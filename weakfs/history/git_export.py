@@ -18,9 +18,10 @@ from typing import IO, NoReturn, cast
 from attrs import define, frozen
 
 from weakfs.errors import WeakfsError
-from weakfs.history.calls import NumberedCall
+from weakfs.history.call_texts import target_of_call
 from weakfs.history.commit_graph import Commit, Per, commits_of
 from weakfs.history.git_notes import AUTHORSHIP_REF, TRACE_REF, added_lines, authorship_log, trace_record
+from weakfs.history.trees import chosen_filesystem
 from weakfs.messages import clip, one_line
 from weakfs.reducers.tree.leaf import CONTENT, Leaf, blob_digest, content_of, size_of
 from weakfs.reducers.tree.node import EMPTY_TREE
@@ -69,13 +70,17 @@ def export_git(
 
     Git has no empty directories and only one permission bit, and refuses names such as `.git`: these are left out.
 
-    Raise `ExportRefused` if the branch has other commits.
+    `filesystem` is the id of an external filesystem. By default, the session's own files are exported; if it has none,
+    those of its only external filesystem.
+
+    Raise `ExportRefused` if the branch has other commits, and `ValueError` if there is no such filesystem.
     """
+    meant = chosen_filesystem(session, filesystem)
     target = _Repository.at(Path(repository).absolute(), branch)
     known = target.known(session.session_id)
     stream = _Stream(session, target, known)
     try:
-        for commit in commits_of(session, filesystem, per=per, ends={last for _, last in known}):
+        for commit in commits_of(session, meant, per=per, ends={last for _, last in known}):
             stream.add(commit)
         stream.finish()
     finally:
@@ -330,7 +335,8 @@ def _message(session: Session, commit: Commit) -> bytes:
 
 def _subject(commit: Commit) -> str:
     if len(commit.calls) == 1:
-        return _call_subject(commit.calls[0])
+        call = commit.calls[0].call
+        return f"{one_line(call.tool)} {target_of_call(call)}".rstrip()
     if commit.calls:
         return f"{len(commit.calls)} calls: " + ", ".join(
             dict.fromkeys(one_line(one.call.tool) for one in commit.calls)
@@ -344,16 +350,6 @@ def _subject(commit: Commit) -> str:
         return f"Roll back to record {event.target}"
     cause = commit.records[-1].cause
     return one_line(cause) if cause is not None else _event_subject(event)
-
-
-def _call_subject(call: NumberedCall) -> str:
-    with suppress(ValueError):
-        arguments = call.call.read_arguments()
-        if isinstance(arguments, dict):
-            named = [arguments.get(name) for name in ("path", "source", "command", "description")]
-            target = next((one for one in named if isinstance(one, str)), "")
-            return f"{one_line(call.call.tool)} {one_line(target)}".rstrip()
-    return one_line(call.call.tool)
 
 
 def _event_subject(event: object) -> str:

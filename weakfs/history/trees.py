@@ -46,6 +46,26 @@ class Trees:
         return {name: (self.at(before, name), self.at(after, name)) for name in names}
 
 
+def chosen_filesystem(moment: Session | SessionView, wanted: str | None) -> str | None:
+    """Return the external filesystem that is meant, `None` for the session's own files.
+
+    That is the only one by default, if the session has no files of its own. Raise `ValueError` if there is no such
+    filesystem, or there are several.
+    """
+    known = sorted(_external(moment).trees)
+    there = ", ".join(map(repr, known)) or "none"
+    if wanted is not None:
+        if wanted not in known:
+            raise ValueError(f"the session has no filesystem {wanted!r}; it has: {there}")
+        return wanted
+    own = moment[FileTree].latest()
+    if not known or (own is not None and own.node_count):
+        return None
+    if len(known) > 1:
+        raise ValueError(f"the session has several filesystems: {there}; pass one as filesystem")
+    return known[0]
+
+
 def _external(moment: Session | SessionView) -> ExternalTrees:
     return moment[ExternalTrees].latest() or ExternalTrees()
 

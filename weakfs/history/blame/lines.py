@@ -15,7 +15,7 @@ from weakfs.history.blame.annotated_text import NOWHERE, AnnotatedText
 from weakfs.history.blame.derivation import Derivation, Version
 from weakfs.history.blame.path_records import PathRecords, Place, Rows
 from weakfs.history.steps import steps_of
-from weakfs.history.trees import Trees
+from weakfs.history.trees import Trees, chosen_filesystem
 from weakfs.platforms import garbage_collection_paused
 from weakfs.reducers import EntryFound, ExternalTrees, FileTree, TreeSeen, find
 from weakfs.reducers.apply import segments_of
@@ -162,25 +162,11 @@ def _continues(before: Rows, rules: Rules, line: Timeline) -> bool:
 
 
 def _chosen(view: SessionView, wanted: str | External | Attachable | None) -> str | None:
-    """Return the external filesystem that is meant, `None` for the session's own files.
-
-    That is the only one by default, if the session has no files of its own.
-    """
-    known = sorted((view[ExternalTrees].latest() or ExternalTrees()).trees)
-    if isinstance(wanted, str):
-        if wanted not in known:
-            there = ", ".join(map(repr, known)) or "none"
-            raise ValueError(f"cannot blame files of {wanted!r}: the session has no such filesystem; it has: {there}")
-        return wanted
-    if wanted is not None:
-        part = wanted.external if isinstance(wanted, Attachable) else wanted
-        return part.filesystem_id if part.filesystem_id in known else None
-    own = view[FileTree].latest()
-    if not known or (own is not None and own.node_count):
-        return None
-    if len(known) > 1:
-        raise ValueError(f"the session has several filesystems: {', '.join(map(repr, known))}; pass one as filesystem")
-    return known[0]
+    if wanted is None or isinstance(wanted, str):
+        return chosen_filesystem(view, wanted)
+    part = wanted.external if isinstance(wanted, Attachable) else wanted
+    known = view[ExternalTrees].latest() or ExternalTrees()
+    return part.filesystem_id if part.filesystem_id in known.trees else None
 
 
 def _file(tree: FileTree, path: str) -> Leaf:
