@@ -136,7 +136,10 @@ def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
     def cut(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(replacement, "_remove" if is_moved else "_layer", cut)
+    if is_moved:
+        monkeypatch.setattr(Podman, "remove", cut)
+    else:
+        monkeypatch.setattr(replacement, "_layer", cut)
     with pytest.raises(KeyboardInterrupt):
         while True:
             files.read("kept")

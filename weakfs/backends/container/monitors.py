@@ -41,16 +41,18 @@ def end_monitors(container_id: str) -> bool:
 
     Returns whether there were any. A monitor that does not end by itself is killed.
     """
-    found = monitors_of(container_id)
-    for pid in found:
-        until = monotonic() + ENDING
-        while _watches(pid, container_id):
+    any_found = False
+    until = monotonic() + ENDING
+    # A monitor that starts forks, and the one that was found ends.
+    while found := monitors_of(container_id):
+        any_found = True
+        for pid in found:
             for child in _containers_under(pid):
                 _kill(child)
             if monotonic() > until and _watches(pid, container_id):
                 _kill(pid)
-            time.sleep(PAUSE)
-    return bool(found)
+        time.sleep(PAUSE)
+    return any_found
 
 
 def end(podman: Podman, found: Inspected, mark: str) -> Inspected:
