@@ -14,7 +14,7 @@ import orjson
 
 from weakfs.editing.unified_hunks import changes
 from weakfs.history.commit_graph import Commit
-from weakfs.history.plain import moment
+from weakfs.history.plain_values import moment
 from weakfs.history.tree_patch import COUNTING_WORK, file_changes
 from weakfs.reducers import diff
 from weakfs.reducers.merging.line_merge import split_lines

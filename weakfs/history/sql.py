@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from weakfs.history.blame.lines import Blames
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.plain import moment, plain_fields
+from weakfs.history.plain_values import moment, plain_fields
 from weakfs.history.steps import steps_of
 from weakfs.history.tree_patch import count_changed_lines, file_changes
 from weakfs.history.trees import Trees

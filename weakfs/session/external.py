@@ -160,7 +160,7 @@ class Reversible(Protocol):
         """The tags of the events that tell what was there, whoever had changed it."""
         ...
 
-    def survey(self) -> None:
+    def scan_changes(self) -> None:
         """Record what programs changed that the session started and that go on; do nothing if there are none."""
         ...
 

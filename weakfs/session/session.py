@@ -228,7 +228,7 @@ class Session(Undo):
             return 0
         if log.queue is None:
             return await asyncio.to_thread(self.refresh)
-        from weakfs.session.durable.frames.others import refreshed
+        from weakfs.session.durable.frames.refresh import refreshed
 
         await log.queue.perform(partial(refreshed, log, self))
         return self._trunk.seq - before

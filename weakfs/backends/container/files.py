@@ -60,7 +60,7 @@ class ContainerWorkplace(HostWorkplace):
             options.limits,
         )
 
-    def survey(self, cause: str | None) -> tuple[str, ...]:
+    def scan_changes(self, cause: str | None) -> tuple[str, ...]:
         """Scan the layer, and record what differs from what was expected."""
         unfinished = self.root.unfinished(self.files._running())
         if () in unfinished:
@@ -69,23 +69,23 @@ class ContainerWorkplace(HostWorkplace):
         return self.record(without_unfinished(unfinished, found, self._expected(found), self.session.now()), cause)
 
     def record(self, found: FileTree, cause: str | None) -> tuple[str, ...]:
-        """Record the files that a scan found; see `Workplace.survey`."""
+        """Record the files that a scan found; see `Workplace.scan_changes`."""
         root, expected = self.root, self._expected(found)
         if cause is None:
-            root.surveyed = found, self._known()
+            root.scanned = found, self._known()
             return ()
         with self.session._one_commit():
             cast("ContainerFiles", self.files)._record_changes(expected, found, cause=cause)
-        surveyed = found, self._known()
+        scanned = found, self._known()
         # If what was recorded is rolled back, it is found again.
-        self.at_end(lambda: setattr(root, "surveyed", surveyed), lambda: None)
+        self.at_end(lambda: setattr(root, "scanned", scanned), lambda: None)
         return changed_paths(expected, found, "/")
 
     def _expected(self, found: FileTree) -> FileTree:
-        """Return the files of the last survey with what the session has changed since; `found` if there was none."""
-        if self.root.surveyed is None:
+        """Return the files of the last scan with what the session has changed since; `found` if there was none."""
+        if self.root.scanned is None:
             return found
-        there, then = self.root.surveyed
+        there, then = self.root.scanned
         now = self._known()
         # The session knows only what it has changed: both moments are completed with what the other knows.
         return with_changes(then.completed(now), there, now.completed(then))

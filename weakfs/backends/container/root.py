@@ -101,8 +101,8 @@ class ContainerRoot(HostRoot):
         self._ref: bytes | None = None
         # Whether all that they refer to has been synced.
         self._is_synced = False
-        # All files at the last survey of what processes changed, and what their session knew then.
-        self.surveyed: tuple[FileTree, ExternalTree] | None = None
+        # All files at the last scan of what processes changed, and what their session knew then.
+        self.scanned: tuple[FileTree, ExternalTree] | None = None
         self._remembered: list[tuple[FileTree, Layer]] = []
 
     # The container

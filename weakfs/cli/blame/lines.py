@@ -17,7 +17,7 @@ from weakfs.cli.sessions import chosen, files_of, moment_of
 from weakfs.filesystem import normalize
 from weakfs.history import BlameLine
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.plain import SECOND, moment
+from weakfs.history.plain_values import SECOND, moment
 
 Style = Literal["plain", "porcelain", "json"]
 # The first and the last line; `None` for the end of the file.

@@ -38,11 +38,11 @@ class Workplace(Protocol):
         """Raise `OSError` (EBUSY) while another call has all files for itself, such as a command."""
         ...
 
-    def survey(self, cause: str | None) -> tuple[str, ...]:
+    def scan_changes(self, cause: str | None) -> tuple[str, ...]:
         """Scan the files, record what differs from what the session knows, and return the changed paths, sorted.
 
         The changes become events with the cause `cause`; without one, only the state of the files is recorded. Paths
-        that the unfinished work of others changed are left to a later survey.
+        that the unfinished work of others changed are left to a later scan.
         """
         ...
 
@@ -90,7 +90,7 @@ class BackgroundProcesses:
         launcher = place.launcher(options)
         with place.lock():
             place.refuse_exclusive()
-            self.survey(is_start=True)
+            self.scan_changes(is_start=True)
             session = place.session
             process = table.start(
                 lambda: launcher.launch([options.shell, "-c", command], directory=workdir),
@@ -106,13 +106,13 @@ class BackgroundProcesses:
                 raise
         return process, is_nested
 
-    def survey(self, *, is_start: bool = False) -> tuple[str, ...]:
-        """Record what processes have changed since the last survey, and return the changed paths.
+    def scan_changes(self, *, is_start: bool = False) -> tuple[str, ...]:
+        """Record what processes have changed since the last scan, and return the changed paths.
 
         The cause is the process, or all that may have made the changes. Costs a scan if any process ran since.
         """
         with self._place.lock(), self.attribution() as cause:
-            return self._place.survey(cause) if cause is not None or is_start else ()
+            return self._place.scan_changes(cause) if cause is not None or is_start else ()
 
     @contextmanager
     def attribution(self) -> Iterator[str | None]:
@@ -125,7 +125,7 @@ class BackgroundProcesses:
         ended = [process for process in suspects if process.state == "ended"]
         yield cause_of(suspects) if suspects else None
         if ended:
-            # If the survey is rolled back, the changes are found again.
+            # If the scan is rolled back, the changes are found again.
             self._place.at_end(lambda: self._table.clear(ended), lambda: None)
 
     @property
@@ -150,7 +150,7 @@ class BackgroundProcesses:
         place = self._place
         with place.lock():
             ended = self._table.end_all(reason)
-            self.survey()
+            self.scan_changes()
             self.settle()
         return tuple(process.process_id for process in ended)
 
@@ -161,7 +161,7 @@ class BackgroundProcesses:
         known = set() if parent is None else {started.process_id for started in self._started(parent)}
         own = {started.process_id for started in self._started(session)} - known
         if self._table.end_all(reason, own):
-            self.survey()
+            self.scan_changes()
             self.settle()
 
     def settle(self) -> None:

@@ -16,8 +16,8 @@ from weakfs.session.durable.checkpoints.checkpoints import LEAST, Checkpointing
 from weakfs.session.durable.checkpoints.reset import PART, start_anew
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, name_of
-from weakfs.session.durable.frames.others import refreshed, take, undo_failed
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
+from weakfs.session.durable.frames.refresh import refreshed, take, undo_failed
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.operations import Append, PutContents, Read, Steps, run, supplied

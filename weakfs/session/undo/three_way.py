@@ -134,13 +134,13 @@ class ThreeWay(Moments):
             found.update(self._detached(work.line, first, last))
         return tuple(sorted(found))
 
-    def _survey(self, *, preview: bool) -> None:
+    def _scan_changes(self, *, preview: bool) -> None:
         """Record what the session's own programs have changed: that is an operation too."""
         with self.lock:
             self._writable()
             externals = [] if preview else self._reversible()
         for external in externals:
-            external.survey()
+            external.scan_changes()
 
     def _look(self, work: _Work) -> list[str]:
         """Scan the external files. Return the paths that other programs changed."""

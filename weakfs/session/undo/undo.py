@@ -57,7 +57,7 @@ class Undo(ThreeWay):
         `foreign="replace"` replaced, and the result names it. Reverting the reversion brings everything back. Raises
         `SessionError` if there is no such call.
         """
-        self._survey(preview=preview)
+        self._scan_changes(preview=preview)
         with self.lock:
             line = self._writable()
             if isinstance(target, str):
@@ -86,7 +86,7 @@ class Undo(ThreeWay):
         replaced, or with `foreign="keep"` kept and merged; the result names it. `undo` takes the restore back.
         `rollback` takes back every slice.
         """
-        self._survey(preview=preview)
+        self._scan_changes(preview=preview)
         with self.lock:
             self._writable()
             seq = self.at(moment).seq
@@ -150,7 +150,7 @@ class Undo(ThreeWay):
     ) -> Reversion:
         if n < 1:
             raise ValueError(f"cannot {how} {n} operations; pass a number of at least 1")
-        self._survey(preview=preview)
+        self._scan_changes(preview=preview)
         with self.lock:
             line = self._writable()
             every = operations(line.rows, line.dropped, line.base.block_end)

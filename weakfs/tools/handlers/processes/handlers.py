@@ -150,7 +150,7 @@ def process_wait_handler(
     note = ""
     if has_ended:
         try:
-            changed = background.survey()
+            changed = background.scan_changes()
             note = f"; {plural(len(changed), 'path')} changed"
         except OSError as error:
             # The process has ended all the same; what it changed is found when the cause is removed.
