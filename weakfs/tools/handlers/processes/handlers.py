@@ -154,7 +154,7 @@ def process_wait_handler(
             note = f"; {plural(len(changed), 'path')} changed"
         except OSError as error:
             # The process has ended all the same; what it changed is found when the cause is removed.
-            note = f"; what it changed cannot be found out: {error}"
+            note = f"; its changes cannot be determined: {error}"
     background.settle()
     info = _info(background, params.process_id)
     summary = f"{_told(info)}{note}"
