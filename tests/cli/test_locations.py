@@ -198,7 +198,7 @@ def test_what_is_damaged_is_given_up(run: Run, tmp_path: Path) -> None:
     where = f"folder:{tmp_path / 'store'}"
     damaged = run("fsck", where)
     assert damaged.status == 1
-    assert "everything up to frame 1 is whole" in damaged.err
+    assert "everything up to frame 1 is intact" in damaged.err
     assert "weakfs fsck --give-up" in damaged.err
     given_up = run("fsck", where, "--give-up")
     assert given_up.out == f"set aside {journal.name}.damaged\nchecked s: 1 record, 0 snapshots: no damage\n"

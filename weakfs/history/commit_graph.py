@@ -21,7 +21,8 @@ Per = Literal["call", "turn"]
 
 @frozen(eq=False)
 class Commit:
-    """One state of the files: that after records `first` to `last`, which `calls` made; in a chain, by `parents`.
+    """One state of the files: that after records `first` to `last`, which `calls` made. `parents` are the commits
+    before it.
 
     `fork` is the fork that made them, `None` for the session itself. `tree` has `parents[0]` as its base.
     """
@@ -115,7 +116,7 @@ class _Graph:
         yield from self._finish()
 
     def _beginning(self, step: Step) -> Iterator[Commit]:
-        """Yield what was there before the first record: older ones may have been compacted away."""
+        """Yield the files from before the first record, because older records may have been compacted away."""
         assert step.before is not None
         tree = self._trees.at(step.before, self._filesystem)
         if tree.node_count:

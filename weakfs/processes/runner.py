@@ -220,7 +220,7 @@ def _unreported(ended: int | None, returncode: int, said: str) -> str:
     """Return the error for a command whose end was not reported, judging by how sandbox and supervisor ended."""
     if returncode < 0 or (ended is not None and ended > 128):
         return (
-            "the command was killed from outside, together with what watched over it; see whether the machine is "
+            "the command was killed from outside, together with what watched over it; check whether the machine is "
             "out of memory, and try again"
         )
     what = "the supervisor" if ended is None else "bwrap"

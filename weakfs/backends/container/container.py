@@ -244,7 +244,7 @@ class Container:
         most, layer = self.max_layer_size, self.open_layer()
         weakref.finalize(size := LayerSize(most or 0), os.close, layer)
         return lambda: (
-            f"the files of the container take more than {most} bytes, which are allowed"
+            f"the files of the container take more than the {most} bytes that are allowed"
             if most is not None and size.is_exceeded(layer)
             else None
         )

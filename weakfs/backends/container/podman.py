@@ -158,7 +158,7 @@ class Podman:
             raise fault(
                 PodmanUnavailable,
                 ENOTSUP,
-                f"cannot run {self.program}: {one_line(clip(str(error), 300))}; see whether it works from a shell",
+                f"cannot run {self.program}: {one_line(clip(str(error), 300))}; check whether it works from a shell",
             ) from error
 
 
@@ -169,7 +169,7 @@ def find_image(podman: Podman, name: str) -> Image:
         raise fault(
             ImageNotFound,
             ENOENT,
-            f"cannot find the image {name!r} on this machine; get it with '{podman.program} pull {name}', or name "
+            f"cannot find the image {name!r} on this machine; pull it with '{podman.program} pull {name}', or name "
             f"one of '{podman.program} images'",
         )
     found = _first(done.stdout)

@@ -244,8 +244,8 @@ class ContainerRoot(HostRoot):
         below = self.container._image.layers
         if not below or self._at or image.layers[1:] != below or TOP not in image.labels:
             raise ValueError(
-                "cannot read the layer of the image: it is not one layer above the image of this container, whose "
-                "files from / on are here; open the session with the image that it was made with"
+                "cannot read the layer of the image: it is not one layer above the image of this container, or these "
+                "are not all files of the container; open the session with its own image, and with root='/'"
             )
         directory = HeldDirectory(image.layers[0])
         with self.store.sink() as sink:

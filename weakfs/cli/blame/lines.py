@@ -43,7 +43,10 @@ def span_of(text: str | None) -> Span:
     if count and end is not None:
         end += start - 1
     if start < 1 or (end is not None and end < start):
-        raise Failure(f"cannot use -L {text!r}: lines are numbered from 1, and the last must not come before the first", status=USAGE)
+        raise Failure(
+            f"cannot use -L {text!r}: lines are numbered from 1, and the last must not come before the first",
+            status=USAGE,
+        )
     return start, end
 
 

@@ -140,8 +140,15 @@ def drop_command(
 @click.command("compact")
 @directory_argument
 @store_option
-@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="For a session in storage: drop all but the newest N records.")
-@click.option("--keep-calls", metavar="N", type=click.IntRange(min=0), help="With --keep, also drop all but the newest N calls.")
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="For a session in storage: drop all but the newest N records.",
+)
+@click.option(
+    "--keep-calls", metavar="N", type=click.IntRange(min=0), help="With --keep, also drop all but the newest N calls."
+)
 @registry_option
 @json_option
 def compact_command(

@@ -20,7 +20,7 @@ OPTIONS = (
         type=click.Choice(["raise", "ours", "theirs", "markers"]),
         default="raise",
         show_default=True,
-        help='For lines that later work changed too: "theirs" is how they were before the call, "ours" how they are now.',
+        help='For lines that later work changed too: "theirs" is how they were before, "ours" is how they are now.',
     ),
     click.option("--root", metavar="DIR", type=click.Path(), help="The directory that the session worked in."),
     store_option,

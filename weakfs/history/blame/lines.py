@@ -1,4 +1,4 @@
-"""Blame: which record put each line of a file in, and by which call."""
+"""Blame: the record that put each line into a file, and the call that made the record."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Known:
 
 @define(eq=False)
 class Blames:
-    """The blame of a session's files. What was computed is kept, up to a number of lines, and continued from."""
+    """The blame of a session's files. Results are cached, up to a number of lines, and extended later."""
 
     _lock: Lock = field(factory=Lock, init=False)
     _rules: Rules | None = field(default=None, init=False)
@@ -157,14 +157,14 @@ class Blames:
 
 
 def _continues(before: Rows, rules: Rules, line: Timeline) -> bool:
-    """Return whether a timeline has the records that were read, and perhaps more."""
+    """Return whether a timeline begins with the records that were read."""
     return before.rules is rules and before.dropped == line.dropped and line.rows.extends(before.rows)
 
 
 def _chosen(view: SessionView, wanted: str | External | Attachable | None) -> str | None:
     """Return the external filesystem that is meant, `None` for the session's own files.
 
-    That is the only one by default, if the session has no files of its own.
+    By default, it is the only one, if the session has no files of its own.
     """
     known = sorted((view[ExternalTrees].latest() or ExternalTrees()).trees)
     if isinstance(wanted, str):
@@ -208,7 +208,7 @@ def _files_after(session: Session, numbers: set[int], filesystem: str | None) ->
 
 
 def _lines(text: AnnotatedText, content: bytes, rows: Rows, records: PathRecords) -> tuple[tuple[BlameLine, ...], bool]:
-    """Return the lines, and whether no later record can tell more about them."""
+    """Return the lines, and whether they are final: no later record can say more about them."""
     origins = text.origins
     about = {seq: _about(seq, rows, records) for seq in {*origins}}
     lines: list[BlameLine] = []

@@ -141,7 +141,7 @@ class BackgroundProcesses:
             raise fault(
                 ProcessesRunning,
                 errno.EAGAIN,
-                f"cannot {doing}: {', '.join(running)} may change files at the same time, and what fails could not be "
+                f"cannot {doing}: {', '.join(running)} may change files at the same time, so a failure could not be "
                 f"undone exactly; end it with process_signal, or run the command with process_start and process_wait",
             )
 
@@ -240,7 +240,7 @@ class SupportsProcesses(Protocol):
 def no_processes(filesystem: object) -> str:
     """Return the message for a filesystem that does not support processes."""
     return (
-        f"cannot start a process on a {type(filesystem).__name__}: its files are not in a directory where a program "
-        f"could go on working on them; use a HostFilesystem or a ContainerFilesystem, or the tool shell for a command "
+        f"cannot start a process on a {type(filesystem).__name__}: its files are not in a directory in which a "
+        f"program could keep running; use a HostFilesystem or a ContainerFilesystem, or the tool shell for a command "
         f"that ends"
     )

@@ -101,7 +101,9 @@ class ExternalCall:
     def directory(self) -> str:
         """The directory of the host in which the work is done: a host filesystem's own, or a private copy."""
         if self._checkout is None or self.result is not None:
-            raise RuntimeError(f"the call of {self._call.name!r} is not under way; its directory exists only between begin and end")
+            raise RuntimeError(
+                f"the call of {self._call.name!r} is not under way; its directory exists only between begin and end"
+            )
         return self._checkout.directory
 
     def begin(self) -> Self:
@@ -143,7 +145,7 @@ class ExternalCall:
         if self.result is not None:
             return
         if error is not None:
-            self.abort(_told(error), code=_code(error))
+            self.abort(_message(error), code=_code(error))
         elif not (result := self.end()).success:
             raise ExternalCallFailed(result)
 
@@ -156,7 +158,7 @@ class ExternalCall:
         if self.result is not None:
             return
         if error is not None:
-            await self.aabort(_told(error), code=_code(error))
+            await self.aabort(_message(error), code=_code(error))
         elif not (result := await self.aend()).success:
             raise ExternalCallFailed(result)
 
@@ -304,7 +306,7 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 

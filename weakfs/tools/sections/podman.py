@@ -21,7 +21,7 @@ from weakfs.tools.tool import Tool
 
 TEMPLATE = """\
 You work in a container. File tools and commands see the same files under the same paths; relative paths and commands
-start in `$workdir`. $network A call that fails or takes too long has changed nothing, and $processes
+start in `$workdir`. $network A call that fails or takes too long changes nothing, and $processes
 """
 NO_PROCESSES = "nothing that a command\nstarts keeps running."
 PROCESSES = "nothing that a command\nstarts keeps running, except what `process_start` starts."

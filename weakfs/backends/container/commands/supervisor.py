@@ -160,8 +160,8 @@ class Supervisor:
                 raise fault(
                     ProcessesRunning,
                     EAGAIN,
-                    "cannot run a command in the container: processes run in it that were started through another of "
-                    "its filesystems; end them first",
+                    "cannot run a command in the container: processes that were started through another of its "
+                    "filesystems are running in it; end them first",
                 )
             with Command(self, text, max_output) as running:
                 try:
@@ -178,7 +178,7 @@ class Supervisor:
             raise fault(
                 OSError,
                 EBUSY,
-                "cannot start a process in the container: a command has it for itself; try again when that has ended",
+                "cannot start a process in the container: a command is using it alone; try again when that has ended",
             )
         try:
             self.programs.add(name)
@@ -281,7 +281,7 @@ class Command:
             exit_code = 128 + signal.SIGKILL
             self._err.add(f"[the command was killed: it had more than {limits.max_processes} processes]\n".encode())
         if exit_code is None and not self._timed_out:
-            raise fault(OSError, EIO, "the command was killed from outside; see whether the container still runs")
+            raise fault(OSError, EIO, "the command was killed from outside; check whether the container still runs")
         self._check(None)
         err = self._err.text()
         return CompletedCommand(
