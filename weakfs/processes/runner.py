@@ -57,7 +57,7 @@ class CompletedCommand:
 
 @runtime_checkable
 class RunsCommands(Protocol):
-    """A place that runs commands itself, such as a container, instead of showing its files to those of the host."""
+    """A place that runs commands itself, such as a container, instead of exposing its files to commands of the host."""
 
     def run_command(
         self,
@@ -73,7 +73,7 @@ class RunsCommands(Protocol):
     ) -> CompletedCommand:
         """Run a line of shell in a directory, given by its canonical path; otherwise like the function `run_command`.
 
-        What `ENVIRONMENT` names is the place's own, and is not taken from the runtime's environment.
+        The variables in `ENVIRONMENT` come from the place itself, not from the runtime's environment.
         """
         ...
 

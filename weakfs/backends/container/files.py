@@ -1,4 +1,5 @@
-"""Entries of a container: where paths lead, which of them are mounts, and what the session records of changes."""
+"""Paths and changes in a container: where paths lead, which of them are mounts, and what the session records of
+changes."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class ContainerWorkplace(HostWorkplace):
     root: ContainerRoot
 
     def launcher(self, options: CommandOptions) -> Launcher:
-        """Return what launches programs in the container."""
+        """Return the launcher of programs in the container."""
         root = self.root
         root.check_in_place()
         return ContainerLauncher(
@@ -92,20 +93,20 @@ class ContainerWorkplace(HostWorkplace):
 
 
 def variables(allow: Iterable[str], more: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a command sees beside those of its image: those of the runtime that are allowed, and
-    `more`."""
+    """Return the variables that a command sees in addition to those of its image: `more`, and the runtime's that are
+    allowed."""
     allowed = select(os.environ, set(allow) - set(ENVIRONMENT))
     del allowed["PATH"]
     return {**allowed, **more}
 
 
 def host_text(name: str) -> str:
-    """Return a path as the container's programs take it."""
+    """Return a path in the form that programs in the container use."""
     return names.to_bytes(name).decode("utf-8", "surrogateescape")
 
 
 class ContainerFiles(HostFilesystem):
-    """What differs from a directory of the host: how paths are found, and how changes are recorded."""
+    """The part that differs from a directory of the host: how paths are found, and how changes are recorded."""
 
     __slots__ = ("_at", "_workdir")
 

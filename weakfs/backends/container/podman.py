@@ -1,4 +1,4 @@
-"""Podman: calling the program, and what it tells about containers and images."""
+"""Podman: calling the program, and what it reports about containers and images."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Image:
 
 @frozen
 class Inspected:
-    """What Podman tells about a container. Paths are those of the machine, in the mount namespace of `monitor`."""
+    """What Podman reports about a container. Paths are those of the machine, in the mount namespace of `monitor`."""
 
     container_id: str
     name: str
@@ -82,7 +82,7 @@ class Inspected:
 
     @property
     def is_running(self) -> bool:
-        """Whether Podman takes it for running."""
+        """Whether Podman considers it running."""
         return self.status == "running"
 
 
@@ -90,7 +90,7 @@ class Inspected:
 class Podman:
     """How Podman is called: the program, options that come before every command, and the OCI runtime to use.
 
-    A program with the same commands will do. `options` are for instance `("--root", path)`.
+    Any program with the same commands can be used. `options` are, for example, `("--root", path)`.
     """
 
     program: str = "podman"

@@ -1,5 +1,5 @@
-"""The files of a container as a root for the host backend: read and changed where a mount shows them, and scanned
-where the storage driver keeps what differs from the image."""
+"""The files of a container as a root for the host backend: read and changed through a mount, and scanned where the
+storage driver keeps what differs from the image."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ContainerRoot(HostRoot):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the container runs as it did when its files were opened; if not, it is started again."""
+        """Whether the container is still running as when its files were opened; if not, it is started again."""
         if self.container.is_running and self._opened == self.container.starts:
             self.container.touch()
             return True
@@ -236,11 +236,11 @@ class ContainerRoot(HostRoot):
         return self._last[1]
 
     def path_in_container(self, path: str) -> str:
-        """Return the path that programs in the container have for a canonical path."""
+        """Return the path that programs in the container use for a canonical path."""
         return path_of((*self._at, *segments_of(path)))
 
     def layer_of_image(self, image: Image) -> Layer:
-        """Return the layer that an image, which was made from this container, has over the container's own."""
+        """Return the layer of an image that was made from this container, over the container's own image."""
         below = self.container._image.layers
         if not below or self._at or image.layers[1:] != below or TOP not in image.labels:
             raise ValueError(

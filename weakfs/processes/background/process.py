@@ -1,4 +1,4 @@
-"""One background process: a thread reads what it prints, feeds what it reads, and ends it when its time is over."""
+"""One background process: a thread reads its output, feeds its input, and ends it when its time is up."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class BackgroundProcess:
 
     @property
     def state(self) -> State:
-        """Whether it waits for the transaction that started it, runs, or has ended."""
+        """Whether it is waiting for the transaction that started it, is running, or has ended."""
         if self._ending is not None:
             return "ended"
         return "held" if self._begun_at is None else "running"
@@ -186,7 +186,7 @@ class BackgroundProcess:
             self._active_at = monotonic()
 
     def notify(self) -> None:
-        """Let everybody who waits look again."""
+        """Wake all waiting threads, so that they check again."""
         with self._changed:
             self._changed.notify_all()
 
@@ -289,7 +289,7 @@ class BackgroundProcess:
         return max(min(until) - monotonic(), 0) if until else None
 
     def _enforce_limits(self) -> None:
-        """End the program if its time is over or somebody asked for it."""
+        """End the program if its time is up or somebody asked for its end."""
         now = monotonic()
         with self._changed:
             if self._reason is None:

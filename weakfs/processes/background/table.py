@@ -1,4 +1,4 @@
-"""The background processes that work in one directory: which there are, and which of them may have changed files."""
+"""The background processes of one directory, and which of them may have changed files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _ENDING = 60.0
 class ProcessTable:
     """All processes of one directory in this runtime. Any thread may use it.
 
-    They are ended when the table is garbage, when this runtime exits, and by their supervisors if it is killed.
+    They are ended when the table is garbage-collected, when this runtime exits, and by their supervisors if it is
+    killed.
     """
 
     def __init__(self) -> None:

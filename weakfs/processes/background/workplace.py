@@ -35,7 +35,7 @@ class Workplace(Protocol):
         ...
 
     def refuse_exclusive(self) -> None:
-        """Raise `OSError` (EBUSY) while another call has all files for itself, such as a command."""
+        """Raise `OSError` (EBUSY) while another call, such as a command, has exclusive use of the files."""
         ...
 
     def scan_changes(self, cause: str | None) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ class Workplace(Protocol):
         ...
 
     def at_end(self, commit: Callable[[], object], undo: Callable[[], object]) -> bool:
-        """Call one of the two when the transaction of the running code has ended; return whether it is nested.
+        """Call `commit` or `undo` when the transaction of the running code ends; return whether it is nested.
 
         Outside a transaction, `commit` is called at once.
         """
@@ -84,7 +84,7 @@ class BackgroundProcesses:
         """Start a command in a directory, and return its process, and whether it waits for an enclosing transaction.
 
         The command runs once the transaction of the call is committed. If that is rolled back, it has never run. Costs
-        a scan of the files, so that what the process changes can be told from what was there.
+        a scan of the files, so that the changes of the process can be found by comparison.
         """
         place, table = self._place, self._table
         launcher = place.launcher(options)
@@ -109,7 +109,8 @@ class BackgroundProcesses:
     def scan_changes(self, *, is_start: bool = False) -> tuple[str, ...]:
         """Record what processes have changed since the last scan, and return the changed paths.
 
-        The cause is the process, or all that may have made the changes. Costs a scan if any process ran since.
+        The cause is the process, or all processes that may have made the changes. Costs a scan if any process ran
+        since.
         """
         with self._place.lock(), self.attribution() as cause:
             return self._place.scan_changes(cause) if cause is not None or is_start else ()
@@ -135,7 +136,7 @@ class BackgroundProcesses:
         return cause_of(suspects) if suspects else None
 
     def refuse_running(self, doing: str) -> None:
-        """Raise `ProcessesRunning` if processes are running, for what must have the files for itself."""
+        """Raise `ProcessesRunning` if processes are running, for work that needs exclusive use of the files."""
         running = [process.process_id for process in self._table.running()]
         if running:
             raise fault(
@@ -229,7 +230,7 @@ class BackgroundProcesses:
 
 @runtime_checkable
 class SupportsProcesses(Protocol):
-    """A filesystem on whose files programs can work that outlive a call."""
+    """A filesystem on whose files background processes can work."""
 
     @property
     def background(self) -> BackgroundProcesses:

@@ -270,7 +270,7 @@ class AsyncStorageEventStore(DerivedEventStore):
     async def _swap(self, stream: str, held: _Held, head: Head, *, gone: Collection[str] = ()) -> bool:
         """Replace the head unless another writer has replaced it; if that fails, forget it.
 
-        `gone` are the contents that are deleted next.
+        `gone` are the contents that will be deleted next.
         """
         key, value = _head_key(stream), encode_head(head)
         with self._lock:

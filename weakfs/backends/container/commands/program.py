@@ -107,7 +107,7 @@ class ContainerProgram:
             time.sleep(PAUSE * 10)
 
     def read_status(self) -> bool:
-        """Read what is reported; return whether nothing is left, and what the program left behind is killed first."""
+        """Read the status; return whether everything of the program has ended, after killing what it left behind."""
         if not self._read():
             return False
         self._kill_rest()

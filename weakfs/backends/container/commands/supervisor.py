@@ -55,8 +55,8 @@ class Supervisor:
     """The supervisor of a running container: `control` is an open directory of the host, `mark` marks what commands
     start, and `pid` is the container's first process on the host.
 
-    In a container of somebody else (`is_alone` false), only processes with that mark are listed and killed. `exceeded`
-    returns why a command must end, or `None`; it is called often.
+    In a container that somebody else made (`is_alone` is false), only processes with that mark are listed and killed.
+    `exceeded` returns why a command must end, or `None`; it is called often.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Supervisor:
         self.listing = ProcessList(pid, only="" if is_alone else mark)
 
     def close(self) -> None:
-        """Let go of the supervisor; it kills what runs and waits for another host."""
+        """Disconnect from the supervisor, which then kills what runs, and waits for another runtime."""
         descriptor, self._requests = self._requests, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -149,10 +149,10 @@ class Supervisor:
         limits: CommandLimits,
         stop: StopEvent | None = None,
     ) -> CompletedCommand:
-        """Run a line of shell until it ends or is stopped. Afterwards nothing of it is left.
+        """Run a shell command until it ends or is stopped. Nothing of it is left running afterwards.
 
-        Raises `ProcessesRunning` if programs run that were launched by others of its container's filesystems, and
-        `OSError` (EDQUOT) if the container's files became too large.
+        Raises `ProcessesRunning` while programs run that other filesystems of the container launched, and `OSError`
+        (EDQUOT) if the container's files became too large.
         """
         text = script_of(["/bin/sh", "-c", command], workdir, environment, limits)
         with self._commands:
@@ -173,7 +173,7 @@ class Supervisor:
                 return running.completed(limits)
 
     def admit(self, name: str) -> None:
-        """Let a program run beside others. Raises `OSError` (EBUSY) while a command runs."""
+        """Allow a program to run. Raises `OSError` (EBUSY) while a command runs."""
         if not self._commands.acquire(blocking=False):
             raise fault(
                 OSError,
@@ -187,7 +187,7 @@ class Supervisor:
 
 
 class Command:
-    """One command in a container, which is waited for."""
+    """One command in a container, which the caller waits for."""
 
     def __init__(self, supervisor: Supervisor, text: str, max_output: int) -> None:
         self._supervisor = supervisor
@@ -275,7 +275,8 @@ class Command:
             pass
 
     def completed(self, limits: CommandLimits) -> CompletedCommand:
-        """Return how it ended. Raises `OSError` if it was killed from outside, and if it left too large files."""
+        """Return how it ended. Raises `OSError` if it was killed from outside, or if the container's files became too
+        large."""
         exit_code, too_many = self.exit_code, self._too_many
         if too_many:
             exit_code = 128 + signal.SIGKILL

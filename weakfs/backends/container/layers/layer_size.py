@@ -15,7 +15,7 @@ SHARE = 20
 class LayerSize:
     """Checks a layer, given as an open directory, against a number of bytes; call `is_exceeded` often.
 
-    It looks at the free space of the disk, and measures the layer only if enough of that is gone, or now and then.
+    It checks the free space of the disk, and measures the layer only when enough of it is gone, or from time to time.
     """
 
     def __init__(self, most: int) -> None:

@@ -152,7 +152,7 @@ class Checkpointing:
 
     @property
     def due(self) -> int:
-        """How many bytes of frames make a checkpoint due."""
+        """The number of bytes of frames after which a checkpoint is due."""
         return max(LEAST, FACTOR * self.last.size, self.put_off_to)
 
     def begin(self, session: SessionCore, number: int, *, is_forced: bool = False) -> None:
@@ -193,7 +193,7 @@ class Checkpointing:
     def write(self, moment: Moment) -> Written | None:
         """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred.
 
-        Return `None` if it was put off, because its copies would take too much.
+        Return `None` if it was postponed because its copies would take too much space.
         """
         text, written, contents = self.document(moment)
         if self.store.head(self.stream) < moment.number:

@@ -1,4 +1,5 @@
-"""Bringing a session up to date: applying the frames that others stored, and those of its own changes that failed."""
+"""Bringing a session up to date: applying frames that others stored, and undoing changes of its own that failed but
+were stored."""
 
 from __future__ import annotations
 
