@@ -21,10 +21,9 @@ Per = Literal["call", "turn"]
 
 @frozen(eq=False)
 class Commit:
-    """One state of the files: that after records `first` to `last`, which `calls` made. `parents` are the commits
-    before it.
+    """One state of the files: that after records `first` to `last`, which `calls` made.
 
-    `fork` is the fork that made them, `None` for the session itself. `tree` has `parents[0]` as its base.
+    `parents` are the commits before it. `fork` is the fork that made them, `None` for the session itself. `tree` has `parents[0]` as its base.
     """
 
     first: int

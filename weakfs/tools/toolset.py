@@ -34,10 +34,9 @@ class Toolset:
     """Tools over one session, called by name with plain JSON.
 
     Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
-    filesystem that is given keeps its own limits. The lines and grep matches in an answer are bounded by `limits`
-    either way; the filesystem's own methods return everything, so that a handler can write back what it read. Any
-    number of threads may call at once. A call that clashes with one that finished in the meantime fails as a
-    `conflict`.
+    filesystem that is given keeps its own limits. `limits` bounds the lines and grep matches in an answer either way;
+    the filesystem's own methods return everything, so that a handler can write back what it read. Any number of threads
+    may call at once. A call that clashes with one that finished in the meantime fails as a `conflict`.
 
     With `refuse_stale_writes` a call that names its caller cannot change a file that has changed since the caller last
     saw it; with `require_read` it cannot change an existing file that the caller never saw either. What callers saw is
@@ -143,7 +142,7 @@ class Toolset:
         call makes. In a session in storage, a call with an id that you give is not made twice: if one with this id,
         tool and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is
         returned; the process that made it may have died before it learned the outcome. Calls that only read are
-        repeated. `caller` is whoever made the call. The call fails if it takes longer than `timeout` seconds, or goes
+        repeated. `caller` names who made the call. The call fails if it takes longer than `timeout` seconds, or goes
         past `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
         `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
         context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of the call is raised

@@ -1,5 +1,4 @@
-"""Paths and changes in a container: where paths lead, which of them are mounts, and what the session records of
-changes."""
+"""Paths and changes in a container: where paths lead, which are mounts, and how changes are recorded."""
 
 from __future__ import annotations
 
@@ -93,8 +92,7 @@ class ContainerWorkplace(HostWorkplace):
 
 
 def variables(allow: Iterable[str], more: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a command sees in addition to those of its image: `more`, and the runtime's that are
-    allowed."""
+    """Return the variables of a command besides those of its image: the runtime's that are allowed, and `more`."""
     allowed = select(os.environ, set(allow) - set(ENVIRONMENT))
     del allowed["PATH"]
     return {**allowed, **more}

@@ -1,5 +1,7 @@
-"""The files of a container as a root for the host backend: read and changed through a mount, and scanned where the
-storage driver keeps what differs from the image."""
+"""The files of a container as a root for the host backend.
+
+They are read and changed through a mount, and scanned where the storage driver keeps what differs from the image.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,7 @@ class ContainerRoot(HostRoot):
         self._ref: bytes | None = None
         # Whether all that they refer to has been synced.
         self._is_synced = False
-        # All files at the last scan of what processes changed, and what their session knew then.
+        # All files at the last scan for changes of processes, and what their session knew then.
         self.scanned: tuple[FileTree, ExternalTree] | None = None
         self._remembered: list[tuple[FileTree, Layer]] = []
 

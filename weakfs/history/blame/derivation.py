@@ -36,8 +36,7 @@ Version = tuple[int, str]
 
 @frozen
 class Sources:
-    """The versions that a text may derive from, the likeliest first. Those from `near` on count only if they equal
-    it."""
+    """The versions that a text may derive from, the likeliest first. Those from `near` on must be equal to it."""
 
     versions: tuple[Version, ...] = ()
     near: int = 0
@@ -202,8 +201,8 @@ class Derivation:
                 return Sources.of(previous)
 
     def _replaced_within(self, seq: int, path: str) -> Sources:
-        """Return the files that the operation deleted before it wrote a new one: the one at this path, and others that
-        may be its source."""
+        """Return the files that the operation deleted before it wrote a new one: its own, and other possible
+        sources."""
         own: Version | None = None
         others: list[Version | None] = []
         name = path.rpartition("/")[2]

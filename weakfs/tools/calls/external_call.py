@@ -30,13 +30,13 @@ Work = Generator["Step | Callable[[], object]", Any, None]
 
 @frozen(kw_only=True)
 class ExternalReceipt(Receipt):
-    """What a call changed whose work was done elsewhere: canonical paths, sorted; none if it failed."""
+    """What an external call changed: canonical paths, sorted; none if it failed."""
 
     changed_paths: tuple[str, ...] | None = None
 
 
 class ExternalCallFailed(WeakfsError, RuntimeError):
-    """Raised if an external call is refused, or fails at its end and was undone. `result` is its answer."""
+    """Raised if an external call is refused, or fails at its end and is undone. `result` is its answer."""
 
     def __init__(self, result: ToolResult[object]) -> None:
         super().__init__(result.message)

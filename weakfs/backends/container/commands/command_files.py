@@ -90,8 +90,7 @@ class CommandFiles:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code; `None` until it is reported, or if the command was killed together with the shell that reports
-        it."""
+        """The exit code; `None` until it is reported, or if the shell that reports it was killed too."""
         line = self._said.strip()
         return int(line) if self._said.endswith(b"\n") and line.isdigit() else None
 

@@ -275,8 +275,7 @@ class Command:
             pass
 
     def completed(self, limits: CommandLimits) -> CompletedCommand:
-        """Return how it ended. Raises `OSError` if it was killed from outside, or if the container's files became too
-        large."""
+        """Return how it ended. Raises `OSError` if it was killed from outside, or the files became too large."""
         exit_code, too_many = self.exit_code, self._too_many
         if too_many:
             exit_code = 128 + signal.SIGKILL

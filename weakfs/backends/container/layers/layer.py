@@ -115,8 +115,7 @@ class Layer:
         return self.attributes.encode(self.base)
 
     def without(self, hidden: Iterable[str]) -> Layer:
-        """Return the layer without some entries, such as those on which something is mounted, and without the devices
-        that stand for deleted entries."""
+        """Return the layer without some entries, such as mount points, and without the devices of whiteouts."""
         own = self.attributes
         hidden = frozenset(hidden)
         shown = Attributes(

@@ -1,5 +1,5 @@
-"""Bringing a session up to date: applying frames that others stored, and undoing changes of its own that failed but
-were stored."""
+"""Bringing a session up to date: applying what others stored, and undoing what it stored itself but reported as
+failed."""
 
 from __future__ import annotations
 

@@ -182,8 +182,7 @@ class Segment:
             raise BadRecord(offset, f"the record of kind {kind} is malformed")
 
     def take_kept(self, number: int) -> list[bytes] | None:
-        """Return, once only, the frames from `number` on that were kept when the file was read; `None` if some were
-        not."""
+        """Return, once, the frames from `number` on that were kept when the file was read; `None` if some were not."""
         kept, self.kept = self.kept, None
         first = self.last - len(kept) + 1 if kept else number + 1
         return kept[number - first :] if kept and first <= number <= self.last else None

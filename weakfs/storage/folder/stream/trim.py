@@ -79,8 +79,7 @@ def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int
 
 
 def _to_fold(sealed: Iterable[Entry], before: int, active: int) -> list[Entry]:
-    """Return the segments to fold, those with the most dead bytes first: the mostly dead ones, and as many as keep the
-    stream small."""
+    """Return the segments to fold, the deadest first: the mostly dead ones, and as many as keep the stream small."""
     deadest = sorted(sealed, key=lambda entry: _live(entry, before) / entry.size)
     size = active + sum(entry.size for entry in deadest)
     dead = sum(entry.size - _live(entry, before) for entry in deadest)
