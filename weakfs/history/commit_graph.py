@@ -23,7 +23,8 @@ Per = Literal["call", "turn"]
 class Commit:
     """One state of the files: that after records `first` to `last`, which `calls` made.
 
-    `parents` are the commits before it. `fork` is the fork that made them, `None` for the session itself. `tree` has `parents[0]` as its base.
+    `parents` are the commits before it. `fork` is the fork that made them, `None` for the session itself. `tree` has
+    `parents[0]` as its base.
     """
 
     first: int

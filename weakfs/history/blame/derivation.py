@@ -201,8 +201,7 @@ class Derivation:
                 return Sources.of(previous)
 
     def _replaced_within(self, seq: int, path: str) -> Sources:
-        """Return the files that the operation deleted before it wrote a new one: its own, and other possible
-        sources."""
+        """Return the files that the operation deleted before it wrote a new one: this one, and other possible ones."""
         own: Version | None = None
         others: list[Version | None] = []
         name = path.rpartition("/")[2]

@@ -1,5 +1,4 @@
-"""Bringing a session up to date: applying what others stored, and undoing what it stored itself but reported as
-failed."""
+"""Bringing a session up to date: applying what others stored, and undoing its own failed changes that were stored."""
 
 from __future__ import annotations
 
