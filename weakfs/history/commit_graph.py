@@ -124,7 +124,7 @@ class _Graph:
             yield self._committed(Commit(seq, seq, step.record.at, tree, (), None, (), ()))
 
     def _enter(self, event: Merged, seq: int, base: int) -> None:
-        # The fork left from its own records that were merged before, or from what is around it.
+        # The fork branched off from its own records that were merged before, or from what is around it.
         own = (one for one in self._lines if one.fork == event.fork and one.start <= base <= one.end)
         around = (one for one in (self._line, *(line for line, _ in reversed(self._open))) if one.start <= base)
         left = next(own, None) or next(around)

@@ -201,7 +201,7 @@ class _Stream:
         message = _message(self._session, commit)
         author, seconds = _author(commit), min(max(commit.at // 1_000_000_000, 0), LAST_SECOND)
         if not parents:
-            # Otherwise fast-import would go on from a branch of that name.
+            # Otherwise fast-import would continue from a branch of that name.
             self._send(b"reset %s\n" % ref.encode())
         self._send(b"commit %s\nmark %s\n" % (ref.encode(), name))
         self._send(b"author %s %d +0000\ncommitter %s %d +0000\n" % (author, seconds, COMMITTER, seconds))

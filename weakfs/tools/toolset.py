@@ -294,7 +294,7 @@ class Toolset:
             self._require_read,
             started_at,
             recorded(sent),
-            # Work that is done elsewhere is done again, whatever is on record.
+            # Work that is done elsewhere is done again, whatever has been recorded.
             None if is_own_id or not session.is_durable or tool is EXTERNAL else self._finished,
         )
 

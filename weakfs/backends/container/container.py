@@ -44,10 +44,10 @@ from weakfs.snapshots.directory.entries import remove as remove_entry
 # Where a container sees the directory through which its supervisor is reached.
 INSIDE = "/run/weakfs"
 
-# The same in a container of somebody else, in its root.
+# The same in the root of a container that somebody else made.
 BESIDE = ".weakfs"
 
-# In the control directory of a container that holds what it is to start with.
+# In the control directory of a container that holds its initial files.
 FILLED = "filled"
 
 SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
@@ -72,7 +72,7 @@ class Container:
         self._control = os.open(control, DIRECTORY)
         self._process: int | None = None
         self._supervised: Supervisor | None = None
-        # The directory of the supervisor in a container of somebody else.
+        # The directory of the supervisor in a container that somebody else made.
         self._requests = -1
         self.starts = 0  # What was opened before the last one is of no use.
         self.max_layer_size: int | None = MAX_LAYER_SIZE
@@ -264,7 +264,7 @@ class Container:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self._lock:
             if self.is_own and not _has_monitor(self._inspected):
-                # After `podman stop` it could not be told from one that ended by itself.
+                # After `podman stop` it could not be distinguished from one that ended by itself.
                 if self._process is not None:
                     signal.pidfd_send_signal(self._process, signal.SIGKILL)
                 self._let_go()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-# A layer of this size, of a container that nothing has used for so many seconds.
+# The default limits: the size of a layer in bytes, and the seconds for which a container may be idle.
 MAX_LAYER_SIZE = 8 << 30
 IDLE_AFTER = 900.0
 

@@ -51,7 +51,7 @@ class HostWorkplace:
         return HostLauncher(self.root.path, options)
 
     def refuse_exclusive(self) -> None:
-        """Raise `OSError` (EBUSY) while another call has the whole directory for itself."""
+        """Raise `OSError` (EBUSY) while another call has exclusive use of the whole directory."""
         if () in self.root.unfinished(self.files._running()):
             self.root.refuse_unfinished(self.files._running())
 

@@ -26,7 +26,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.tags import tag_of
 
-# Results are kept for further questions: up to so many lines in all.
+# Results are cached, up to this many lines in all.
 MOST_KEPT = 200_000
 
 Kind = Literal["written", "found", "boundary"]

@@ -169,7 +169,7 @@ class BackgroundProcess:
         self._wake_up()
 
     def wait(self, timeout: float | None, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until it has ended, for so many seconds, or until `stop` returns true; return whether it has ended.
+        """Wait until it has ended, `timeout` seconds have passed, or `stop` returns true; return whether it has ended.
 
         `stop` is called again after each `notify`.
         """
@@ -180,7 +180,7 @@ class BackgroundProcess:
             return self._ending is not None
 
     def wait_for_output(self, beyond: int, timeout: float, stop: Callable[[], bool]) -> None:
-        """Wait until it has printed more than so many bytes, or has ended."""
+        """Wait until it has printed more than `beyond` bytes, or has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._ring.total > beyond or self._ending is not None or stop(), timeout)
             self._active_at = monotonic()

@@ -55,7 +55,7 @@ class OutputRing:
 
         A character that was cut in two is omitted at the start, and at the end left to the next excerpt, unless the
         output `is_complete` and ends there. Bytes that are not UTF-8 appear as U+FFFD. Raises `ValueError` for a
-        position behind the end.
+        position after the end.
         """
         most = max(most, _CHARACTER)
         if since is not None and not 0 <= since <= self.total:

@@ -19,7 +19,7 @@ from weakfs.session.slices.table import Table
 from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span
 from weakfs.session.views import SessionView
 
-# Moments so many records apart are read in one pass.
+# Moments at most this many records apart are read in one pass.
 MOST_SHARED = 5_000
 
 

@@ -42,7 +42,7 @@ from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
 
-# An answer names so many things that could not be put back as they were.
+# How many things an answer names that could not be put back as they were.
 MAX_NOTES = 20
 
 

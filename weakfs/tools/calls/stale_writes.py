@@ -33,9 +33,9 @@ MOST_HASHED = 1 << 23
 MOST_COMPARED = 1 << 18
 # How much of a difference is shown.
 SHOWN = 1500
-# What calls without a caller saw is kept for so many files, the newest.
+# For how many files, the newest ones, it is kept what calls without a caller saw.
 MOST_SIGHTS = 4096
-# Who changed a file is looked for in so many records at a time, the newest first, and for a message in no more than
+# Who changed a file is searched for in this many records at a time, the newest first, and for a message in no more than
 # that many times over: whose change it was is worth no journey through a long history.
 WINDOW = 512
 MOST_WINDOWS = 64

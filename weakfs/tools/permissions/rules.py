@@ -44,7 +44,7 @@ def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
     return tuple(compile_glob(pattern, hidden=True) for pattern in rule.paths)
 
 
-# A rule remembers so many paths.
+# How many paths a rule remembers.
 MOST_REMEMBERED = 4096
 
 

@@ -104,7 +104,7 @@ class PodmanSection(FilesystemSection):
         return self._filesystem
 
     def close(self) -> None:
-        """Stop the container and let go of it, so that its session can be resumed; closing again does nothing."""
+        """Stop the container and release it, so that its session can be resumed; closing again does nothing."""
         self._filesystem.close()
 
     def remove(self) -> None:

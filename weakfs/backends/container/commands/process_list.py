@@ -14,7 +14,7 @@ from weakfs.snapshots.directory.entries import DIRECTORY
 # The variable that marks what commands have started.
 VARIABLE = "WEAKFS_COMMAND"
 
-# Within so many pauses `execve` ends.
+# The number of pauses within which `execve` ends.
 EXECUTING, PAUSE = 5, 0.0005
 
 

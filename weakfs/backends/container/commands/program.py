@@ -77,7 +77,7 @@ class ContainerProgram:
             try:
                 self._supervisor.request(f"run {self._files.name}")
             except OSError:
-                # The container was stopped; so ends what should run in it.
+                # The container was stopped, and everything in it has ended.
                 self._files.end_status()
         self._watching.start()
 

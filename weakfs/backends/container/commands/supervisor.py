@@ -24,10 +24,10 @@ from weakfs.session.interruption import uninterrupted
 # How long the supervisor may take to start, its processes to die, and the output of dead processes to be read.
 STARTING, KILLING, DRAINING = 30.0, 10.0, 1.0
 
-# How often a command is checked against its limits, and how often it is seen whether processes have died.
+# How often a command is checked against its limits, and how often dead processes are looked for.
 CHECKING, PAUSE = 0.02, 0.0005
 
-# Within so many pauses a command's own shell ends after it has reported the exit code.
+# The number of pauses within which a command's own shell ends after it has reported the exit code.
 ENDING = 20
 
 # The most processes that one request names.

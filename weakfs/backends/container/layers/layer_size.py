@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-# A layer is measured this often although its disk seems to have lost little space: others may free some there.
+# A layer is measured at least this often, in seconds: other programs may free space while it grows.
 SELDOM = 1.0
 
-# Measuring takes at most one part in so many of the time.
+# Regular measurements take at most 1/SHARE of the time.
 SHARE = 20
 
 

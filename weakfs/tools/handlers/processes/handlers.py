@@ -95,7 +95,7 @@ def process_output_handler(
     total, info = process.output_size, _info(background, params.process_id)
     kept = kept_as_blob(found.text, "auto", context, "shell")
     dropped = f"; {plural(found.dropped, 'byte')} before that are not kept" if found.dropped else ""
-    more = f"; go on with since={found.end}" if found.end < total or info.state == "running" else ""
+    more = f"; continue with since={found.end}" if found.end < total or info.state == "running" else ""
     summary = f"{_message(info)}; output {found.start} to {found.end} of {plural(total, 'byte')}{dropped}{more}"
     receipt = ProcessOutputReceipt(
         summary_text=summarize(summary),
