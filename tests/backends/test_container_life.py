@@ -112,7 +112,7 @@ def test_a_process_that_writes_too_much_is_killed(files: ContainerFilesystem) ->
     assert files.background.get(process).wait(None)
 
     (info,) = files.background.infos()
-    assert "take more than 4194304 bytes" in str(info.reason)
+    assert "take more than the 4194304 bytes" in str(info.reason)
 
 
 def test_a_layer_is_measured_only_when_it_may_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ class OutputRing:
         most = max(most, _CHARACTER)
         if since is not None and not 0 <= since <= self.total:
             raise ValueError(
-                f"since is {since}, but there are only {self.total} bytes of output; use 'next' of the last answer"
+                f"since is {since}, and there are {self.total} bytes of output; use 'next' of the last answer"
             )
         asked = max(self.total - most, 0) if since is None else since
         start = max(asked, self.start)
