@@ -5,13 +5,14 @@ What most programs need is here; each package below documents the rest:
     weakfs.session      events, records, slices, reducers, snapshots
     weakfs.storage      engines that keep keys and event streams
     weakfs.filesystem   the interface of filesystems and the values that it returns
-    weakfs.backends     memory, host, overlay, storage, mock
+    weakfs.backends     memory, host, container, overlay, storage, mock
     weakfs.reducers     the events of files, and the immutable tree that they are reduced into
     weakfs.snapshots    the store of host snapshots, scans, tar archives
     weakfs.editing      replacing text, and patches
     weakfs.search       glob patterns and regular expressions
     weakfs.tools        tools, toolsets, capabilities, policies; the handlers in weakfs.tools.handlers
-    weakfs.processes    running commands in a sandbox
+    weakfs.processes    running commands in a sandbox, and background processes
+    weakfs.history      blame, timeline, calls, SQL queries and git export of a session
     weakfs.transcripts  recorded sessions of other programs
     weakfs.testing      the conformance suites for filesystems and storage, and a stub context for handlers
 

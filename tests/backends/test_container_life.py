@@ -98,7 +98,7 @@ def test_a_command_that_writes_too_much_is_killed_and_undone(files: ContainerFil
     files.container.max_layer_size = 4 << 20
     files.container.stop()
     # Files that each are small enough.
-    with pytest.raises(OSError, match="take more than 4194304 bytes, which are allowed; what it changed was undone"):
+    with pytest.raises(OSError, match="take more than the 4194304 bytes that are allowed; what it changed was undone"):
         files.exec("i=0; while :; do dd if=/dev/zero of=big$i bs=1M count=1 2>/dev/null; i=$((i + 1)); done")
     assert state(files) == before
     assert files.exec("cat kept").stdout == "kept\n"
@@ -112,7 +112,7 @@ def test_a_process_that_writes_too_much_is_killed(files: ContainerFilesystem) ->
     assert files.background.get(process).wait(None)
 
     (info,) = files.background.infos()
-    assert "take more than 4194304 bytes" in str(info.reason)
+    assert "take more than the 4194304 bytes" in str(info.reason)
 
 
 def test_a_layer_is_measured_only_when_it_may_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

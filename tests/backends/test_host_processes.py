@@ -176,7 +176,7 @@ def test_what_an_unfinished_call_changed_is_not_taken_for_a_processs(work: Works
     through = work.files.bind(fork)
     with fork.transaction(cause="unfinished"):
         through.write("/a.txt", "unfinished\n")
-        changed = work.files.background.survey()
+        changed = work.files.background.scan_changes()
         assert changed == ("/its",)
 
     assert work.causes("/a.txt")[1:] == []
@@ -186,11 +186,11 @@ def test_a_survey_that_is_rolled_back_is_made_again(work: Workspace) -> None:
     process = work.start("echo it > its")
     assert work.files.background.get(process).wait(None)
     with pytest.raises(RuntimeError), work.session.transaction():
-        assert work.files.background.survey() == ("/its",)
+        assert work.files.background.scan_changes() == ("/its",)
         raise RuntimeError
 
-    assert work.files.background.survey() == ("/its",)
-    assert work.files.background.survey() == ()
+    assert work.files.background.scan_changes() == ("/its",)
+    assert work.files.background.scan_changes() == ()
 
 
 def test_set_id_bits_are_taken_from_what_a_process_leaves_on_the_host(work: Workspace) -> None:

@@ -235,7 +235,7 @@ def test_a_branch_with_other_commits_is_refused(session: Session, tmp_path: Path
     other = Session(session_id="other")
     InMemoryFilesystem(other).write("/x", "x")
     before = git(tmp_path / "repo", "for-each-ref")
-    with pytest.raises(ExportRefused, match="not of the session 'other'; give another branch"):
+    with pytest.raises(ExportRefused, match="does not belong to session 'other'; give another branch"):
         export_git(other, tmp_path / "repo")
     assert git(tmp_path / "repo", "for-each-ref") == before
     assert export_git(other, tmp_path / "repo", branch="other").commits == 1

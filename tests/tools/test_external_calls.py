@@ -223,7 +223,7 @@ def test_a_caller_that_read_before_is_told_that_a_file_changed(make: Make) -> No
 def test_a_call_is_begun_once_and_ended_once(make: Make) -> None:
     tools = make()
     call = tools.external_call("Bash", {}).begin()
-    with pytest.raises(RuntimeError, match="has begun before"):
+    with pytest.raises(RuntimeError, match="has already begun"):
         call.begin()
     call.end()
     with pytest.raises(RuntimeError, match="is not under way"):

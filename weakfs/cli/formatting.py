@@ -7,7 +7,7 @@ import shlex
 
 from rich.cells import cell_len
 
-from weakfs.history.plain import moment as moment
+from weakfs.history.plain_values import moment as moment
 from weakfs.messages import one_line
 
 

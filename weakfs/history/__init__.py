@@ -1,4 +1,4 @@
-"""What a session's history tells: its calls, its timeline, blame, answers in SQL, and the history as git commits."""
+"""Reading a session's history: its calls, timeline, blame, SQL queries, and its export as git commits."""
 
 from weakfs.history.blame.lines import BlameLine
 from weakfs.history.git_export import ExportRefused, ExportReport, export_git

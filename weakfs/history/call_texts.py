@@ -1,4 +1,4 @@
-"""Calls in a few words: what each worked on, and how it ended."""
+"""Short descriptions of calls: what each worked on, and how it ended."""
 
 from __future__ import annotations
 

@@ -21,9 +21,10 @@ Per = Literal["call", "turn"]
 
 @frozen(eq=False)
 class Commit:
-    """One state of the files: that after records `first` to `last`, which `calls` made; in a chain, by `parents`.
+    """One state of the files: that after records `first` to `last`, which `calls` made.
 
-    `fork` is the fork that made them, `None` for the session itself. `tree` has `parents[0]` as its base.
+    `parents` are the commits before it. `fork` is the fork that made them, `None` for the session itself. `tree` has
+    `parents[0]` as its base.
     """
 
     first: int
@@ -115,7 +116,7 @@ class _Graph:
         yield from self._finish()
 
     def _beginning(self, step: Step) -> Iterator[Commit]:
-        """Yield what was there before the first record: older ones may have been compacted away."""
+        """Yield the files from before the first record, because older records may have been compacted away."""
         assert step.before is not None
         tree = self._trees.at(step.before, self._filesystem)
         if tree.node_count:
@@ -123,7 +124,7 @@ class _Graph:
             yield self._committed(Commit(seq, seq, step.record.at, tree, (), None, (), ()))
 
     def _enter(self, event: Merged, seq: int, base: int) -> None:
-        # The fork left from its own records that were merged before, or from what is around it.
+        # The fork branched off from its own records that were merged before, or from what is around it.
         own = (one for one in self._lines if one.fork == event.fork and one.start <= base <= one.end)
         around = (one for one in (self._line, *(line for line, _ in reversed(self._open))) if one.start <= base)
         left = next(own, None) or next(around)

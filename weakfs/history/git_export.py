@@ -1,6 +1,6 @@
 """A session as a git repository: one commit for each call or turn, written by `git fast-import`.
 
-Each commit has trailers that name the session and its records. They are what a later export goes on from.
+Each commit has trailers that name the session and its records. A later export continues from them.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ def export_git(
 ) -> ExportReport:
     """Write the history of a session into a git repository, and return what was added.
 
-    The repository is made if there is none; a name that ends in `.git` is a bare one. There is one commit for each
+    The repository is created if there is none, as a bare one if its name ends in `.git`. There is one commit for each
     call that changed files, or with `per="turn"` for consecutive calls of one caller. Forks are branches below
-    `forks/`, merges have two parents, and tagged snapshots are tags. If the session was exported before, what is new
-    is added; records that were compacted away in between are one commit. All is added or nothing.
+    `forks/`, merges have two parents, and tagged snapshots are tags. If the session was exported before, only what is
+    new is added; records that were compacted away since then are one commit. Either everything is added, or nothing.
 
-    Git has no empty directories and only one permission bit, and refuses names such as `.git`: these are left out.
+    Git has no empty directories, only one permission bit and no names such as `.git`: these are left out.
 
     `filesystem` is the id of an external filesystem. By default, the session's own files are exported; if it has none,
     those of its only external filesystem.
 
-    Raise `ExportRefused` if the branch has other commits, and `ValueError` if there is no such filesystem.
+    Raises `ExportRefused` if the branch has other commits, and `ValueError` if there is no such filesystem.
     """
     meant = chosen_filesystem(session, filesystem)
     target = _Repository.at(Path(repository).absolute(), branch)
@@ -101,7 +101,7 @@ class _Repository:
     @classmethod
     def at(cls, folder: Path, branch: str) -> _Repository:
         if not re.fullmatch(r"[\w][\w./-]*", branch) or re.search(r"\.\.|//|/\.|\.lock(/|$)|[./]$", branch):
-            raise ExportRefused(f"cannot export to the branch {branch!r}: git has no such names; give another")
+            raise ExportRefused(f"cannot export to the branch {branch!r}: git does not allow that name; give another")
         git_dir = folder if (folder / "objects").is_dir() else folder / ".git"
         if not git_dir.is_dir():
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -142,14 +142,14 @@ class _Repository:
             numbers = re.fullmatch(r"(\d+)-(\d+)", records)
             if numbers is None or owner != _trailer(session_id):
                 raise ExportRefused(
-                    f"cannot export to the branch {self.branch!r}: its commit {name[:12]} is not of the session "
+                    f"cannot export to the branch {self.branch!r}: its commit {name[:12]} does not belong to session "
                     f"{session_id!r}; give another branch or repository"
                 )
             found[int(numbers[1]), int(numbers[2])] = name
         return found
 
     def check_out(self, old: str | None, head: str | None) -> None:
-        """Bring a work tree that is at the branch from its `old` end to `head`; changes that somebody made stay."""
+        """Update a work tree that has the branch checked out from commit `old` to `head`; local changes stay."""
         if head in (None, old) or self.git_dir == str(self.folder):
             return
         if command.run(self.git_dir, "rev-parse", "--symbolic-full-name", "HEAD").decode().strip() == self.ref:
@@ -206,7 +206,7 @@ class _Stream:
         message = _message(self._session, commit)
         author, seconds = _author(commit), min(max(commit.at // 1_000_000_000, 0), LAST_SECOND)
         if not parents:
-            # Otherwise fast-import would go on from a branch of that name.
+            # Otherwise fast-import would continue from a branch of that name.
             self._send(b"reset %s\n" % ref.encode())
         self._send(b"commit %s\nmark %s\n" % (ref.encode(), name))
         self._send(b"author %s %d +0000\ncommitter %s %d +0000\n" % (author, seconds, COMMITTER, seconds))
@@ -235,7 +235,7 @@ class _Stream:
                 self._notes[ref].append((name, note))
 
     def _beginning(self, commit: Commit) -> str:
-        """Return the earlier commit of what precedes the first record that is left."""
+        """Return the commit, from an earlier export, of what precedes the first record that is kept."""
         before = [one for one in self._known if one[1] <= commit.last]
         if commit.records or not before:
             raise ExportRefused(

@@ -1,7 +1,8 @@
-"""Which lines of an exported commit its calls wrote, in two formats that other programs read.
+"""Notes on exported commits: the lines that their calls wrote, in two formats that other programs read.
 
 The authorship log of git-ai (https://github.com/git-ai-project/git-ai, standard 3.0.0) belongs under `refs/notes/ai`;
-an Agent Trace record (https://agent-trace.dev, 0.1) leaves the storage open and is here under `refs/notes/agent-trace`.
+an Agent Trace record (https://agent-trace.dev, 0.1) does not say where it is stored, and is put under
+`refs/notes/agent-trace`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import orjson
 
 from weakfs.editing.unified_hunks import changes
 from weakfs.history.commit_graph import Commit
-from weakfs.history.plain import moment
+from weakfs.history.plain_values import moment
 from weakfs.history.tree_patch import COUNTING_WORK, file_changes
 from weakfs.reducers import diff
 from weakfs.reducers.merging.line_merge import split_lines
@@ -33,7 +34,7 @@ Ranges = list[tuple[int, int]]
 def added_lines(commit: Commit) -> dict[str, Ranges]:
     """Return the lines of text files that a commit added or changed, by path without the leading slash.
 
-    A merge adds none: what it holds is named by the commits that it joins.
+    A merge adds none: the commits that it joins have notes on its lines.
     """
     if len(commit.parents) > 1 or not commit.calls:
         return {}

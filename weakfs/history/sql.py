@@ -1,6 +1,6 @@
-"""Questions in SQL: a session's calls, records, changes, files, lines and snapshots as tables of SQLite.
+"""SQL queries: a session's calls, records, changes, files, lines and snapshots as tables of SQLite.
 
-The tables are in memory and live as long as one query. Only what the query reads is filled in.
+The tables are in memory and exist for one query. Only what the query reads is filled in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from weakfs.history.blame.lines import Blames
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.plain import moment, plain_fields
+from weakfs.history.plain_values import moment, plain_fields
 from weakfs.history.steps import steps_of
 from weakfs.history.tree_patch import count_changed_lines, file_changes
 from weakfs.history.trees import Trees
@@ -56,7 +56,7 @@ COLUMNS: Mapping[str, str] = {
 
 @frozen
 class QueryResult(Sequence[Row]):
-    """The rows of a query. `truncated` tells that there were more than `max_rows`."""
+    """The rows of a query. `truncated` is true if there were more than `max_rows`."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -147,7 +147,7 @@ class _Query:
 
 
 class _Tables:
-    """The rows of each table. Columns that are dear to compute are empty unless they are read."""
+    """The rows of each table. Columns that are expensive to compute are empty unless they are read."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -16,9 +16,9 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 class Step:
     """One record with the slices before and after it; `None` if the state of its fork was compacted away.
 
-    The record of a merged fork has the slices of that fork, without the changes of others; `fork` is its name, and that
-    of the session for its own records. `base` is for a merge that records follow: the number of the record after which
-    the fork left, in this session.
+    A record of a merged fork has the slices of that fork, without the changes of others. `fork` is the name of the
+    fork, or of the session for its own records. For a merge that records follow, `base` is the number, in this session,
+    of the record after which the fork branched off.
     """
 
     record: Record
@@ -30,9 +30,9 @@ class Step:
 
 @define
 class _Block:
-    """The records of one merge. `fork` was forked after the record that it calls `left_at`.
+    """The records of one merge. `fork` branched off after the record that has the number `left_at` in the fork.
 
-    `last` is the number of the last of them, `shift` what the merge added to the fork's own numbers, and `outside` the
+    `last` is the number of the last one, `shift` what the merge added to the fork's own numbers, and `outside` the
     state after the merge. `is_fork` is false for a transaction that was merged with concurrent changes.
     """
 

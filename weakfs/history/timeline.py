@@ -9,7 +9,7 @@ from attrs import asdict, define, field, frozen
 
 from weakfs.history.call_texts import status_of, target_of_call
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.plain import moment
+from weakfs.history.plain_values import moment
 from weakfs.history.steps import Step, steps_of
 from weakfs.history.tree_patch import count_changed_lines, file_changes
 from weakfs.history.trees import Trees

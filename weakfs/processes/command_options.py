@@ -25,8 +25,8 @@ class CommandOptions:
     `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one if there is none, and say so), or
     "off". `environment_allow` names the variables of the runtime's environment that a command sees, `environment` adds
     others. `readable` are directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are
-    those of a sandboxed command. A container is a sandbox of its own: `sandbox`, `readable` and `bubblewrap` do not
-    count there, and the variables that are allowed by default are those of its image.
+    those of a sandboxed command. A container is a sandbox of its own: `sandbox`, `readable` and `bubblewrap` are
+    ignored there, and the variables that are allowed by default are those of its image.
     """
 
     sandbox: SandboxMode = "required"

@@ -57,7 +57,7 @@ class CompletedCommand:
 
 @runtime_checkable
 class RunsCommands(Protocol):
-    """A place that runs commands itself, such as a container, instead of showing its files to those of the host."""
+    """A place that runs commands itself, such as a container, instead of exposing its files to commands of the host."""
 
     def run_command(
         self,
@@ -73,7 +73,7 @@ class RunsCommands(Protocol):
     ) -> CompletedCommand:
         """Run a line of shell in a directory, given by its canonical path; otherwise like the function `run_command`.
 
-        What `ENVIRONMENT` names is the place's own, and is not taken from the runtime's environment.
+        The variables in `ENVIRONMENT` come from the place itself, not from the runtime's environment.
         """
         ...
 
@@ -220,7 +220,7 @@ def _unreported(ended: int | None, returncode: int, said: str) -> str:
     """Return the error for a command whose end was not reported, judging by how sandbox and supervisor ended."""
     if returncode < 0 or (ended is not None and ended > 128):
         return (
-            "the command was killed from outside, together with what watched over it; see whether the machine is "
+            "the command was killed from outside, together with what watched over it; check whether the machine is "
             "out of memory, and try again"
         )
     what = "the supervisor" if ended is None else "bwrap"

@@ -150,7 +150,7 @@ def _start(job: dict[str, object], status: int) -> int:
 
 
 def _set_limit(number: int, value: int) -> None:
-    """Lower a limit to `value`; one that is lower already stays."""
+    """Lower a limit to `value`; leave it alone if it is already lower."""
     soft, hard = (value if old == resource.RLIM_INFINITY else min(old, value) for old in resource.getrlimit(number))
     # A process can catch the signal for the soft limit on CPU time, but not the one for the hard limit.
     if number == resource.RLIMIT_CPU and hard == value != resource.getrlimit(number)[1]:
@@ -209,7 +209,7 @@ def _wait_for(
 ) -> tuple[int | None, bool]:
     """Wait for the command to end and return its exit code in a shell's terms; `None` if it must be ended.
 
-    The second value is true if it gets no time for that, for instance because nobody is waiting for it any more.
+    The second value is true if it gets no grace period, for instance because nobody is waiting for it any more.
     """
     signals: list[int] = []
     while True:

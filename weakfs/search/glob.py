@@ -68,7 +68,7 @@ StateOf = Callable[[frozenset[_Node]], "GlobState"]
 
 
 class GlobPattern:
-    """A compiled pattern. Immutable for its users, and safe to share between threads."""
+    """A compiled pattern. Immutable to its users, and safe to share between threads."""
 
     __slots__ = ("_absolute", "_matches_root", "_relative", "_start", "_states", "hidden", "pattern")
 

@@ -56,8 +56,8 @@ class RolledBack:
     """Every STATE slice went back to its values after record `target`.
 
     `state` is that state itself, by reference, so that reading history does not compute it again. `failed` is true if
-    nobody asked for it, but the transaction of the records since then failed. `foreign` names the external files that
-    other programs had changed.
+    the rollback was not requested, but caused by the failure of the transaction that made the records since then.
+    `foreign` names the external files that other programs had changed.
     """
 
     target: int
@@ -72,11 +72,11 @@ class RolledBack:
 class Merged:
     """The work of a fork was merged: its `count` records follow this one, and `state` is the merged state.
 
-    `base` is the record after which the fork left, or the last of its records that were merged before. The records
-    that follow are the fork's own: they document what it did, and only their LOG slices take effect again when history
-    is read. If they are `renumbered`, `base` and the record numbers in them are those of this session; in files of
-    format version 1 they are not, and are those of the fork. `resolutions` are the answers to the conflicts, if there
-    were any: (tag of the slice, path, kind, answer, content of a `Resolution`).
+    `base` is the record after which the fork branched off, or the last of its records that were merged before. The
+    records that follow are the fork's own: they document what it did, and only their LOG slices take effect again when
+    history is read. If they are `renumbered`, `base` and the record numbers in them are those of this session; in files
+    of format version 1 they are not, and are those of the fork. `resolutions` are the answers to the conflicts, if
+    there were any: (tag of the slice, path, kind, answer, content of a `Resolution`).
     """
 
     fork: str

@@ -157,15 +157,15 @@ class Reversible(Protocol):
     def filesystem_id(self) -> str: ...
     @property
     def sightings(self) -> frozenset[str]:
-        """The tags of the events that tell what was there, whoever had changed it."""
+        """The tags of the events that say what was there, whoever changed it."""
         ...
 
-    def survey(self) -> None:
-        """Record what programs changed that the session started and that go on; do nothing if there are none."""
+    def scan_changes(self) -> None:
+        """Record what background processes of the session have changed; do nothing if there are none."""
         ...
 
     def look(self) -> Any:
-        """Scan the files. Return the event that tells the session what is there."""
+        """Scan the files. Return the event that describes them to the session."""
         ...
 
     def known(self, view: SessionView, now: SessionView) -> Any:

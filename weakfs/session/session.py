@@ -191,7 +191,8 @@ class Session(Undo):
 
         Without `session_id`, deletes the only session there. Raises `LeaseLost` if another process has opened it
         exclusively. `expected` is the number of its newest frame: raises `SessionConflict`, with nothing deleted, if
-        another process changed the session since. One that has it open gets `StorageError` when it changes it next.
+        another process changed the session since. Any other process that has it open gets `StorageError` on its next
+        change.
         """
         from weakfs.session.durable.deletion import delete_session
 
@@ -228,7 +229,7 @@ class Session(Undo):
             return 0
         if log.queue is None:
             return await asyncio.to_thread(self.refresh)
-        from weakfs.session.durable.frames.others import refreshed
+        from weakfs.session.durable.frames.refresh import refreshed
 
         await log.queue.perform(partial(refreshed, log, self))
         return self._trunk.seq - before
@@ -252,8 +253,8 @@ class Session(Undo):
     def flush(self) -> None:
         """Wait until everything that was stored is as durable as the storage can make it.
 
-        Raises `StorageError` if what was stored since is not there any more: its folder was removed, or the session
-        was deleted.
+        Raises `StorageError` if what was stored is no longer there, because the folder was removed or the session was
+        deleted.
         """
         with self.lock:
             log = self._log
@@ -290,9 +291,9 @@ class Session(Undo):
     def close(self, reason: str = "it was closed") -> None:
         """Refuse every further change, end the processes that the session started, and release its storage.
 
-        Reading still works for what is in memory. What is read from the storage when it is needed, such as old records
-        and large contents, is not there any more, neither for this session nor for its forks and copies. Raises what
-        `flush` raises, after everything was released.
+        What is in memory can still be read. Old records and large contents, which are read from the storage when they
+        are needed, are no longer available, neither to this session nor to its forks and copies. Raises what `flush`
+        raises, after everything is released.
         """
         for external in () if self._closed is not None else self._attached:
             if isinstance(external, RunsPrograms):

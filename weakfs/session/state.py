@@ -97,7 +97,7 @@ class SessionState:
         # None in a fork until its first subscriber: most forks are made, merged and discarded.
         self._delivery = delivery
         self._trunk = trunk
-        # Where a fork left its parent, or was last merged into it.
+        # Where a fork branched off from its parent, or was last merged into it.
         self._base = base
         self._parent = parent
         self._counter = 0

@@ -10,7 +10,7 @@ class StorageError(WeakfsError, OSError):
 
 
 def check_size(size: int, most: int, url: str) -> None:
-    """Raise `StorageError` for more bytes than a server takes: it would drop the connection, which tells nothing."""
+    """Raise `StorageError` for more bytes than a server takes: it would drop the connection without saying why."""
     if size > most:
         raise StorageError(
             f"cannot store {size:,} bytes at once in {url!r}: the server takes {most:,}; split the content up, or "

@@ -148,13 +148,13 @@ Appender = Callable[[int, bytes, Mapping[str, bytes] | None], bool]
 
 @runtime_checkable
 class DirectEventStore(Protocol):
-    """An event store with a short way for nearly all appends: those of the only writer of a stream."""
+    """An event store with a fast path for nearly all appends: those of the only writer of a stream."""
 
     def appender(self, stream: str) -> Appender:
         """Return a function that appends one frame to a stream; to be called in this process.
 
         It is given the number that the stream ends at, the frame, and the contents that the frame refers to. It may
-        return false at any time, with nothing changed; `append` then says why, and does more.
+        return false at any time, with nothing changed; call `append` then, which handles every case.
         """
         ...
 

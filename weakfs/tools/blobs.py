@@ -22,7 +22,7 @@ class BlobReference:
 
     `blob_ref` is its digest (git object id of a blob, SHA-256 format, in hexadecimal), `size_bytes` its size, and
     `preview` its beginning: text if it is text. If a policy keeps it out of answers, `preview` is `None`, and
-    `blob_ref` has the same form and depends on nothing in it: a digest would confirm every guess of what it holds.
+    `blob_ref` has the same form but does not depend on its contents: a digest would confirm a correct guess of them.
     """
 
     blob_ref: str

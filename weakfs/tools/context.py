@@ -16,7 +16,7 @@ class ToolContext:
     """The context of one call. Made by `build_tool_context`, and by a toolset itself.
 
     `filesystem` enforces `capability` and `policy`. `limits` bounds what an answer holds, lines and grep matches,
-    unless the call gives a number. `call_id` is the cause of every record that the call makes, `caller` whoever made
+    unless the call gives a number. `call_id` is the cause of every record that the call makes, `caller` names who made
     it. `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation`
     lets another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the
     runtime's own and are passed on unchanged.

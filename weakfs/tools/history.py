@@ -134,8 +134,8 @@ def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResul
 HISTORY_TOOLS: tuple[Tool, ...] = (
     Tool(
         "undo",
-        "Undo the last change of the files: a call that changed some, whoever made it, or a restore. What is taken "
-        "back is named; read those files again.",
+        "Undo the last operation that changed files, a call or a restore, whoever made it. The answer names the files; "
+        "read them again.",
         UndoParams,
         undo_handler,
         receipt=ReversionReceipt,
@@ -143,7 +143,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "redo",
-        "Bring back what the last undo took back, if nothing was changed since.",
+        "Bring back what the last undo took back, if nothing has changed since.",
         UndoParams,
         redo_handler,
         receipt=ReversionReceipt,
@@ -151,7 +151,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "revert",
-        "Take back what one earlier call changed, and keep what was changed later. Fails if later work changed the "
+        "Take back what one earlier call changed, and keep later changes. Fails if later work changed the "
         "same lines, unless on_conflict says what to do.",
         RevertParams,
         revert_handler,
@@ -160,7 +160,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "restore",
-        "Bring the files back to an earlier moment, all of them or those at paths. undo takes that back.",
+        "Bring files back to an earlier moment: all of them, or those at paths. undo reverses it.",
         RestoreParams,
         restore_handler,
         receipt=ReversionReceipt,
@@ -209,11 +209,11 @@ def _summary(done: Reversion, conflicts: int, *, preview: bool) -> str:
         f"+{done.lines_added} -{done.lines_removed} lines, +{done.bytes_added} -{done.bytes_removed} bytes"
     ]
     if conflicts:
-        parts.append(f"{plural(conflicts, 'conflict')}, so that on_conflict is needed")
+        parts.append(f"{plural(conflicts, 'conflict')}; set on_conflict")
     if done.foreign:
         parts.append(f"{plural(len(done.foreign), 'path')} changed by other programs")
     if done.detached:
-        parts.append(f"not attached and left as it is: {', '.join(done.detached)}")
+        parts.append(f"not attached and left unchanged: {', '.join(done.detached)}")
     parts.append("a preview: nothing was changed" if preview else "read them again" if done.changes else "")
     return "; ".join(filter(None, parts))
 

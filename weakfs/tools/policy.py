@@ -70,7 +70,7 @@ class Policy(PathPolicy):
         return None if self._check is None else self._check(call, context)
 
     def on_result(self, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> str | None:
-        """Return why what a call did may not stay, or `None`. Called in the call's transaction, after its handler."""
+        """Return why a call must be undone, or `None`. Called in the call's transaction, after its handler."""
         return None if self._on_result is None else self._on_result(call, result, context)
 
 

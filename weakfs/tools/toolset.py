@@ -34,14 +34,13 @@ class Toolset:
     """Tools over one session, called by name with plain JSON.
 
     Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
-    filesystem that is given keeps its own limits. The lines and grep matches in an answer are bounded by `limits`
-    either way; the filesystem's own methods return everything, so that a handler can write back what it read. Any
-    number of threads may call at once. A call that clashes with one that finished in the meantime fails as a
-    `conflict`.
+    filesystem that is given keeps its own limits. `limits` bounds the lines and grep matches in an answer either way;
+    the filesystem's own methods return everything, so that a handler can write back what it read. Any number of threads
+    may call at once. A call that clashes with one that finished in the meantime fails as a `conflict`.
 
     With `refuse_stale_writes` a call that names its caller cannot change a file that has changed since the caller last
-    saw it; with `require_read` it cannot change an existing file that the caller never saw either.
-    What callers saw is part of the session. Calls without a caller are only kept from undoing what a caller changed.
+    saw it; with `require_read` it cannot change an existing file that the caller never saw either. What callers saw is
+    part of the session. Calls without a caller are only prevented from undoing what a caller changed.
 
     `provider` is whose models make the calls. It is the default of `definitions`, and sets the defaults of arguments:
     `read_file` returns images, which `ToolResult.content(provider)` has, and for Anthropic's models line numbers.
@@ -142,9 +141,9 @@ class Toolset:
         `arguments` are a mapping or JSON text, as the model sent it. `call_id` is the cause of every record that the
         call makes. In a session in storage, a call with an id that you give is not made twice: if one with this id,
         tool and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is
-        returned; the process that made it may have died before it learned the outcome. What only reads is repeated.
-        `caller` is whoever made the call. The call fails if it takes longer than `timeout` seconds, or goes past
-        `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
+        returned; the process that made it may have died before it learned the outcome. Calls that only read are
+        repeated. `caller` names who made the call. The call fails if it takes longer than `timeout` seconds, or goes
+        past `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
         `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
         context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of the call is raised
         again after the call was rolled back and recorded.
@@ -208,13 +207,13 @@ class Toolset:
     ) -> ExternalCall:
         """Return a call whose work is done elsewhere: a runtime's own shell or editor, a subprocess, another server.
 
-        Use it as a block of `with` or `async with`, or call its `begin` and later its `end` or `abort`. What changes in
-        its `directory` meanwhile becomes the changes of this call; an exception, or `abort`, undoes them. `name` and
-        `arguments` are recorded and may be of any tool. For capability and policy it is a command. It costs two scans
-        of the files, and in between nothing else may change them.
+        Use it in a `with` or `async with` block, or call its `begin` and later its `end` or `abort`. What changes in
+        its `directory` meanwhile becomes part of this call; an exception, or `abort`, undoes it. `name` and `arguments`
+        are recorded and may be those of any tool. A capability and a policy treat it as a command. It costs two scans
+        of the files, and nothing else may change them in between.
 
-        The block raises `ExternalCallFailed` if the call is refused, or if it failed at its end and was undone: what
-        changed is against the policy or a limit, or it took longer than `timeout` seconds.
+        The block raises `ExternalCallFailed` if the call is refused, or if it was undone at its end because the policy
+        or a limit forbids its changes, or because it took longer than `timeout` seconds.
         """
         deadline = self._earlier(None, timeout)
         call = self._call(
@@ -295,7 +294,7 @@ class Toolset:
             self._require_read,
             started_at,
             recorded(sent),
-            # Work that is done elsewhere is done again, whatever is on record.
+            # Work that is done elsewhere is done again, whatever has been recorded.
             None if is_own_id or not session.is_durable or tool is EXTERNAL else self._finished,
         )
 

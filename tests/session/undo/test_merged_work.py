@@ -101,7 +101,7 @@ def test_what_failed_with_the_transaction_around_it_is_not_undone(desk: Desk, be
     desk.session.undo(1 + beside)
     assert (desk.text("/a"), desk.text("/b"), desk.text("/c")) == (None, None, None)
     desk.session.redo(1 + beside)
-    with pytest.raises(SessionError, match="except what a failure rolled back"):
+    with pytest.raises(SessionError, match="except work that failed and was rolled back"):
         desk.session.revert(inside)
     assert (desk.text("/a"), desk.text("/b")) == ("1\n", None)
     check_history(desk.session, tmp_path / "s.json")
@@ -162,7 +162,7 @@ def test_what_is_kept_after_compaction_is_undone_and_the_rest_refused(tmp_path: 
             seen.add("reverted" if session.revert("c11").paths else "")
             session.undo()
         except SessionError as error:
-            seen.add("no fork" if "do not tell where their fork began" in str(error) else "no call")
+            seen.add("no fork" if "do not say where their fork began" in str(error) else "no call")
         assert session.undo().paths == ("/last",)
         assert files.read("/a").content == desk.text("/a")
     assert seen == {"reverted", "no fork", "no call"}

@@ -213,7 +213,7 @@ def test_damage_tells_what_is_whole(tmp_path: Path) -> None:
     data = path.read_bytes()
     at = data.index(b"frame 6")
     path.write_bytes(data[:at] + b"X" + data[at + 1 :])
-    with pytest.raises(JournalDamaged, match="everything up to frame 6 is whole") as caught:
+    with pytest.raises(JournalDamaged, match="everything up to frame 6 is intact") as caught:
         FolderEventStore(tmp_path).append(STREAM, 10, [b"more"])
     assert caught.value.number == 6
     assert at - 20 < caught.value.offset < at

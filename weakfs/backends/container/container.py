@@ -1,4 +1,4 @@
-"""The life of a container: made or found, started when it is needed, stopped and removed."""
+"""The life cycle of a container: it is created or found, started when it is needed, stopped and removed."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from weakfs.snapshots.directory.entries import remove as remove_entry
 # Where a container sees the directory through which its supervisor is reached.
 INSIDE = "/run/weakfs"
 
-# The same in a container of somebody else, in its root.
+# The same in the root of a container that somebody else made.
 BESIDE = ".weakfs"
 
-# In the control directory of a container that holds what it is to start with.
+# In the control directory of a container that holds its initial files.
 FILLED = "filled"
 
 SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
@@ -57,7 +57,7 @@ SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
 class Container:
     """A container that this process uses; no other process may use it at the same time.
 
-    `close` lets go of it, `stop` ends its processes and keeps its files, `remove` removes it.
+    `close` releases it, `stop` ends its processes and keeps its files, `remove` removes it.
     """
 
     def __init__(self, podman: Podman, container_id: str, control: str, *, is_own: bool) -> None:
@@ -73,7 +73,7 @@ class Container:
         self._control = os.open(control, DIRECTORY)
         self._process: int | None = None
         self._supervised: Supervisor | None = None
-        # The directory of the supervisor in a container of somebody else.
+        # The directory of the supervisor in a container that somebody else made.
         self._requests = -1
         # While it is open, the supervisor runs on; the kernel closes it when this process is killed.
         self._lifeline = -1
@@ -98,7 +98,7 @@ class Container:
 
     @classmethod
     def create(cls, podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str) -> Container:
-        """Make a container for a session, with its control directory in `state`; it is not started yet."""
+        """Create a container for a session, with its control directory in `state`; it is not started yet."""
         find_image(podman, options.image)
         own = f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-{secrets.token_hex(4)}"
         control = os.path.join(state, own)
@@ -141,7 +141,7 @@ class Container:
         return None
 
     def mark_filled(self) -> None:
-        """Note that a new container holds the files that it is to start with."""
+        """Mark a new container as filled: it holds its initial files."""
         os.close(os.open(FILLED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644, dir_fd=self._control))
 
     @classmethod
@@ -162,7 +162,7 @@ class Container:
     # Life
 
     def _inspect(self) -> Inspected:
-        """Return what is known about the running container; it is started if it does not run."""
+        """Return what is known about the container, after starting it if it is not running."""
         with self._lock:
             self._used_at = monotonic()
             if not self.is_running:
@@ -181,7 +181,7 @@ class Container:
             return False
 
     def touch(self) -> None:
-        """Note that the container is used."""
+        """Record that the container is in use now."""
         self._used_at = monotonic()
 
     def _start(self) -> None:
@@ -245,17 +245,17 @@ class Container:
         return made
 
     def _too_large(self) -> Callable[[], str | None]:
-        """Return what tells why the layer is too large, or `None`."""
+        """Return a message that says why the layer is too large, or `None`."""
         most, layer = self.max_layer_size, self.open_layer()
         weakref.finalize(size := LayerSize(most or 0), os.close, layer)
         return lambda: (
-            f"the files of the container take more than {most} bytes, which are allowed"
+            f"the files of the container take more than the {most} bytes that are allowed"
             if most is not None and size.is_exceeded(layer)
             else None
         )
 
     def _make_requests(self) -> int:
-        """Make the directory of the supervisor among the files of somebody else's container, and open it."""
+        """Create the supervisor's directory among the files of a container that somebody else made, and open it."""
         files = self.open_files()
         try:
             with suppress(FileNotFoundError):
@@ -269,7 +269,7 @@ class Container:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self._lock:
             if self.is_own and not has_monitor(self._inspected):
-                # After `podman stop` it could not be told from one that ended by itself.
+                # After `podman stop` it could not be distinguished from one that ended by itself.
                 if self._process is not None:
                     signal.pidfd_send_signal(self._process, signal.SIGKILL)
                 self._let_go()
@@ -279,7 +279,7 @@ class Container:
                 self.podman.run("stop", *AT_ONCE, self.container_id)
 
     def idle_at(self) -> float | None:
-        """Return when it is to be stopped if nothing uses it before; `None` if it does not run."""
+        """Return when to stop it if nothing uses it before then; `None` if it is not running."""
         return None if self.idle_after is None or not self.is_running else self._used_at + self.idle_after
 
     def stop_if_idle(self) -> None:
@@ -307,7 +307,7 @@ class Container:
                 remove_container(self.podman, self.container_id, self._path)
 
     def close(self) -> None:
-        """Let go of the container, so that another process may use it."""
+        """Release the container, so that another process may use it."""
         with self._lock:
             self._let_go()
             if self._control >= 0:
@@ -316,7 +316,7 @@ class Container:
 
     @property
     def is_closed(self) -> bool:
-        """Whether this process has let go of the container."""
+        """Whether this process has released the container."""
         return self._control < 0
 
     def _let_go(self) -> None:
@@ -353,7 +353,7 @@ class Container:
 
     @property
     def has_layer(self) -> bool:
-        """Whether the storage driver keeps what differs from the image apart."""
+        """Whether the storage driver keeps what differs from the image in a directory of its own."""
         return self._inspected.upper is not None
 
     def open_files(self) -> int:
@@ -387,10 +387,10 @@ class Container:
 
     @property
     def owner(self) -> tuple[int, int]:
-        """The user and the group, as the machine counts them, of the container's first process."""
+        """The host's ids of the user and the group of the container's first process."""
         return owner_of(self._inspect().pid)
 
 
 def _mark_of(control: str) -> str:
-    """Return what the marks of a container's commands start with; the same in every process."""
+    """Return the prefix of the marks of a container's commands, which is the same in every process."""
     return f"{sha256(control.encode()).hexdigest()[:12]}."

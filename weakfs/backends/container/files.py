@@ -1,4 +1,4 @@
-"""Entries of a container: where paths lead, which of them are mounts, and what the session records of changes."""
+"""Paths and changes in a container: where paths lead, which are mounts, and how changes are recorded."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ContainerWorkplace(HostWorkplace):
     root: ContainerRoot
 
     def launcher(self, options: CommandOptions) -> Launcher:
-        """Return what launches programs in the container."""
+        """Return the launcher of programs in the container."""
         root = self.root
         root.check_in_place()
         return ContainerLauncher(
@@ -60,7 +60,7 @@ class ContainerWorkplace(HostWorkplace):
             options.limits,
         )
 
-    def survey(self, cause: str | None) -> tuple[str, ...]:
+    def scan_changes(self, cause: str | None) -> tuple[str, ...]:
         """Scan the layer, and record what differs from what was expected."""
         unfinished = self.root.unfinished(self.files._running())
         if () in unfinished:
@@ -69,43 +69,42 @@ class ContainerWorkplace(HostWorkplace):
         return self.record(without_unfinished(unfinished, found, self._expected(found), self.session.now()), cause)
 
     def record(self, found: FileTree, cause: str | None) -> tuple[str, ...]:
-        """Record the files that a scan found; see `Workplace.survey`."""
+        """Record the files that a scan found; see `Workplace.scan_changes`."""
         root, expected = self.root, self._expected(found)
         if cause is None:
-            root.surveyed = found, self._known()
+            root.scanned = found, self._known()
             return ()
         with self.session._one_commit():
             cast("ContainerFiles", self.files)._record_changes(expected, found, cause=cause)
-        surveyed = found, self._known()
+        scanned = found, self._known()
         # If what was recorded is rolled back, it is found again.
-        self.at_end(lambda: setattr(root, "surveyed", surveyed), lambda: None)
+        self.at_end(lambda: setattr(root, "scanned", scanned), lambda: None)
         return changed_paths(expected, found, "/")
 
     def _expected(self, found: FileTree) -> FileTree:
-        """Return the files of the last survey with what the session has changed since; `found` if there was none."""
-        if self.root.surveyed is None:
+        """Return the files of the last scan with what the session has changed since; `found` if there was none."""
+        if self.root.scanned is None:
             return found
-        there, then = self.root.surveyed
+        there, then = self.root.scanned
         now = self._known()
         # The session knows only what it has changed: both moments are completed with what the other knows.
         return with_changes(then.completed(now), there, now.completed(then))
 
 
 def variables(allow: Iterable[str], more: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a command sees beside those of its image: those of the runtime that are allowed, and
-    `more`."""
+    """Return the variables of a command besides those of its image: the runtime's that are allowed, and `more`."""
     allowed = select(os.environ, set(allow) - set(ENVIRONMENT))
     del allowed["PATH"]
     return {**allowed, **more}
 
 
 def host_text(name: str) -> str:
-    """Return a path as the container's programs take it."""
+    """Return a path in the form that programs in the container use."""
     return names.to_bytes(name).decode("utf-8", "surrogateescape")
 
 
 class ContainerFiles(HostFilesystem):
-    """What differs from a directory of the host: how paths are found, and how changes are recorded."""
+    """The part that differs from a directory of the host: how paths are found, and how changes are recorded."""
 
     __slots__ = ("_at", "_workdir")
 

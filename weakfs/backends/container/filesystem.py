@@ -77,13 +77,13 @@ class ContainerCheckout(CheckoutDirectory):
 
 
 class ContainerFilesystem(ContainerFiles):
-    """The files of a Podman container, its own one or one that it is attached to; see `docs/howto/containers.md`.
+    """The files of a Podman container, its own or one that it is attached to; see `docs/howto/containers.md`.
 
-    With `image` it makes a container for the session and `name`, or finds the one that an earlier process made, and
-    puts it into the state that the session knows. With `container` it is attached to one that runs already. `root` is
-    the directory of the container whose files these are; what commands change outside it is neither recorded nor
-    undone. Relative paths, and commands, start in `workdir`, which is made if it is missing. Entries on which something
-    is mounted, such as /proc, are hidden. Links never lead out of `root`, whatever `follow_symlinks` is.
+    With `image`, it creates a container for the session and `name`, or finds the one that an earlier process created,
+    and puts it into the state that the session knows. With `container`, it is attached to one that is already running.
+    `root` is the directory of the container whose files these are; what commands change outside it is neither recorded
+    nor undone. Relative paths, and commands, start in `workdir`, which is made if it is missing. Entries on which
+    something is mounted, such as /proc, are hidden. Links never lead out of `root`, whatever `follow_symlinks` is.
 
     Raises `PodmanUnavailable`, `ImageNotFound`, `ContainerNotFound`, and `OSError` (EBUSY) while another process uses
     the session's container.
@@ -197,9 +197,9 @@ class ContainerFilesystem(ContainerFiles):
         return bound
 
     def fork(self, session: Session, *, name: str | None = None) -> ContainerFilesystem:
-        """Make another container, for another session, that starts from the current files; see `merge`.
+        """Create another container, for another session, that starts from the current files; see `merge`.
 
-        Costs what differs from the image.
+        The cost depends on what differs from the image.
         """
         container = self._root.container
         with self.lock():
@@ -236,8 +236,8 @@ class ContainerFilesystem(ContainerFiles):
     def merge(self, forked: ContainerFilesystem) -> tuple[str, ...]:
         """Bring back what a fork has changed since it was forked or last merged; return the changed paths, sorted.
 
-        Three-way, by path and inside a text by lines. Owners and extended attributes stay in the fork. Raises
-        `MergeConflict` with everything that both have changed differently, and then nothing has changed.
+        The merge is three-way, by path, and within a text by lines. Owners and extended attributes stay in the fork.
+        Raises `MergeConflict`, with nothing changed, if both changed something differently.
         """
         if forked._base is None:
             raise ValueError(f"cannot merge {forked!r}: it was not made by fork() in this process; copy its files")
@@ -302,7 +302,7 @@ class ContainerFilesystem(ContainerFiles):
         self._restore_to(rewind)
 
     def close(self) -> None:
-        """Stop the container and let go of it; its files stay for the next process that opens the session."""
+        """Stop the container and release it; its files stay for the next process that opens the session."""
         with self.lock():
             if not self.container.is_closed:
                 self.background.end_all("its container was stopped")
@@ -323,11 +323,11 @@ class ContainerFilesystem(ContainerFiles):
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
         stop: StopEvent | None = None,
     ) -> CommandResult:
-        """Run a command in the container, a line of shell or a list of words, and record what it changed.
+        """Run a command in the container, a shell command or a list of words, and record what it changed.
 
-        It is one transaction: if it raises, nothing has changed. A command that ends by itself has answered, whatever
-        its exit code. Raises `TimeoutError` after `timeout` seconds or when `stop` is set. Nothing that the command
-        started is left running. At most `max_output` bytes of each stream are kept.
+        It is one transaction: if it raises an exception, nothing has changed. Any exit code is a result, not an error.
+        Raises `TimeoutError` after `timeout` seconds or when `stop` is set. Nothing that the command started is left
+        running. At most `max_output` bytes of each stream are kept.
         """
         text = command if isinstance(command, str) else shlex.join(command)
         check_command(text)
@@ -360,7 +360,7 @@ class ContainerFilesystem(ContainerFiles):
         limits: CommandLimits,
         stop: StopEvent | None,
     ) -> CompletedCommand:
-        """Run a line of shell, whose changes a checkout records or undoes."""
+        """Run a shell command, whose changes a checkout records or undoes."""
         return self._root.container._supervisor.run(
             command,
             workdir=host_text(self._root.path_in_container(workdir)),
@@ -376,7 +376,7 @@ class ContainerFilesystem(ContainerFiles):
 
 
 def _give_up(container: Container, *, is_new: bool) -> None:
-    """Leave no new container behind that could not be opened, and let go of an older one."""
+    """After a failure to open a container, remove it if it is new, else release it."""
     if is_new:
         container.remove()
     else:

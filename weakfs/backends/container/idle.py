@@ -1,4 +1,4 @@
-"""Stopping what is idle: one thread for everything that is watched, which ends when nothing runs any more."""
+"""Stopping idle containers: one thread for all of them, which ends when none is running any more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Stoppable(Protocol):
     """Something that runs, and is stopped when nothing has used it for a while."""
 
     def idle_at(self) -> float | None:
-        """Return when it is to be stopped, by the clock `monotonic`; `None` if it does not run, or never."""
+        """Return when to stop it, by the clock `monotonic`; `None` if it is not running, or for never."""
         ...
 
     def stop_if_idle(self) -> None:
@@ -28,10 +28,10 @@ class Stoppable(Protocol):
 
 
 class User(Protocol):
-    """What uses something stoppable."""
+    """A user of something stoppable."""
 
     def run_unless_used(self, step: Callable[[], object]) -> None:
-        """Run a step while nothing else can use it, unless something does."""
+        """Run a step while nothing else can use it; do nothing if something is using it."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The containers of all sessions on this machine: which there are, and removing those that nothing uses."""
+"""The containers of all sessions on this machine: listing them, and removing those that are not in use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weakfs.snapshots.directory.entries import DIRECTORY
 
 @frozen
 class ContainerInfo:
-    """A container of a session. `is_in_use` says that a process holds it."""
+    """A container of a session. `is_in_use` is true while a process uses it."""
 
     container: str
     session_id: str
@@ -34,9 +34,9 @@ def containers(podman: Podman | None = None, *, session_id: str = "") -> tuple[C
 
 
 def remove_unused(podman: Podman | None = None, *, session_id: str = "") -> tuple[str, ...]:
-    """Remove the containers that no process holds, with their files, and return their names.
+    """Remove the containers that no process uses, with their files, and return their names.
 
-    What their sessions have saved stays: the next process that opens one makes its container again.
+    Saved sessions are not affected: the next process that opens one creates its container again.
     """
     podman = podman or Podman()
     removed: list[str] = []

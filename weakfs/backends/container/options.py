@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-# A layer of this size, of a container that nothing has used for so many seconds.
+# The default limits: the size of a layer in bytes, and the seconds for which a container may be idle.
 MAX_LAYER_SIZE = 8 << 30
 IDLE_AFTER = 900.0
 
@@ -18,10 +18,10 @@ def _above_zero(instance: object, attribute: object, value: float | None) -> Non
 
 @frozen(kw_only=True)
 class ContainerOptions:
-    """How a container is made. It has no network, no capabilities and no way to gain privileges unless told otherwise.
+    """How a container is made. By default it has no network, no capabilities and no way to gain privileges.
 
-    `user` is whom its commands run as, by number or name. `variables` are set for everything in it; `podman inspect`
-    shows them, so secrets belong to single commands.
+    `user` is the user that its commands run as, by number or name. `variables` are set for everything in it; `podman
+    inspect` shows them, so secrets belong to single commands.
 
     A command is killed, and undone, when what differs from the image takes more than `max_layer_size` bytes. A
     container that was not used for `idle_after` seconds is stopped, and started when it is next used. `None` means no

@@ -1,4 +1,4 @@
-"""Podman: calling the program, and what it tells about containers and images."""
+"""Podman: calling the program, and what it reports about containers and images."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Image:
 
 @frozen
 class Inspected:
-    """What Podman tells about a container. Paths are those of the machine, in the mount namespace of `monitor`."""
+    """What Podman reports about a container. Paths are those of the machine, in the mount namespace of `monitor`."""
 
     container_id: str
     name: str
@@ -81,7 +81,7 @@ class Inspected:
 
     @property
     def is_running(self) -> bool:
-        """Whether Podman takes it for running."""
+        """Whether Podman considers it running."""
         return self.status == "running"
 
 
@@ -89,7 +89,7 @@ class Inspected:
 class Podman:
     """How Podman is called: the program, options that come before every command, and the OCI runtime to use.
 
-    A program with the same commands will do. `options` are for instance `("--root", path)`.
+    Any program with the same commands can be used. `options` are, for example, `("--root", path)`.
     """
 
     program: str = "podman"
@@ -166,7 +166,7 @@ class Podman:
             raise fault(
                 PodmanUnavailable,
                 ENOTSUP,
-                f"cannot run {self.program}: {one_line(clip(str(error), 300))}; see whether it works from a shell",
+                f"cannot run {self.program}: {one_line(clip(str(error), 300))}; check whether it works from a shell",
             ) from error
 
 
@@ -177,7 +177,7 @@ def find_image(podman: Podman, name: str) -> Image:
         raise fault(
             ImageNotFound,
             ENOENT,
-            f"cannot find the image {name!r} on this machine; get it with '{podman.program} pull {name}', or name "
+            f"cannot find the image {name!r} on this machine; pull it with '{podman.program} pull {name}', or name "
             f"one of '{podman.program} images'",
         )
     found = _first(done.stdout)

@@ -1,6 +1,6 @@
 """Containers that Podman has lost: their monitor was killed before they ended, and Podman cannot start them again.
 
-Such a container is replaced with another one that is made by the same command and gets its layer.
+Such a container is replaced by another one, which the same command creates and which gets its layer.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ LOST = "-lost"
 
 
 def is_lost(inspected: Inspected) -> bool:
-    """Return whether Podman takes a container for running, or for being stopped, whose first process has ended."""
+    """Return whether Podman considers a container running, or being stopped, although its first process has ended."""
     return inspected.status in ("running", "stopping") and not _runs(inspected.pid)
 
 
 def replace(podman: Podman, lost: Inspected) -> Inspected:
-    """Replace a lost container, and return the one that has its name and its layer now; it was not started yet."""
+    """Replace a lost container, and return the one that now has its name and its layer; it is not started yet."""
     podman.run("rename", lost.container_id, lost.name + LOST)
     podman.run(*lost.created_by)
     made = inspect(podman, lost.name)

@@ -1,5 +1,7 @@
-"""The files of a container as a root for the host backend: read and changed where a mount shows them, and scanned
-where the storage driver keeps what differs from the image."""
+"""The files of a container as a root for the host backend.
+
+They are read and changed through a mount, and scanned where the storage driver keeps what differs from the image.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +103,8 @@ class ContainerRoot(HostRoot):
         self._ref: bytes | None = None
         # Whether all that they refer to has been synced.
         self._is_synced = False
-        # All files at the last survey of what processes changed, and what their session knew then.
-        self.surveyed: tuple[FileTree, ExternalTree] | None = None
+        # All files at the last scan for changes of processes, and what their session knew then.
+        self.scanned: tuple[FileTree, ExternalTree] | None = None
         self._remembered: list[tuple[FileTree, Layer]] = []
 
     # The container
@@ -122,7 +124,7 @@ class ContainerRoot(HostRoot):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the container runs as it did when its files were opened; if not, it is started again."""
+        """Whether the container is still running as when its files were opened; if not, it is started again."""
         if self.container.is_running and self._opened == self.container.starts:
             self.container.touch()
             return True
@@ -236,16 +238,16 @@ class ContainerRoot(HostRoot):
         return self._last[1]
 
     def path_in_container(self, path: str) -> str:
-        """Return the path that programs in the container have for a canonical path."""
+        """Return the path that programs in the container use for a canonical path."""
         return path_of((*self._at, *segments_of(path)))
 
     def layer_of_image(self, image: Image) -> Layer:
-        """Return the layer that an image, which was made from this container, has over the container's own."""
+        """Return the layer of an image that was made from this container, over the container's own image."""
         below = self.container._image.layers
         if not below or self._at or image.layers[1:] != below or TOP not in image.labels:
             raise ValueError(
-                "cannot read the layer of the image: it is not one layer above the image of this container, whose "
-                "files from / on are here; open the session with the image that it was made with"
+                "cannot read the layer of the image: it is not one layer above the image of this container, or these "
+                "are not all files of the container; open the session with its own image, and with root='/'"
             )
         directory = HeldDirectory(image.layers[0])
         with self.store.sink() as sink:

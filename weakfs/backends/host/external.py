@@ -164,9 +164,9 @@ class HostExternal:
         # An entry that is unknown at one of the two moments existed then as well.
         return Rewind(after.completed(before), before.completed(after))
 
-    def survey(self) -> None:
+    def scan_changes(self) -> None:
         """Record what background processes have changed."""
-        self._filesystem.background.survey()
+        self._filesystem.background.scan_changes()
 
     def look(self) -> TreeSeen:
         """Scan the directory. Return the event that tells the session what is there."""

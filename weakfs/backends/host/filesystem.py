@@ -46,8 +46,8 @@ class HostFilesystem(HostFiles):
 
     Without a session it creates its own; every change is an event of the session, and the filesystem is attached, so
     that the session's snapshots, rollbacks and transactions cover the files. `snapshots` is the kind of snapshot to
-    take, and `store` where to keep them: a directory outside `root`, by default in the user's state directory;
-    everybody who works in `root` should use the same one. For a workspace that moved, pass the `filesystem_id` by which
+    take, and `store` where to keep them: a directory outside `root`, by default in the user's state directory; all
+    programs that work in `root` should use the same one. For a workspace that moved, pass the `filesystem_id` by which
     its session knows it. Work that a killed process left unfinished is undone when the root is next opened for writing.
 
     Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory, and `OSError` (ENOTSUP) on systems

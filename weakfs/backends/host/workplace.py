@@ -51,11 +51,11 @@ class HostWorkplace:
         return HostLauncher(self.root.path, options)
 
     def refuse_exclusive(self) -> None:
-        """Raise `OSError` (EBUSY) while another call has the whole directory for itself."""
+        """Raise `OSError` (EBUSY) while another call has exclusive use of the whole directory."""
         if () in self.root.unfinished(self.files._running()):
             self.root.refuse_unfinished(self.files._running())
 
-    def survey(self, cause: str | None) -> tuple[str, ...]:
+    def scan_changes(self, cause: str | None) -> tuple[str, ...]:
         """Scan the directory, and record what differs from what the session knows."""
         running, known = self.files._running(), self._known()
         if not known.is_whole:
@@ -67,7 +67,7 @@ class HostWorkplace:
         return self.record(without_unfinished(unfinished, self.root.scan(), known.tree, self.session.now()), cause)
 
     def record(self, found: FileTree, cause: str | None) -> tuple[str, ...]:
-        """Record the files that a scan found; see `Workplace.survey`."""
+        """Record the files that a scan found; see `Workplace.scan_changes`."""
         known = self._known()
         if cause is None or not known.is_whole:
             if not known.is_whole or diff(known.tree, found):

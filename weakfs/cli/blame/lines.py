@@ -17,7 +17,7 @@ from weakfs.cli.sessions import chosen, files_of, moment_of
 from weakfs.filesystem import normalize
 from weakfs.history import BlameLine
 from weakfs.history.calls import NumberedCall, calls_of
-from weakfs.history.plain import SECOND, moment
+from weakfs.history.plain_values import SECOND, moment
 
 Style = Literal["plain", "porcelain", "json"]
 # The first and the last line; `None` for the end of the file.
@@ -43,7 +43,10 @@ def span_of(text: str | None) -> Span:
     if count and end is not None:
         end += start - 1
     if start < 1 or (end is not None and end < start):
-        raise Failure(f"cannot use -L {text!r}: lines count from 1, and the last is not before the first", status=USAGE)
+        raise Failure(
+            f"cannot use -L {text!r}: lines are numbered from 1, and the last must not come before the first",
+            status=USAGE,
+        )
     return start, end
 
 

@@ -10,15 +10,15 @@ from weakfs.cli.output import Output
 
 
 @click.command("containers")
-@click.option("--session", metavar="ID", default="", help="Only those of this session.")
-@click.option("--remove", is_flag=True, help="Remove those that no process holds, with their files.")
+@click.option("--session", metavar="ID", default="", help="Only the containers of this session.")
+@click.option("--remove", is_flag=True, help="Remove the containers that no process is using, with their files.")
 @click.option("--podman", "program", metavar="PROGRAM", default="podman", help="The program.  [default: podman]")
-@click.option("--option", "options", metavar="TEXT", multiple=True, help="An option for it; may be repeated.")
+@click.option("--option", "options", metavar="TEXT", multiple=True, help="An option for PROGRAM; may be repeated.")
 @json_option
 def containers_command(session: str, program: str, options: tuple[str, ...], *, remove: bool, as_json: bool) -> int:
-    """List the containers that sessions have made, and whether a process holds them.
+    """List the containers of sessions, and whether a process is using them.
 
-    The container of a session that was saved is made again, as it was, when the session is next opened.
+    When a saved session is next opened, its container is created again as it was.
     """
     from weakfs.backends.container import Podman, containers, remove_unused
     from weakfs.cli.errors import as_failure

@@ -1,4 +1,4 @@
-"""`weakfs sql`: a question about a session in SQL."""
+"""`weakfs sql`: a query over a session in SQL."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def sql_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Run QUERY, a SELECT of SQLite, over the session FILE; without one, print the tables.
+    """Run QUERY, a SELECT of SQLite, over the session FILE. Without QUERY, list the tables and their columns.
 
-    FILE is a saved session, or a location such as sqlite:sessions.db#ID. The tables are calls, records, changes,
-    files, lines and snapshots. They are read-only and made for the query.
+    FILE is a saved session, or a location such as sqlite:sessions.db#ID. The tables are calls, records, changes, files,
+    lines and snapshots. They are read-only, and exist only for the query.
     """
     from weakfs.cli.sessions import load
     from weakfs.history.sql import COLUMNS, run_query

@@ -65,13 +65,13 @@ def _open_root(session: Session, asked: Asked) -> None:
     if asked.root is None:
         if known:
             raise Failure(
-                f"cannot take work of {asked.file!r} back without its directory: it worked in "
+                f"cannot take back work of {asked.file!r} without its directory: it worked in "
                 f"{', '.join(shown(name) for name in known)}; give --root DIR"
             )
         return
     if len(known) > 1:
         raise Failure(
-            f"cannot take work of {asked.file!r} back: it worked in {len(known)} directories; open them in a program, "
+            f"cannot take back work of {asked.file!r}: it worked in {len(known)} directories; open them in a program, "
             f"and call session.undo() there"
         )
     open_directory(asked.root, store=asked.store, session=session, filesystem_id=known[0] if known else None)
@@ -104,7 +104,7 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
     for path in done.foreign:
         out.line(("changed by another program", "yellow"), f"  {shown(path)}")
     for name in done.detached:
-        out.line(("not attached, stays as it is", "yellow"), f"  {shown(name)}")
+        out.line(("not attached, left unchanged", "yellow"), f"  {shown(name)}")
     for change in done.changes:
         source = "" if change.source is None else f"{shown(change.source)} -> "
         out.line(f"{change.change:8} {source}{shown(change.path)}  +{change.lines_added} -{change.lines_removed}")

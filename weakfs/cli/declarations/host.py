@@ -68,7 +68,7 @@ def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
 @click.command("restore", epilog=EXIT_STATUSES)
 @directory_argument
 @click.argument("snapshot", required=False)
-@click.option("--latest", is_flag=True, help="The newest snapshot, except those that restores took.")
+@click.option("--latest", is_flag=True, help="Restore the newest snapshot, ignoring those that restores took.")
 @click.option("--dry-run", is_flag=True, help="Only print what would change.")
 @click.option("--keep/--no-keep", default=True, help="First take a snapshot of the current state.  [default: keep]")
 @foreign_option
@@ -140,8 +140,15 @@ def drop_command(
 @click.command("compact")
 @directory_argument
 @store_option
-@click.option("--keep", metavar="N", type=click.IntRange(min=0), help="For a session in storage: keep N records.")
-@click.option("--keep-calls", metavar="N", type=click.IntRange(min=0), help="For such a session: keep N calls.")
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="For a session in storage: drop all but the newest N records.",
+)
+@click.option(
+    "--keep-calls", metavar="N", type=click.IntRange(min=0), help="With --keep, also drop all but the newest N calls."
+)
 @registry_option
 @json_option
 def compact_command(
@@ -149,7 +156,7 @@ def compact_command(
 ) -> int:
     """Free the contents that no snapshot of DIR needs any more.
 
-    Contents needed only by a running session that is not saved yet are not known here: let the session end first.
+    Contents that only a running, unsaved session needs are freed too: let the session end first.
 
     With --keep, DIR is the location of a session in storage, such as sqlite:sessions.db#ID. Its older records are
     dropped, with everything that only they needed.

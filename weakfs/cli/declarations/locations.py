@@ -72,14 +72,14 @@ def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bo
 
 @click.command("delete")
 @location_argument
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 def delete_command(location: str, yes: bool, as_json: bool) -> int:
     """Delete the session at LOCATION for good, with its history.
 
-    LOCATION#ID names one of several sessions. Says first what will be deleted, and asks. A session that changes in the
-    meantime, or that another process has opened exclusively, is not deleted; a process that has it open otherwise gets
-    an error when it changes it next.
+    LOCATION#ID names one of several sessions. Shows what will be deleted, and asks for confirmation. A session that
+    changes in the meantime, or that another process has opened exclusively, is not deleted; any other process that has
+    it open gets an error on its next change.
     """
     from weakfs.cli.commands.locations import delete_session
 

@@ -20,7 +20,7 @@ OPTIONS = (
         type=click.Choice(["raise", "ours", "theirs", "markers"]),
         default="raise",
         show_default=True,
-        help='For lines that later work changed as well: "theirs" is how they were before, "ours" how they are now.',
+        help='For lines that later work changed too: "theirs" is how they were before, "ours" is how they are now.',
     ),
     click.option("--root", metavar="DIR", type=click.Path(), help="The directory that the session worked in."),
     store_option,
@@ -64,7 +64,7 @@ def undo_command(number: int, **options: Any) -> int:
 @number_option
 @_with_options
 def redo_command(number: int, **options: Any) -> int:
-    """Undo the last undos of the session FILE, as long as nothing else was done since."""
+    """Bring back what the last undos of the session FILE took back, if nothing else was done since."""
     from weakfs.cli.commands.undo import Asked, take_back
 
     return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.redo(number, **how))

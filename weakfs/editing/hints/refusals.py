@@ -55,7 +55,7 @@ class TargetNotFound(EditError):
 
 
 class AmbiguousTarget(EditError):
-    """The old text occurs several times, but only one place was to be replaced."""
+    """The old text occurs several times, but only one place is to be replaced."""
 
     status = "ambiguous"
     error_code = "ambiguous_matches"

@@ -134,7 +134,7 @@ class Places:
         """Return the directory a link leads to, which need not exist; for one outside, return the link's own path."""
         found = self._target(parent(link.path), link.target or "")
         if found is None:
-            # What the filesystem reports about the entries behind it is right for any link.
+            # What the filesystem reports about the entries that it leads to is right for any link.
             with suppress(OSError):
                 for entry in self.fs.walk(link.path):
                     return parent(entry.path)

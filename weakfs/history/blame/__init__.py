@@ -1,1 +1,1 @@
-"""Blame: which record, and which call, put in each line of a file."""
+"""Blame: the record and the call that put each line into a file."""

@@ -1,4 +1,4 @@
-"""Which record preceded which: records of forks and transactions follow their merge in the log, and not one another.
+"""The ancestry of records: in the log, records of a fork or transaction follow its merge, not what they changed.
 
 The state after a record is identified by the number of the record, in the fork that made it.
 """
@@ -48,11 +48,11 @@ class Ancestry:
     _last: dict[int, int] = field(factory=dict[int, int], init=False)
     _merges: list[int] = field(factory=list[int], init=False)
     _kept: dict[str, _Kept] = field(factory=dict[str, _Kept], init=False)
-    # What the state is called after the last record of a merge, by who sees it.
+    # The number of the state after the last record of a merge, by the fork that sees it.
     _ends: dict[tuple[str, int], int] = field(factory=dict[tuple[str, int], int], init=False)
     # The state that each merge took in.
     _taken: dict[int, int | None] = field(factory=dict[int, "int | None"], init=False)
-    # The record after which the fork of each merge first left, and the same by the name of the fork.
+    # The record after which the fork of each merge first branched off, and the same by the name of the fork.
     _left: dict[int, int] = field(factory=dict[int, int], init=False)
     _first_left: dict[str, int] = field(factory=dict[str, int], init=False)
     # The merges that the newest record belongs to, outermost first.
@@ -97,7 +97,7 @@ class Ancestry:
         self._kept.setdefault(self._blocks.inside, _Kept()).add(seq)
 
     def _find(self, seq: int, fork: str) -> int | None:
-        """Return the state after a record as the fork saw it, or else those that it was made in."""
+        """Return the state after a record as the fork saw it, or else as the forks around it or the session did."""
         for name in (fork, *(block.fork for block in reversed(self._blocks.open)), self._owner):
             if seq in self._kept.get(name, ()):
                 return self._ends.get((name, seq), seq)
@@ -113,7 +113,7 @@ class Ancestry:
         return self._last.get(seq)
 
     def left_at(self, seq: int) -> int:
-        """Return the record after which the fork first left that a merge took in."""
+        """Return the record after which the fork of a merge first branched off."""
         return self._left[seq]
 
     def taken_by(self, seq: int) -> int | None:
@@ -136,7 +136,7 @@ class Ancestry:
             seq = self._parents[place]
 
     def ancestor(self, seq: int | None, wanted: int) -> int | None:
-        """Return the state that one who went back from state `seq` to record `wanted` calls by that number."""
+        """Return the state that record number `wanted` refers to when it is counted back from state `seq`."""
         for first, last in self.ranges(seq):
             if wanted >= first:
                 # A state after the merge of others has their numbers too.

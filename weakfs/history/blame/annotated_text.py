@@ -1,7 +1,7 @@
-"""A text of which each line has an origin, such as the number of the record that put it in: an immutable value.
+"""An immutable text whose lines have origins, such as the number of the record that put each line in.
 
-It consists of blocks of whole lines. A change makes the blocks anew that it touches and shares the others, so that an
-edit of a long file costs as much as one of a short file.
+It consists of blocks of whole lines. A change rebuilds the blocks that it touches and shares the others, so editing a
+long file costs as much as editing a short one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class AnnotatedText:
 
     @classmethod
     def put_in(cls, data: bytes, origin: int) -> AnnotatedText:
-        """Return a text all of whose lines have one origin."""
+        """Return a text whose lines all have the same origin."""
         return cls.of(data, array("q", [origin]) * line_count(data))
 
     @property
@@ -115,7 +115,7 @@ class AnnotatedText:
         )
 
     def replaced(self, data: bytes, origin: int) -> AnnotatedText:
-        """Return the text `data`: lines that this text has too keep their origin, the others get `origin`."""
+        """Return the text `data`: lines that this text has as well keep their origin, the others get `origin`."""
         blocks = self.blocks
         first = low = 0
         while first < len(blocks) and data.startswith(blocks[first][0], low) and _may_precede(blocks[first], low, data):
@@ -137,14 +137,14 @@ class AnnotatedText:
         return self._with_blocks(first, last, old[:skipped] + data[low:high], origins[:same] + middle)
 
     def completed(self, other: AnnotatedText) -> AnnotatedText:
-        """Return this text; lines from nowhere get the origin that they have in `other`, if they are in it."""
+        """Return this text; lines without an origin get the one that they have in `other`, if they are in it."""
         if not self._has_gaps:
             return self
         others = other.replaced(self.data, NOWHERE).origins
         return self._with_origins(_filled(self.origins, others))
 
     def settled(self, origin: int) -> AnnotatedText:
-        """Return this text; lines from nowhere get an origin."""
+        """Return this text; lines without an origin get `origin`."""
         if not self._has_gaps:
             return self
         return self._with_origins(array("q", (origin if one == NOWHERE else one for one in self.origins)))
@@ -175,7 +175,7 @@ class AnnotatedText:
 
 
 def _filled(origins: array[int], others: array[int]) -> array[int]:
-    """Return the origins, with those of `others` in the place of nowhere."""
+    """Return the origins, with those of `others` in place of missing ones."""
     return array("q", (other if one == NOWHERE else one for one, other in zip(origins, others, strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""How the text of a file came about: from which earlier texts, by which records, and so who put in each line.
+"""The derivation of a file's text: the earlier texts and the records that it came from, and so the origin of each line.
 
 The versions that a text derives from are collected first, from the newest to the oldest. Then their texts are computed
 from the oldest to the newest, and each is dropped as soon as nothing else needs it.
@@ -36,14 +36,14 @@ Version = tuple[int, str]
 
 @frozen
 class Sources:
-    """The versions that a text may consist of, the likeliest first. Those from `near` on count only if equal to it."""
+    """The versions that a text may derive from, the likeliest first. Those from `near` on must be equal to it."""
 
     versions: tuple[Version, ...] = ()
     near: int = 0
 
     @classmethod
     def of(cls, *near: Version | None, equal: Sequence[Version | None] = ()) -> Sources:
-        """Return these without repetitions and those that are `None`."""
+        """Return these versions without `None` and repetitions."""
         found = dict.fromkeys(one for one in near if one is not None)
         return cls(tuple(dict.fromkeys((*found, *(one for one in equal if one is not None)))), len(found))
 
@@ -116,7 +116,7 @@ class Derivation:
         return self.records.ancestry.before(seq)
 
     def _elsewhere(self, seq: int, path: str) -> tuple[int | None, str] | None:
-        """Return in which state and where a file is the same, if a record put nothing into it. Else return `None`.
+        """Return the earlier state and path of the same file if a record put nothing into it, else `None`.
 
         The state is `None` if there is no file.
         """
@@ -201,7 +201,7 @@ class Derivation:
                 return Sources.of(previous)
 
     def _replaced_within(self, seq: int, path: str) -> Sources:
-        """Return the files that the operation deleted before it wrote a new one: this one, and others it may be."""
+        """Return the files that the operation deleted before it wrote a new one: this one, and other possible ones."""
         own: Version | None = None
         others: list[Version | None] = []
         for number in range(seq - 1, self._operation(seq) - 1, -1):
@@ -260,7 +260,7 @@ class Derivation:
             yield from ((number, path) for number in islice(same, 1))
 
     def _made(self, version: Version, texts: Sequence[AnnotatedText | None], near: int) -> AnnotatedText | None:
-        """Return the text of a version, made of those of its sources."""
+        """Return the text of a version, built from the texts of its sources."""
         seq, path = version
         if seq == self.rows.dropped:
             return _combined(cast(Leaf, self._node(self.base, path)), [], 0, seq)
@@ -323,7 +323,7 @@ def _is_bare(event: e.EntryFound) -> bool:
 
 
 def _combined(leaf: Leaf, texts: Sequence[AnnotatedText | None], near: int, origin: int) -> AnnotatedText:
-    """Return the content of a file; each line comes from the first text that has it, or else from `origin`."""
+    """Return the content of a file; each line has its origin in the first text that has it, or else `origin`."""
     content = content_of(leaf)
     for one in texts:
         if one is not None and one.holds(content):

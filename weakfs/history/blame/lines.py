@@ -1,4 +1,4 @@
-"""Blame: which record put each line of a file in, and by which call."""
+"""Blame: the record that put each line into a file, and the call that made the record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.tags import tag_of
 
-# Results are kept for further questions: up to so many lines in all.
+# Results are cached, up to this many lines in all.
 MOST_KEPT = 200_000
 
 Kind = Literal["written", "found", "boundary"]
@@ -71,7 +71,7 @@ class _Known:
 
 @define(eq=False)
 class Blames:
-    """The blame of a session's files. What was computed is kept, up to a number of lines, and continued from."""
+    """The blame of a session's files. Results are cached, up to a number of lines, and extended later."""
 
     _lock: Lock = field(factory=Lock, init=False)
     _rules: Rules | None = field(default=None, init=False)
@@ -157,7 +157,7 @@ class Blames:
 
 
 def _continues(before: Rows, rules: Rules, line: Timeline) -> bool:
-    """Return whether a timeline has the records that were read, and perhaps more."""
+    """Return whether a timeline begins with the records that were read."""
     return before.rules is rules and before.dropped == line.dropped and line.rows.extends(before.rows)
 
 
@@ -194,7 +194,7 @@ def _files_after(session: Session, numbers: set[int], filesystem: str | None) ->
 
 
 def _lines(text: AnnotatedText, content: bytes, rows: Rows, records: PathRecords) -> tuple[tuple[BlameLine, ...], bool]:
-    """Return the lines, and whether no later record can tell more about them."""
+    """Return the lines, and whether they are final: no later record can say more about them."""
     origins = text.origins
     about = {seq: _about(seq, rows, records) for seq in {*origins}}
     lines: list[BlameLine] = []

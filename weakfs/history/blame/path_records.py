@@ -147,7 +147,7 @@ class PathRecords:
             self.moves.setdefault(filesystem, []).append(seq)
 
     def newest(self, place: Place, state: int | None) -> int | None:
-        """Return the newest record before `state`, or that itself, that may have changed a file.
+        """Return the newest record up to `state` that may have changed a file.
 
         If there is none, return the number of the newest dropped record, and `None` if that is not known.
         """
@@ -163,7 +163,7 @@ class PathRecords:
         return None
 
     def emptied_before(self, seq: int) -> int:
-        """Return the newest record before number `seq` that emptied the layer, 0 if there is none."""
+        """Return the newest record before number `seq` that emptied the layer, or 0 if there is none."""
         return _newest(self.emptied, seq - 1)
 
     def changed_within(self, place: Place, first: int, last: int) -> bool:

@@ -59,7 +59,7 @@ class Program(Protocol):
         ...
 
     def read_status(self) -> bool:
-        """Read what is new on `status`; return whether nothing of the program is left running."""
+        """Read what is new on `status`; return whether everything of the program has ended."""
         ...
 
     def end(self) -> ProgramEnd:

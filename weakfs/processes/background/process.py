@@ -1,4 +1,4 @@
-"""One background process: a thread reads what it prints, feeds what it reads, and ends it when its time is over."""
+"""One background process: a thread reads its output, feeds its input, and ends it when its time is up."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class BackgroundProcess:
 
     @property
     def state(self) -> State:
-        """Whether it waits for the transaction that started it, runs, or has ended."""
+        """Whether it is waiting for the transaction that started it, is running, or has ended."""
         if self._ending is not None:
             return "ended"
         return "held" if self._begun_at is None else "running"
@@ -169,7 +169,7 @@ class BackgroundProcess:
         self._wake_up()
 
     def wait(self, timeout: float | None, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until it has ended, for so many seconds, or until `stop` returns true; return whether it has ended.
+        """Wait until it has ended, `timeout` seconds have passed, or `stop` returns true; return whether it has ended.
 
         `stop` is called again after each `notify`.
         """
@@ -180,13 +180,13 @@ class BackgroundProcess:
             return self._ending is not None
 
     def wait_for_output(self, beyond: int, timeout: float, stop: Callable[[], bool]) -> None:
-        """Wait until it has printed more than so many bytes, or has ended."""
+        """Wait until it has printed more than `beyond` bytes, or has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._ring.total > beyond or self._ending is not None or stop(), timeout)
             self._active_at = monotonic()
 
     def notify(self) -> None:
-        """Let everybody who waits look again."""
+        """Wake all waiting threads, so that they check again."""
         with self._changed:
             self._changed.notify_all()
 
@@ -289,7 +289,7 @@ class BackgroundProcess:
         return max(min(until) - monotonic(), 0) if until else None
 
     def _enforce_limits(self) -> None:
-        """End the program if its time is over or somebody asked for it."""
+        """End the program if its time is up or somebody asked for its end."""
         now = monotonic()
         with self._changed:
             if self._reason is None:

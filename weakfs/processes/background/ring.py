@@ -55,11 +55,13 @@ class OutputRing:
 
         A character that was cut in two is omitted at the start, and at the end left to the next excerpt, unless the
         output `is_complete` and ends there. Bytes that are not UTF-8 appear as U+FFFD. Raises `ValueError` for a
-        position behind the end.
+        position after the end.
         """
         most = max(most, _CHARACTER)
         if since is not None and not 0 <= since <= self.total:
-            raise ValueError(f"since is {since}, and there are {self.total} bytes of output; use 'next' of an answer")
+            raise ValueError(
+                f"since is {since}, and there are {self.total} bytes of output; use 'next' of the last answer"
+            )
         asked = max(self.total - most, 0) if since is None else since
         start = max(asked, self.start)
         stop = min(start + most, self.total)

@@ -1,4 +1,4 @@
-"""The background processes that work in one directory: which there are, and which of them may have changed files."""
+"""The background processes of one directory, and which of them may have changed files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weakfs.processes.background.errors import TooManyProcesses
 from weakfs.processes.background.launcher import Program
 from weakfs.processes.background.process import BackgroundProcess, ProcessLimits
 
-# The output of so many processes that have ended is kept.
+# How many processes that have ended keep their output.
 MAX_ENDED = 32
 
-# A cause names so many processes.
+# How many processes a cause names.
 _MAX_NAMED = 4
 
 # How long to wait for the end of processes that were killed, which takes a while if there are thousands.
@@ -25,7 +25,8 @@ _ENDING = 60.0
 class ProcessTable:
     """All processes of one directory in this runtime. Any thread may use it.
 
-    They are ended when the table is garbage, when this runtime exits, and by their supervisors if it is killed.
+    They are ended when the table is garbage-collected, when this runtime exits, and by their supervisors if it is
+    killed.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class ProcessTable:
                     f"cannot start a process: {running} are running and {most} are allowed; end one of them first",
                 )
             while (process_id := new_id()) in self._processes:
-                # A fork of the session counts for itself.
+                # A fork of the session counts ids on its own.
                 continue
             process = BackgroundProcess(process_id, launch(), limits)
             self._processes[process_id] = self._suspects[process_id] = process

@@ -35,19 +35,19 @@ class Workplace(Protocol):
         ...
 
     def refuse_exclusive(self) -> None:
-        """Raise `OSError` (EBUSY) while another call has all files for itself, such as a command."""
+        """Raise `OSError` (EBUSY) while another call, such as a command, has exclusive use of the files."""
         ...
 
-    def survey(self, cause: str | None) -> tuple[str, ...]:
+    def scan_changes(self, cause: str | None) -> tuple[str, ...]:
         """Scan the files, record what differs from what the session knows, and return the changed paths, sorted.
 
         The changes become events with the cause `cause`; without one, only the state of the files is recorded. Paths
-        that the unfinished work of others changed are left to a later survey.
+        that the unfinished work of others changed are left to a later scan.
         """
         ...
 
     def at_end(self, commit: Callable[[], object], undo: Callable[[], object]) -> bool:
-        """Call one of the two when the transaction of the running code has ended; return whether it is nested.
+        """Call `commit` or `undo` when the transaction of the running code ends; return whether it is nested.
 
         Outside a transaction, `commit` is called at once.
         """
@@ -84,13 +84,13 @@ class BackgroundProcesses:
         """Start a command in a directory, and return its process, and whether it waits for an enclosing transaction.
 
         The command runs once the transaction of the call is committed. If that is rolled back, it has never run. Costs
-        a scan of the files, so that what the process changes can be told from what was there.
+        a scan of the files, so that the changes of the process can be found by comparison.
         """
         place, table = self._place, self._table
         launcher = place.launcher(options)
         with place.lock():
             place.refuse_exclusive()
-            self.survey(is_start=True)
+            self.scan_changes(is_start=True)
             session = place.session
             process = table.start(
                 lambda: launcher.launch([options.shell, "-c", command], directory=workdir),
@@ -106,13 +106,14 @@ class BackgroundProcesses:
                 raise
         return process, is_nested
 
-    def survey(self, *, is_start: bool = False) -> tuple[str, ...]:
-        """Record what processes have changed since the last survey, and return the changed paths.
+    def scan_changes(self, *, is_start: bool = False) -> tuple[str, ...]:
+        """Record what processes have changed since the last scan, and return the changed paths.
 
-        The cause is the process, or all that may have made the changes. Costs a scan if any process ran since.
+        The cause is the process, or all processes that may have made the changes. Costs a scan if any process ran
+        since.
         """
         with self._place.lock(), self.attribution() as cause:
-            return self._place.survey(cause) if cause is not None or is_start else ()
+            return self._place.scan_changes(cause) if cause is not None or is_start else ()
 
     @contextmanager
     def attribution(self) -> Iterator[str | None]:
@@ -125,7 +126,7 @@ class BackgroundProcesses:
         ended = [process for process in suspects if process.state == "ended"]
         yield cause_of(suspects) if suspects else None
         if ended:
-            # If the survey is rolled back, the changes are found again.
+            # If the scan is rolled back, the changes are found again.
             self._place.at_end(lambda: self._table.clear(ended), lambda: None)
 
     @property
@@ -135,13 +136,13 @@ class BackgroundProcesses:
         return cause_of(suspects) if suspects else None
 
     def refuse_running(self, doing: str) -> None:
-        """Raise `ProcessesRunning` if processes are running, for what must have the files for itself."""
+        """Raise `ProcessesRunning` if processes are running, for work that needs exclusive use of the files."""
         running = [process.process_id for process in self._table.running()]
         if running:
             raise fault(
                 ProcessesRunning,
                 errno.EAGAIN,
-                f"cannot {doing}: {', '.join(running)} may change files at the same time, and what fails could not be "
+                f"cannot {doing}: {', '.join(running)} may change files at the same time, so a failure could not be "
                 f"undone exactly; end it with process_signal, or run the command with process_start and process_wait",
             )
 
@@ -150,7 +151,7 @@ class BackgroundProcesses:
         place = self._place
         with place.lock():
             ended = self._table.end_all(reason)
-            self.survey()
+            self.scan_changes()
             self.settle()
         return tuple(process.process_id for process in ended)
 
@@ -161,7 +162,7 @@ class BackgroundProcesses:
         known = set() if parent is None else {started.process_id for started in self._started(parent)}
         own = {started.process_id for started in self._started(session)} - known
         if self._table.end_all(reason, own):
-            self.survey()
+            self.scan_changes()
             self.settle()
 
     def settle(self) -> None:
@@ -229,7 +230,7 @@ class BackgroundProcesses:
 
 @runtime_checkable
 class SupportsProcesses(Protocol):
-    """A filesystem on whose files programs can work that outlive a call."""
+    """A filesystem on whose files background processes can work."""
 
     @property
     def background(self) -> BackgroundProcesses:
@@ -240,7 +241,7 @@ class SupportsProcesses(Protocol):
 def no_processes(filesystem: object) -> str:
     """Return the message for a filesystem that does not support processes."""
     return (
-        f"cannot start a process on a {type(filesystem).__name__}: its files are not in a directory where a program "
-        f"could go on working on them; use a HostFilesystem or a ContainerFilesystem, or the tool shell for a command "
+        f"cannot start a process on a {type(filesystem).__name__}: its files are not in a directory in which a "
+        f"program could keep running; use a HostFilesystem or a ContainerFilesystem, or the tool shell for a command "
         f"that ends"
     )

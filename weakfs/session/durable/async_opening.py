@@ -92,7 +92,7 @@ async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None
 
 
 async def _performed(steps: Steps[T], awaited: AsyncEventStore) -> T:
-    """Await steps that nothing else can see before they end. Threads do the work in between."""
+    """Await steps that nothing else can see before they end. The work between them runs in threads."""
     flight = Flight(steps)
     await asyncio.to_thread(flight.start)
     while (operation := flight.operation) is not None:

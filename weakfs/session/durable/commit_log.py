@@ -16,8 +16,8 @@ from weakfs.session.durable.checkpoints.checkpoints import LEAST, Checkpointing
 from weakfs.session.durable.checkpoints.reset import PART, start_anew
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, name_of
-from weakfs.session.durable.frames.others import refreshed, take, undo_failed
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
+from weakfs.session.durable.frames.refresh import refreshed, take, undo_failed
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.operations import Append, PutContents, Read, Steps, run, supplied
@@ -150,7 +150,7 @@ class CommitLog:
     def _commit_plain(self, session: SessionCore, before: Timeline, after: Timeline, rows: Sequence[Row]) -> bool:
         """Store a change that only adds plain records, as nearly every call does; return false if `_commit` has to.
 
-        Nothing has changed then. Otherwise this does what `_commit` does, in a third of the time.
+        In that case nothing has changed. Otherwise this does what `_commit` does, in a third of the time.
         """
         if (
             session._rules is not self._usual_rules
@@ -391,7 +391,7 @@ class CommitLog:
     def flush(self) -> None:
         """Make everything durable; not to be called under the session's lock.
 
-        Raises `StorageError` if what was stored is not there any more.
+        Raises `StorageError` if what was stored is no longer there.
         """
         self.checkpoints.wait()
         self.store.flush()
@@ -427,7 +427,7 @@ def writer_id() -> str:
 
 
 def frames_missing(stream: str, url: str, after: int, head: int) -> StorageDamaged:
-    """Return the error for a stream that says that it has frames after one, and has none."""
+    """Return the error for a stream whose head promises frames that are missing."""
     return StorageDamaged(
         f"frames {after + 1} to {head} of session {stream!r} are missing in {url}; put them back from a backup"
     )

@@ -1,4 +1,4 @@
-"""A flight: the steps of a commit while an event loop awaits one of their operations.
+"""A flight: a commit in progress, while an event loop awaits one of its operations.
 
 The session is unlocked in the meantime, but its trunk stays as it is: whoever else wants to change it completes the
 steps first, with the synchronous store. That is possible at any point, since every operation can be repeated.

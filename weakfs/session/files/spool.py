@@ -20,7 +20,7 @@ IN_MEMORY = 1 << 24
 SMALL = 1 << 16
 # How many items of a list are serialized at once.
 BATCH = 4096
-# Longer text is serialized in pieces of so many characters. For one text orjson reserves eight times its size, and
+# Longer text is serialized in pieces of this many characters. For one text orjson reserves eight times its size, and
 # where the system has no such block of memory the process ends with a segmentation fault.
 LONG = 1 << 16
 

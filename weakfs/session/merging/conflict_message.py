@@ -8,7 +8,7 @@ from itertools import islice
 from weakfs.messages import clip, one_line, printable
 from weakfs.session.merging.conflicts import ConflictEntry, ConflictKind
 
-# What a message shows: so many conflicts, hunks of each, lines of each side of a hunk, and characters of a line.
+# The most that a message shows: conflicts, hunks of each, lines of each side of a hunk, and characters of a line.
 MOST_NAMED = 10
 MOST_SHOWN = 5
 MOST_HUNKS = 3

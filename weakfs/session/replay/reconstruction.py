@@ -112,7 +112,7 @@ class Rebuilding:
     _is_renumbered: bool = field(default=False, init=False)
     # The records of merged transactions and those that they left: a fork with such a base may have left a transaction.
     _near_transactions: set[int] = field(factory=set[int], init=False)
-    # The record after which each fork first left, and the numbers of records inside merges.
+    # The record after which each fork first branched off, and the numbers of records inside merges.
     _left: dict[str, int] = field(factory=dict[str, int], init=False)
     _inside: set[int] = field(factory=set[int], init=False)
     # Whether the last merge may depend on records that were dropped since.

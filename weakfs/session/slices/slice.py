@@ -181,7 +181,7 @@ class Declaration:
     fold: Fold | None = None
     # For a slice that holds files: which of its values go back when files do; see `GoBack`.
     go_back: GoBack | None = None
-    # Whether the values only tell what was found elsewhere, so that a read may add some: nothing to undo by itself.
+    # Whether the values only describe what was found elsewhere, so that a read may add some: nothing to undo by itself.
     is_observed: bool = False
     # Whether two values hold the same, if that is not equality.
     equal: Callable[[Log[Any], Log[Any]], bool] = Log.equals

@@ -1,1 +1,1 @@
-"""Undo: taking earlier work back, as operations of the session that can be taken back themselves."""
+"""Undo: operations that take earlier work back, and that can be taken back themselves."""

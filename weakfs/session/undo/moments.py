@@ -19,7 +19,7 @@ from weakfs.session.slices.table import Table
 from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span
 from weakfs.session.views import SessionView
 
-# Moments so many records apart are read in one pass.
+# Moments at most this many records apart are read in one pass.
 MOST_SHARED = 5_000
 
 
@@ -60,14 +60,14 @@ class Moments(Forks):
         if tables.keys() != numbers:
             raise SessionError(
                 f"cannot revert records {span.first} to {span.last} by themselves: the records of session "
-                f"{self.session_id!r} do not tell where their fork began; revert its merge, record {span.merge}"
+                f"{self.session_id!r} do not say where their fork began; revert its merge, record {span.merge}"
             )
         return {seq: SessionView(self._rules, seq, table, line.logs) for seq, table in tables.items()}
 
     def _files_around(self, line: Timeline, external: Reversible, span: Span) -> tuple[Any, Any]:
         """Return the external files before and after the records of a span.
 
-        What others had changed by then, and these records found, belongs to both.
+        Changes by others that these records found count in both.
         """
         before, last = span.first - 1, span.last
         found: list[int] = []
@@ -97,7 +97,7 @@ class Moments(Forks):
         return sorted({name for _, name in changed} - {external.filesystem_id for external in self._attached})
 
     def _gone_back(self, now: Table, then: Table, paths: tuple[str, ...] | None, *, files_only: bool = False) -> Table:
-        """Return the slices of `now` with those of `then` that go back."""
+        """Return the slices of `now`, with those that go back as they were in `then`."""
         rules, ways, table = self._rules, self._ways_back(), now
         for tag in {*now, *then}:
             way, empty = ways.get(tag), rules.specs[tag].empty if tag in rules.specs else Log[Any]()

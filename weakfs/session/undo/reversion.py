@@ -33,14 +33,14 @@ class Reversion(MergeReport):
 
     @property
     def note(self) -> str:
-        """A message for the model: which files changed under it."""
-        left = f" Not attached, and left as they are: {', '.join(self.detached)}." if self.detached else ""
+        """A message for the model that says which files have changed."""
+        left = f" Not attached, and left unchanged: {', '.join(self.detached)}." if self.detached else ""
         if not self.changes:
             return f"Nothing changed.{left}"
         shown = ", ".join(self.paths[:MOST_NAMED])
         more = len(self.paths) - MOST_NAMED
         shown += f" and {more} more" if more > 0 else ""
         return (
-            f"These were changed by {self.how} (+{self.lines_added} -{self.lines_removed} lines): {shown}. Read them "
-            f"again before you rely on what you know of them.{left}"
+            f"Changed by {self.how} (+{self.lines_added} -{self.lines_removed} lines): {shown}. Read them again before "
+            f"you rely on their contents.{left}"
         )

@@ -1,8 +1,8 @@
 """Three-way merges that take back what earlier records changed, and keep what came later.
 
-Taking records `first` to `last` back is a three-way merge, as of a fork that left after `last` and went back to the
-state before `first`: the base is the state after them, theirs the one before them, and ours the present. It is recorded
-as such a merge, so that it can be read, merged and taken back like any other work.
+Taking records `first` to `last` back is a three-way merge, like that of a fork that branched off after `last` and went
+back to the state before `first`: the base is the state after them, theirs the one before them, and ours the present. It
+is recorded as such a merge, so that it can be read, merged and taken back like any other work.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from weakfs.session.undo.reversion import Foreign, How, Reversion
 
 @define(eq=False)
 class _Outside:
-    """The files of one external filesystem: as the session knew them, as they are, and as they are to be."""
+    """The files of one external filesystem: as the session knew them, as they are now, and as they should become."""
 
     external: Reversible
     known: Any
@@ -42,7 +42,7 @@ class _Outside:
 
 @define(eq=False)
 class _Work:
-    """A reversion in the making: on the timeline of its transaction, or for a preview on a copy."""
+    """A reversion in progress: on the timeline of its transaction, or, for a preview, on a copy."""
 
     how: How
     cause: str
@@ -134,13 +134,13 @@ class ThreeWay(Moments):
             found.update(self._detached(work.line, first, last))
         return tuple(sorted(found))
 
-    def _survey(self, *, preview: bool) -> None:
-        """Record what the session's own programs have changed: that is an operation too."""
+    def _scan_changes(self, *, preview: bool) -> None:
+        """Record what the session's own programs have changed, which is an operation too."""
         with self.lock:
             self._writable()
             externals = [] if preview else self._reversible()
         for external in externals:
-            external.survey()
+            external.scan_changes()
 
     def _look(self, work: _Work) -> list[str]:
         """Scan the external files. Return the paths that other programs changed."""
@@ -189,7 +189,7 @@ class ThreeWay(Moments):
         work.line = self._line()
 
     def _merge(self, work: _Work, line: Timeline, base: int, after: Table, target: int, then: Table) -> None:
-        """Merge a fork into `line` that left after record `base` and went back to `target`."""
+        """Merge into `line` a fork that branched off after record `base` and went back to `target`."""
         at = self.now()
         point = Point(after, Log(), base, line.snapshots, 0, line.numbering)
         row = (at, work.cause, ROLLED_BACK, (target, None, then, None, None))

@@ -1,4 +1,4 @@
-"""Undo: taking earlier work back: the last operations, one call of the past, or everything since a moment."""
+"""Undo: taking back the last operations, one past call, or everything since a moment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Undo(ThreeWay):
     def redo(
         self, n: int = 1, *, preview: bool = False, on_conflict: OnConflict = "raise", foreign: Foreign = "keep"
     ) -> Reversion:
-        """Undo the last `n` undos, as long as nothing else was done since. See `undo`."""
+        """Undo the last `n` undos, if nothing else was done since. See `undo`."""
         return self._go_back("redo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
 
     def revert(
@@ -57,7 +57,7 @@ class Undo(ThreeWay):
         `foreign="replace"` replaced, and the result names it. Reverting the reversion brings everything back. Raises
         `SessionError` if there is no such call.
         """
-        self._survey(preview=preview)
+        self._scan_changes(preview=preview)
         with self.lock:
             line = self._writable()
             if isinstance(target, str):
@@ -65,7 +65,7 @@ class Undo(ThreeWay):
                 if not spans:
                     raise SessionError(
                         f"cannot revert {target!r}: no record of session {self.session_id!r} has this cause, "
-                        f"except what a failure rolled back; pass the id of a call that changed something"
+                        f"except work that failed and was rolled back; pass the id of a call that changed something"
                     )
             else:
                 spans = [self._span(line, target)]
@@ -80,13 +80,13 @@ class Undo(ThreeWay):
         preview: bool = False,
         foreign: Foreign = "replace",
     ) -> Reversion:
-        """Bring the files of an earlier moment back, all of them or those at `paths`; other slices stay.
+        """Bring back the files of an earlier moment, all of them or those at `paths`; other slices stay.
 
         `moment` is a record number, a snapshot, its id or its tag. What other programs changed in external files is
         replaced, or with `foreign="keep"` kept and merged; the result names it. `undo` takes the restore back.
         `rollback` takes back every slice.
         """
-        self._survey(preview=preview)
+        self._scan_changes(preview=preview)
         with self.lock:
             self._writable()
             seq = self.at(moment).seq
@@ -131,7 +131,7 @@ class Undo(ThreeWay):
         The record's event names in `foreign` what other programs had changed in external files. With `foreign="keep"`
         that is kept, line by line, and with `"replace"` it is replaced. By default, a snapshot replaces it, and a
         record number keeps it in the files that the session has not changed since. With `preview`, nothing is changed,
-        and a `Reversion` returned.
+        and a `Reversion` is returned.
         """
         check_foreign(foreign)
         is_exact = type(target) is not int
@@ -150,7 +150,7 @@ class Undo(ThreeWay):
     ) -> Reversion:
         if n < 1:
             raise ValueError(f"cannot {how} {n} operations; pass a number of at least 1")
-        self._survey(preview=preview)
+        self._scan_changes(preview=preview)
         with self.lock:
             line = self._writable()
             every = operations(line.rows, line.dropped, line.base.block_end)
@@ -187,7 +187,7 @@ class Undo(ThreeWay):
                 return
 
     def _span(self, line: Timeline, target: int | Record | range) -> Span:
-        """Return the records that are meant: of the timeline, or of a fork that was merged into it."""
+        """Return the records that a target refers to: those of the timeline, or of a fork that was merged into it."""
         if isinstance(target, range):
             if not target or target.step != 1:
                 raise ValueError(f"cannot revert {target!r}: pass a range of record numbers with step 1, such as 3..7")

@@ -63,8 +63,8 @@ def take_options(url: str, names: Collection[str] | None = None) -> tuple[str, d
     start, end = _userinfo(url)
     if re.search("[/?#@]", url[start:end]):
         raise ValueError(
-            f"invalid URL {redacted(url)!r}: before an '@', '/', '?', '#' and '@' are part of no user or password; "
-            f"write %2F, %3F, %23 and %40"
+            f"invalid URL {redacted(url)!r}: a user or password cannot contain '/', '?', '#' or '@'; write %2F, %3F, "
+            f"%23 or %40 instead"
         )
     address, options = _split(url)
     left, taken = list[str](), dict[str, str]()

@@ -16,7 +16,7 @@ class JournalDamaged(StorageDamaged):
 
     def __init__(self, path: str, offset: int, number: int | None, cause: str) -> None:
         self.path, self.offset, self.number, self.cause = path, offset, number, cause
-        whole = "the frames are not concerned" if number is None else f"everything up to frame {number} is whole"
+        whole = "the frames are not affected" if number is None else f"everything up to frame {number} is intact"
         super().__init__(
             f"cannot read {path!r} from byte {offset} on: {cause}; {whole}: restore the file from a backup, or give up "
             f"what is damaged with `weakfs fsck --give-up`"

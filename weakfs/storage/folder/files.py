@@ -208,7 +208,7 @@ def prune(name: str, parent: Descriptor) -> bool:
     return True
 
 
-class Workplace:
+class TemporaryFolder:
     """An engine's directory of temporary files. Each file is locked by its writer, so that leftovers are recognized."""
 
     def __init__(self, root: Descriptor, *, is_synced: bool) -> None:

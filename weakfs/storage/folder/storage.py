@@ -205,7 +205,7 @@ class FolderStorage:
     def _write(self, folder: Descriptor, name: str, value: bytes, *, is_new: bool = False) -> str:
         version = os.urandom(16)
         pieces = [_HEADER.pack(MAGIC, crc32(value, crc32(version)), version), value]
-        self._root.workplace().publish(pieces, name, folder, is_synced=self._is_synced, is_new=is_new)
+        self._root.temporary_folder().publish(pieces, name, folder, is_synced=self._is_synced, is_new=is_new)
         return version.hex()
 
     def _fail(self, action: str, key: str, error: OSError) -> NoReturn:

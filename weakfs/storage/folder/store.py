@@ -253,7 +253,7 @@ class FolderEventStore:
         What precedes the damage stays. The damaged files, and those after them, get the suffix `.damaged`.
         """
         try:
-            return give_up(self._stream(stream), damaged, self._root.workplace())
+            return give_up(self._stream(stream), damaged, self._root.temporary_folder())
         except OSError as error:
             self._fail("repair", stream, error)
 

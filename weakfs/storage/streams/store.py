@@ -122,7 +122,7 @@ class AsyncStorageEventStore(DerivedEventStore):
             if attempts == ATTEMPTS:
                 raise StorageDamaged(
                     f"cannot read stream {stream!r}: frame {position + 1} of {head.number} is missing in {self.url}; "
-                    f"frames up to {position} are whole, restore the others from a backup"
+                    f"frames up to {position} are intact, restore the others from a backup"
                 )
 
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
@@ -270,7 +270,7 @@ class AsyncStorageEventStore(DerivedEventStore):
     async def _swap(self, stream: str, held: _Held, head: Head, *, gone: Collection[str] = ()) -> bool:
         """Replace the head unless another writer has replaced it; if that fails, forget it.
 
-        `gone` are the contents that are deleted next.
+        `gone` are the contents that will be deleted next.
         """
         key, value = _head_key(stream), encode_head(head)
         with self._lock:

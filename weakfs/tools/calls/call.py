@@ -42,7 +42,7 @@ from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
 
-# An answer names so many things that could not be put back as they were.
+# How many things an answer names that could not be put back as they were.
 MAX_NOTES = 20
 
 
@@ -293,7 +293,7 @@ class Call:
             raise error
         status, code = classify(error)
         kind = self.tool.receipt if isinstance(self.tool, Tool) else Receipt
-        message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._told(error)
+        message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._message(error)
         reason = error.reason if isinstance(error, PolicyDenied) else None
         return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
 
@@ -326,7 +326,7 @@ class Call:
             else:
                 yield from self._write_down(result)
 
-    def _told(self, error: Exception) -> str:
+    def _message(self, error: Exception) -> str:
         """Return the message of an error, with the path that may be meant if there is nothing at the given one.
 
         A conflict shows no contents that the policy withholds.

@@ -30,13 +30,13 @@ Work = Generator["Step | Callable[[], object]", Any, None]
 
 @frozen(kw_only=True)
 class ExternalReceipt(Receipt):
-    """What a call changed whose work was done elsewhere: canonical paths, sorted; none if it failed."""
+    """What an external call changed: canonical paths, sorted; none if it failed."""
 
     changed_paths: tuple[str, ...] | None = None
 
 
 class ExternalCallFailed(WeakfsError, RuntimeError):
-    """Raised if an external call is refused, or fails at its end and was undone. `result` is its answer."""
+    """Raised if an external call is refused, or fails at its end and is undone. `result` is its answer."""
 
     def __init__(self, result: ToolResult[object]) -> None:
         super().__init__(result.message)
@@ -56,7 +56,7 @@ class ExternalTool(Tool):
 
 @frozen
 class _Anything:
-    """The arguments of a tool of somebody else's."""
+    """The arguments of a tool that is not ours."""
 
 
 def _no_handler(params: object, *, context: object) -> ToolResult[object]:
@@ -72,8 +72,8 @@ EXTERNAL = ExternalTool(
 class ExternalCall:
     """One call whose work is done elsewhere; see `Toolset.external_call`.
 
-    A block of `with` or `async with`, or `begin` and then `end` or `abort`, which need not be in the same thread, task
-    or context. `message` is the answer to record when a block ends.
+    Use it in a `with` or `async with` block, or call `begin` and then `end` or `abort`, not necessarily in the same
+    thread, task or context. `message` is the answer to record when the block ends.
     """
 
     message: str | None = field(default=None, init=False)
@@ -101,7 +101,9 @@ class ExternalCall:
     def directory(self) -> str:
         """The directory of the host in which the work is done: a host filesystem's own, or a private copy."""
         if self._checkout is None or self.result is not None:
-            raise RuntimeError(f"the call of {self._call.name!r} is not under way; it has a directory in between")
+            raise RuntimeError(
+                f"the call of {self._call.name!r} is not under way; its directory exists only between begin and end"
+            )
         return self._checkout.directory
 
     def begin(self) -> Self:
@@ -110,7 +112,7 @@ class ExternalCall:
         return self._begun()
 
     def end(self, message: str | None = None) -> ToolResult[object]:
-        """Scan the files again, record what changed, and return the answer. If that failed, the work was undone."""
+        """Scan the files again, record what changed, and return the answer. If that fails, the work is undone."""
         self._perform(self._ending(message))
         return self._answer()
 
@@ -143,7 +145,7 @@ class ExternalCall:
         if self.result is not None:
             return
         if error is not None:
-            self.abort(_told(error), code=_code(error))
+            self.abort(_message(error), code=_code(error))
         elif not (result := self.end()).success:
             raise ExternalCallFailed(result)
 
@@ -156,7 +158,7 @@ class ExternalCall:
         if self.result is not None:
             return
         if error is not None:
-            await self.aabort(_told(error), code=_code(error))
+            await self.aabort(_message(error), code=_code(error))
         elif not (result := await self.aend()).success:
             raise ExternalCallFailed(result)
 
@@ -171,7 +173,7 @@ class ExternalCall:
 
     def _beginning(self) -> Work:
         if self._steps is not None:
-            raise RuntimeError(f"the call of {self._call.name!r} has begun before; make another for each call")
+            raise RuntimeError(f"the call of {self._call.name!r} has already begun; make another one for each call")
         self._steps = self._call._steps()
         yield from self._go_on(self._resumed(next, self._steps))
 
@@ -304,7 +306,7 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 

@@ -1,6 +1,6 @@
 """Calls that succeeded, found by the id that their caller gave them: a call that is repeated is not done twice.
 
-A process that dies while its call is committed does not learn the outcome. Whoever goes on in its place repeats the
+A process that dies while its call is committed does not learn the outcome. The process that takes over repeats the
 call with the same id, and gets the recorded answer if the call is in the session after all.
 """
 

@@ -33,9 +33,9 @@ MOST_HASHED = 1 << 23
 MOST_COMPARED = 1 << 18
 # How much of a difference is shown.
 SHOWN = 1500
-# What calls without a caller saw is kept for so many files, the newest.
+# For how many files, the newest ones, it is kept what calls without a caller saw.
 MOST_SIGHTS = 4096
-# Who changed a file is looked for in so many records at a time, the newest first, and for a message in no more than
+# Who changed a file is searched for in this many records at a time, the newest first, and for a message in no more than
 # that many times over: whose change it was is worth no journey through a long history.
 WINDOW = 512
 MOST_WINDOWS = 64
@@ -145,7 +145,7 @@ class Readings:
         if last is None and (caller is None or now is None):
             return
         is_shown = shown_by is not None and may_show(shown_by, path)
-        raise StaleRead(_told(path, last, self._difference(path, sight) if is_shown else None))
+        raise StaleRead(_message(path, last, self._difference(path, sight) if is_shown else None))
 
     def check_was_read(self, caller: Who, path: str) -> None:
         """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""
@@ -257,7 +257,7 @@ def _content(fs: Filesystem, path: str) -> bytes | None:
     return content if len(content) <= MOST_COMPARED else None
 
 
-def _told(path: str, change: ToolCall | CallerChange | None, difference: str | None) -> str:
+def _message(path: str, change: ToolCall | CallerChange | None, difference: str | None) -> str:
     if change is None:
         said = f"cannot change {path!r}: it changed since you last read it"
     else:
@@ -265,4 +265,4 @@ def _told(path: str, change: ToolCall | CallerChange | None, difference: str | N
         said = f"cannot change {path!r}: {who} changed it since you last read it (call {change.call_id})"
     if difference is None:
         return f"{said}; read it again first"
-    return f"{said}; this changed, read the file again before you change it:\n{difference}"
+    return f"{said}; read the file again before you change it. This is what changed:\n{difference}"

@@ -16,7 +16,7 @@ from weakfs.tools.permissions import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 
-# A message names so many paths, and so many hunks that did not fit exactly.
+# How many paths a message names, and how many hunks that did not fit exactly.
 MAX_NAMED = 20
 
 

@@ -52,8 +52,8 @@ def eval_tool(options: ShellOptions | None = None, *, name: str = "eval", python
     options = ShellOptions() if options is None else options
     return Tool(
         name,
-        "Run Python code on the files and return its exit code and output. It gets no input, nothing of it keeps "
-        "running, and nothing is kept in memory between two calls.",
+        "Run Python code on the files and return its exit code and output. It gets no input, and "
+        "neither its processes nor its variables survive the call.",
         EvalParams,
         partial(eval_handler, options=options, python=python),
         receipt=ShellReceipt,

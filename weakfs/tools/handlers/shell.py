@@ -33,7 +33,7 @@ from weakfs.tools.tool import Tool
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
 
-# Reading back what a command changed has the rest of the command's time, and at least so many seconds: a command is
+# Reading back what a command changed has the rest of the command's time, and at least this many seconds: a command is
 # not undone because it ended just in time.
 READING_BACK = 5.0
 

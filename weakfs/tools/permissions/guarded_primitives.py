@@ -95,7 +95,7 @@ class GuardedPrimitives(BaseFilesystem):
         return place
 
     def _check_link(self, path: str, here: Segments) -> None:
-        # The result of an operation tells where a link leads, which is what the link contains.
+        # The result of an operation reveals where a link leads, which is what the link contains.
         concealed = None if here[0] == OUTSIDE else self._access.concealment(path_of(here))
         if concealed is not None:
             raise concealed
@@ -239,7 +239,7 @@ class GuardedPrimitives(BaseFilesystem):
         return (capability.max_scan_files, capability.max_scan_bytes) != (None, None)
 
     def _shows(self, path: str, node: Node) -> bool:
-        # Of the roots nothing is asked: what is below a place that was allowed is inside, and above lies the way there.
+        # The roots are not checked: what is below an allowed place is inside, and what is above is the way there.
         is_directory = type(node) is FileTree
         if self._reads and not is_directory and self._access.denial("read", path) is not None:
             return False

@@ -44,7 +44,7 @@ def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
     return tuple(compile_glob(pattern, hidden=True) for pattern in rule.paths)
 
 
-# A rule remembers so many paths.
+# How many paths a rule remembers.
 MOST_REMEMBERED = 4096
 
 
@@ -52,9 +52,9 @@ MOST_REMEMBERED = 4096
 class PolicyRule:
     """One rule about some operations.
 
-    `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (what is read there goes into no answer,
-    which refers to it as a blob). `paths` are glob patterns, hidden files included; one that matches a directory covers
-    what is in it: `/src` is all of it, `*.key` every such name at any depth. The model reads `reason`.
+    `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (what is read there is left out of
+    answers, which refer to it as a blob). `paths` are glob patterns, hidden files included; one that matches a
+    directory covers what is in it: `/src` is all of it, `*.key` every such name at any depth. The model reads `reason`.
     """
 
     effect: Effect = field(validator=in_(("deny", "only", "blob")))

@@ -21,7 +21,7 @@ from weakfs.tools.tool import Tool
 
 TEMPLATE = """\
 You work in a container. File tools and commands see the same files under the same paths; relative paths and commands
-start in `$workdir`. $network A call that fails or takes too long has changed nothing, and $processes
+start in `$workdir`. $network A call that fails or takes too long changes nothing, and $processes
 """
 NO_PROCESSES = "nothing that a command\nstarts keeps running."
 PROCESSES = "nothing that a command\nstarts keeps running, except what `process_start` starts."
@@ -104,7 +104,7 @@ class PodmanSection(FilesystemSection):
         return self._filesystem
 
     def close(self) -> None:
-        """Stop the container and let go of it, so that its session can be resumed; closing again does nothing."""
+        """Stop the container and release it, so that its session can be resumed; closing again does nothing."""
         self._filesystem.close()
 
     def remove(self) -> None:

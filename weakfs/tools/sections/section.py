@@ -18,7 +18,7 @@ from weakfs.tools.tool import Tool
 FILESYSTEM_TOOLS: tuple[Tool, ...] = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
 
 TEMPLATE = """\
-You work on files that only this conversation sees. Paths start at `/`. A call that fails has changed nothing.
+You work on files that only this conversation sees. Paths start at `/`. A call that fails changes nothing.
 Read a file before you change it, and prefer small edits to rewriting whole files.
 """
 

@@ -1,4 +1,4 @@
-"""The files of one command: a directory with its script, and the FIFOs through which it is given input and read."""
+"""The files of one command: a directory with its script, and the FIFOs for its input, outputs and status."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRITING = os.O_WRONLY | O_NONBLOCK | O_CLOEXEC
 class CommandFiles:
     """The directory of one command below the open directory `control`. The descriptors of its FIFOs do not block.
 
-    With `takes_input` its input is a FIFO, and both outputs are one.
+    With `takes_input`, its input is a FIFO, and both outputs share one.
     """
 
     def __init__(self, control: int, script: str, *, takes_input: bool) -> None:
@@ -71,7 +71,7 @@ class CommandFiles:
             os.close(descriptor)
 
     def disown(self, *descriptors: int) -> None:
-        """Leave it to others to close some of the descriptors."""
+        """Hand over some of the descriptors to callers who close them."""
         for descriptor in descriptors:
             self._open.remove(descriptor)
 
@@ -90,7 +90,7 @@ class CommandFiles:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code; `None` until it was reported, or if the command was killed with what would report it."""
+        """The exit code; `None` until it is reported, or if the shell that reports it was killed too."""
         line = self._said.strip()
         return int(line) if self._said.endswith(b"\n") and line.isdigit() else None
 
@@ -105,7 +105,7 @@ class CommandFiles:
             self.close(self._reader)
 
     def end_status(self) -> None:
-        """Make the status of a command that never begins end."""
+        """End the status of a command that never begins."""
         os.close(os.open("status", WRITING, dir_fd=self._directory))
 
 

@@ -14,13 +14,13 @@ from weakfs.snapshots.directory.entries import DIRECTORY
 # The variable that marks what commands have started.
 VARIABLE = "WEAKFS_COMMAND"
 
-# Within so many pauses `execve` ends.
+# The number of pauses within which `execve` ends.
 EXECUTING, PAUSE = 5, 0.0005
 
 
 @frozen
 class Listed:
-    """A process, by ids as the container counts them. `mark` is the value of the variable that marks commands."""
+    """A process, with its ids in the container. `mark` is the value of the variable that marks commands."""
 
     pid: int
     parent: int
@@ -31,8 +31,8 @@ class Listed:
 class ProcessList:
     """Lists the processes of the container whose first process has the id `pid` on the host.
 
-    In a container of somebody else (`only` is not empty), only those are listed whose mark starts with `only`, and
-    what they have started.
+    In a container that somebody else made (`only` is not empty), it lists only processes whose mark starts with `only`,
+    and what they have started.
     """
 
     def __init__(self, pid: int, *, only: str) -> None:
@@ -40,7 +40,7 @@ class ProcessList:
         self._proc = os.open(f"/proc/{pid}/root/proc", DIRECTORY)
 
     def close(self) -> None:
-        """Close it; it lists nothing any more."""
+        """Close it; afterwards it lists nothing."""
         descriptor, self._proc = self._proc, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -90,7 +90,7 @@ class ProcessList:
 
 
 def started_by(processes: Mapping[int, Listed], mark: str) -> dict[int, Listed]:
-    """Return the processes whose mark starts with `mark`, and all that these have started and that is below them.
+    """Return the processes whose mark starts with `mark`, and all processes below them.
 
     A process that clears its environment and leaves its parent is not found.
     """
@@ -116,7 +116,7 @@ def topmost(points: Iterable[str]) -> tuple[str, ...]:
 
 
 def owner_of(pid: int) -> tuple[int, int]:
-    """Return the user and the group, as the machine counts them, of a process of this machine."""
+    """Return the host's ids of the user and the group of a process of this machine."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as lines:
         found = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
     return int(found["Uid"][0]), int(found["Gid"][0])

@@ -76,7 +76,7 @@ class ContainerProgram:
             try:
                 self._supervisor.request(f"run {self._files.name}")
             except OSError:
-                # The container was stopped; so ends what should run in it.
+                # The container was stopped, and everything in it has ended.
                 self._files.end_status()
         self._watching.start()
 
@@ -106,7 +106,7 @@ class ContainerProgram:
             time.sleep(PAUSE * 10)
 
     def read_status(self) -> bool:
-        """Read what is reported; return whether nothing is left, and what the program left behind is killed first."""
+        """Read the status; return whether everything of the program has ended, after killing what it left behind."""
         if not self._read():
             return False
         self._kill_rest()

@@ -24,10 +24,10 @@ from weakfs.session.interruption import uninterrupted
 # How long the supervisor may take to start, its processes to die, and the output of dead processes to be read.
 STARTING, KILLING, DRAINING = 30.0, 10.0, 1.0
 
-# How often a command is checked against its limits, and how often it is seen whether processes have died.
+# How often a command is checked against its limits, and how often dead processes are looked for.
 CHECKING, PAUSE = 0.02, 0.0005
 
-# Within so many pauses a command's own shell ends after it has reported the exit code.
+# The number of pauses within which a command's own shell ends after it has reported the exit code.
 ENDING = 20
 
 # The most processes that one request names.
@@ -65,8 +65,8 @@ class Supervisor:
     """The supervisor of a running container: `control` is an open directory of the host, `mark` marks what commands
     start, and `pid` is the container's first process on the host.
 
-    In a container of somebody else (`is_alone` false), only processes with that mark are listed and killed. `exceeded`
-    returns why a command must end, or `None`; it is called often.
+    In a container that somebody else made (`is_alone` is false), only processes with that mark are listed and killed.
+    `exceeded` returns why a command must end, or `None`; it is called often.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Supervisor:
         self.listing = ProcessList(pid, only="" if is_alone else mark)
 
     def close(self) -> None:
-        """Let go of the supervisor; it ends, and what runs under it."""
+        """Disconnect from the supervisor, which then ends with everything that runs under it."""
         descriptor, self._requests = self._requests, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -163,10 +163,10 @@ class Supervisor:
         limits: CommandLimits,
         stop: StopEvent | None = None,
     ) -> CompletedCommand:
-        """Run a line of shell until it ends or is stopped. Afterwards nothing of it is left.
+        """Run a shell command until it ends or is stopped. Nothing of it is left running afterwards.
 
-        Raises `ProcessesRunning` if programs run that were launched by others of its container's filesystems, and
-        `OSError` (EDQUOT) if the container's files became too large.
+        Raises `ProcessesRunning` while programs run that other filesystems of the container launched, and `OSError`
+        (EDQUOT) if the container's files became too large.
         """
         text = script_of(["/bin/sh", "-c", command], workdir, environment, limits)
         with self._commands:
@@ -174,8 +174,8 @@ class Supervisor:
                 raise fault(
                     ProcessesRunning,
                     EAGAIN,
-                    "cannot run a command in the container: processes run in it that were started through another of "
-                    "its filesystems; end them first",
+                    "cannot run a command in the container: processes that were started through another of its "
+                    "filesystems are running in it; end them first",
                 )
             with Command(self, text, max_output) as running:
                 try:
@@ -187,12 +187,12 @@ class Supervisor:
                 return running.completed(limits)
 
     def admit(self, name: str) -> None:
-        """Let a program run beside others. Raises `OSError` (EBUSY) while a command runs."""
+        """Allow a program to run. Raises `OSError` (EBUSY) while a command runs."""
         if not self._commands.acquire(blocking=False):
             raise fault(
                 OSError,
                 EBUSY,
-                "cannot start a process in the container: a command has it for itself; try again when that has ended",
+                "cannot start a process in the container: a command is using it alone; try again when that has ended",
             )
         try:
             self.programs.add(name)
@@ -201,7 +201,7 @@ class Supervisor:
 
 
 class Command:
-    """One command in a container, which is waited for."""
+    """One command in a container, which the caller waits for."""
 
     def __init__(self, supervisor: Supervisor, text: str, max_output: int) -> None:
         self._supervisor = supervisor
@@ -289,13 +289,13 @@ class Command:
             pass
 
     def completed(self, limits: CommandLimits) -> CompletedCommand:
-        """Return how it ended. Raises `OSError` if it was killed from outside, and if it left too large files."""
+        """Return how it ended. Raises `OSError` if it was killed from outside, or the files became too large."""
         exit_code, too_many = self.exit_code, self._too_many
         if too_many:
             exit_code = 128 + signal.SIGKILL
             self._err.add(f"[the command was killed: it had more than {limits.max_processes} processes]\n".encode())
         if exit_code is None and not self._timed_out:
-            raise fault(OSError, EIO, "the command was killed from outside; see whether the container still runs")
+            raise fault(OSError, EIO, "the command was killed from outside; check whether the container still runs")
         self._check(None)
         err = self._err.text()
         return CompletedCommand(

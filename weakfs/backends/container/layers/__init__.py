@@ -1,1 +1,1 @@
-"""What a container's files differ in from its image: read, measured, and restored."""
+"""Layers: the differences between a container's files and its image, read, measured and restored."""

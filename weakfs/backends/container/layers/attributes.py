@@ -93,7 +93,7 @@ class AttributeRestore:
             os.close(directory)
 
     def _link(self, names: tuple[str, ...]) -> None:
-        """Make names of one file again what a restore has made separate files."""
+        """Link paths that a restore has created as separate files, so that they are names of one file again."""
         first, *others = (segments_of(name) for name in names)
         status = self.disk.status(first)
         for other in others:

@@ -1,4 +1,4 @@
-"""Layers: what a container's files differ in from its image, as one tree.
+"""Layers: the differences between a container's files and its image, as one tree.
 
 An overlay mount keeps it in a directory: new and changed entries, a character device 0:0 in place of a deleted one (a
 whiteout), and an extended attribute on a directory that hides what is below it (an opaque directory). A layer is the
@@ -115,8 +115,7 @@ class Layer:
         return self.attributes.encode(self.base)
 
     def without(self, hidden: Iterable[str]) -> Layer:
-        """Return the layer without some entries, such as those on which something is mounted; nor are there entries
-        for what is deleted, which are devices."""
+        """Return the layer without some entries, such as mount points, and without the devices of whiteouts."""
         own = self.attributes
         hidden = frozenset(hidden)
         shown = Attributes(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from time import monotonic
 
-# A layer is measured this often although its disk seems to have lost little space: others may free some there.
+# A layer is measured at least this often, in seconds: other programs may free space while it grows.
 SELDOM = 1.0
 
-# Measuring takes at most one part in so many of the time.
+# Regular measurements take at most 1/SHARE of the time.
 SHARE = 20
 
 
 class LayerSize:
     """Checks a layer, given as an open directory, against a number of bytes; call `is_exceeded` often.
 
-    It looks at the free space of the disk, and measures the layer only if enough of that is gone, or now and then.
+    It checks the free space of the disk, and measures the layer only when enough of it is gone, or from time to time.
     """
 
     def __init__(self, most: int) -> None:

@@ -10,7 +10,7 @@ from attrs import frozen
 from weakfs.cli.formatting import counted, moment, shown
 from weakfs.cli.output import Output
 from weakfs.filesystem.paths import is_within
-from weakfs.history.plain import plain_fields
+from weakfs.history.plain_values import plain_fields
 from weakfs.reducers import (
     EntryCopied,
     EntryDeleted,

@@ -44,11 +44,10 @@ if TYPE_CHECKING:
 # A checkpoint is due when the frames since the last one take this many bytes, and twice as many as it does.
 LEAST = 4 << 20
 FACTOR = 2
-# A checkpoint of the past is kept, for reading history, when the frames since the last one take this many times its
-# bytes.
+# A keyframe is kept, for reading history, when the frames since the last one take this many times its bytes.
 MARK_FACTOR = 8
 # The copies of a checkpoint and of the one that it replaces take at most one in this many of the bytes of frames and
-# contents. Otherwise, a checkpoint that nobody asked for is put off.
+# contents. Otherwise, an automatic checkpoint is postponed.
 COPY_SHARE = 4
 # Contents are stored in batches of about this many bytes.
 BATCH = 8 << 20
@@ -107,7 +106,7 @@ class Checkpointing:
     history: StreamHistory
     states: StoredStates
     last: Written = field(factory=Written)
-    # The bytes of frames since the newest checkpoint, and how many there must be if one was put off.
+    # The bytes of frames since the newest checkpoint, and how many there must be if one was postponed.
     pending: int = 0
     put_off_to: int = 0
     # Identifies this writer in the keys of copies.
@@ -152,7 +151,7 @@ class Checkpointing:
 
     @property
     def due(self) -> int:
-        """How many bytes of frames make a checkpoint due."""
+        """The number of bytes of frames after which a checkpoint is due."""
         return max(LEAST, FACTOR * self.last.size, self.put_off_to)
 
     def begin(self, session: SessionCore, number: int, *, is_forced: bool = False) -> None:
@@ -193,11 +192,11 @@ class Checkpointing:
     def write(self, moment: Moment) -> Written | None:
         """Write a checkpoint and what it refers to, and delete the copies to which only the previous one referred.
 
-        Return `None` if it was put off, because its copies would take too much.
+        Return `None` if it was postponed because its copies would take too much space.
         """
         text, written, contents = self.document(moment)
         if self.store.head(self.stream) < moment.number:
-            # Contents would make it anew.
+            # Storing contents would create it again.
             raise StorageError(f"stream {self.stream!r} of {self.store.url} ends before frame {moment.number}")
         size = sum({**self.last.copy_sizes, **written.copy_sizes}.values())
         excess = COPY_SHARE * size - moment.index["bytes"]

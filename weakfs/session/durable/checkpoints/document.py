@@ -122,7 +122,7 @@ class StateDocument(Document):
         return [[seq, self.table(row[3][STATES[row[2]]])] for seq, row in enumerate(rows, first) if row[2] in STATES]
 
     def mark(self, line: Timeline, runs: Mapping[str, EventRun]) -> tuple[bytes, dict[str, int]]:
-        """Return the document of a checkpoint of the past, and the lengths of the LOG slices that are not in it."""
+        """Return the document of a keyframe, and the lengths of the LOG slices that are not in it."""
         lengths = {tag: len(line.logs[tag]) for tag in sorted(runs)}
         logs = self._logs({tag: values for tag, values in line.logs.items() if tag not in lengths}, {})
         states: Json = [[line.seq, self.table(line.state)]]
@@ -229,7 +229,7 @@ class LoadedCheckpoint(LoadedDocument):
         return line
 
     def _with_events(self, logs: Table, runs: dict[str, Json], heads: dict[str, Json]) -> Table:
-        """Add the values in heads, and those that are events in the history."""
+        """Add the values in heads, and those that are events of the history."""
         for tag, (head, first, count) in runs.items():
             shape = self._shape(tag, "$.events")
             values = logs.get(shape.tag, Log[Any]())
@@ -313,7 +313,7 @@ class StoredStates:
 
 @frozen
 class MarkEntry:
-    """Where a checkpoint of the past is stored: the slices after record `seq`.
+    """Where a keyframe is stored: the slices after record `seq`.
 
     `lengths` holds the lengths of LOG slices that have only grown since.
     """
@@ -325,7 +325,7 @@ class MarkEntry:
 
 @frozen(eq=False)
 class StoredMark:
-    """A checkpoint of the past that is read when the history around it is needed."""
+    """A keyframe that is read when the history around it is needed."""
 
     entry: MarkEntry
     states: StoredStates

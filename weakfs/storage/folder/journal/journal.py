@@ -20,7 +20,7 @@ from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import (
     Descriptor,
-    Workplace,
+    TemporaryFolder,
     cut,
     lock_unchanged,
     remove,
@@ -64,7 +64,7 @@ class Place:
 
     stream: str
     path: str
-    workplace: Callable[[], Workplace]
+    temporary_folder: Callable[[], TemporaryFolder]
     # Whether new files are synced before they are used.
     is_synced: bool
 
@@ -207,7 +207,7 @@ class Journal:
                 segment.read_on(size_of(segment.file))
                 if segment.following is None:
                     raise BadRecord(segment.end, "the file ends before the segment does")
-                segment.save_index(self.folder, self.place.workplace())
+                segment.save_index(self.folder, self.place.temporary_folder())
         except FileNotFoundError:
             raise self.damaged(sequence, BadRecord(0, "the file is missing"), entry.first - 1) from None
         except HeaderProblem as problem:
@@ -376,7 +376,7 @@ class Journal:
         sealed = (*self.sealed, active.entry._replace(size=sealed_size))
         header = Header(following, self.head + 1, active.stream_id, os.urandom(16), place.stream)
         # The new segment is complete on the disk before the old one names it as the next.
-        place.workplace().publish(
+        place.temporary_folder().publish(
             encode_segment(header, State(self.before, self.head, self.fencing, sealed)),
             next_name(following),
             self.folder,
@@ -386,7 +386,7 @@ class Journal:
         active.following = following
         if place.is_synced:
             sync_file(active.file)
-        active.save_index(self.folder, place.workplace())
+        active.save_index(self.folder, place.temporary_folder())
         self.catch_up()
         if place.is_synced:
             sync_folder(self.folder)
@@ -397,7 +397,7 @@ def create_segment(place: Place, folder: Descriptor) -> None:
     """Write the first segment of a new stream."""
     header = Header(1, 1, os.urandom(16), os.urandom(16), place.stream)
     pieces = encode_segment(header, State(1, 0, 0, ()))
-    place.workplace().publish(pieces, segment_name(1), folder, is_synced=place.is_synced)
+    place.temporary_folder().publish(pieces, segment_name(1), folder, is_synced=place.is_synced)
 
 
 def open_journal(place: Place, folder: Descriptor) -> Journal:

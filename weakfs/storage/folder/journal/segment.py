@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from errno import EROFS
 
-from weakfs.storage.folder.files import Descriptor, Workplace, open_file, size_of
+from weakfs.storage.folder.files import Descriptor, TemporaryFolder, open_file, size_of
 from weakfs.storage.folder.journal.index import (
     APART,
     EACH,
@@ -123,7 +123,7 @@ class Segment:
         self._index, self._offsets, self._marks = index, {}, []
         return True
 
-    def save_index(self, folder: Descriptor, workplace: Workplace) -> None:
+    def save_index(self, folder: Descriptor, temporary_folder: TemporaryFolder) -> None:
         """Write the index, and use it from now on."""
         rows = [(key_of(digest), offset) for digest, offset in self._offsets.items()]
         marks = list(self._marks)
@@ -137,7 +137,9 @@ class Segment:
         # It can be rebuilt at any time, so a failure to write it does not concern the caller, and nothing waits for the
         # disk.
         with suppress(OSError):
-            workplace.publish([encode_index(summary, marks, rows)], index_name(self.sequence), folder, is_synced=False)
+            temporary_folder.publish(
+                [encode_index(summary, marks, rows)], index_name(self.sequence), folder, is_synced=False
+            )
             self.load_index(folder)
 
     def read_on(self, size: int) -> None:
@@ -180,7 +182,7 @@ class Segment:
             raise BadRecord(offset, f"the record of kind {kind} is malformed")
 
     def take_kept(self, number: int) -> list[bytes] | None:
-        """Return the frames from `number` on that reading the file has kept, once; `None` if it has not kept all."""
+        """Return, once, the frames from `number` on that were kept when the file was read; `None` if some were not."""
         kept, self.kept = self.kept, None
         first = self.last - len(kept) + 1 if kept else number + 1
         return kept[number - first :] if kept and first <= number <= self.last else None

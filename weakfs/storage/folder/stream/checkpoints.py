@@ -10,7 +10,7 @@ from zlib import crc32
 
 from weakfs.storage.event_store import Checkpoint
 from weakfs.storage.folder.errors import JournalDamaged
-from weakfs.storage.folder.files import Descriptor, Workplace, read_all, remove
+from weakfs.storage.folder.files import Descriptor, TemporaryFolder, read_all, remove
 
 MAGIC = b"weakfs\0C"
 VERSION = 1
@@ -23,7 +23,7 @@ def checkpoint_name(number: int) -> str:
     return f"{number:020d}.checkpoint"
 
 
-def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, workplace: Workplace) -> None:
+def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, temporary_folder: TemporaryFolder) -> None:
     """Write a checkpoint, synced, and remove older ones. If a newer one exists, nothing changes."""
     numbers = checkpoint_numbers(folder)
     if numbers and numbers[-1] > checkpoint.number:
@@ -31,7 +31,7 @@ def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, workplace: Work
     header = _HEADER.pack(MAGIC, VERSION, 0, 0, checkpoint.number, len(checkpoint.data))
     checksum = _CHECKSUM.pack(crc32(checkpoint.data, crc32(header)))
     pieces = [header, checkpoint.data, checksum]
-    workplace.publish(pieces, checkpoint_name(checkpoint.number), folder, is_synced=True)
+    temporary_folder.publish(pieces, checkpoint_name(checkpoint.number), folder, is_synced=True)
     for number in numbers:
         if number < checkpoint.number:
             # What is left is removed with the next one.

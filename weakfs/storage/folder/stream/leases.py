@@ -9,7 +9,7 @@ from typing import NamedTuple
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
 from weakfs.storage.event_store import Lease
 from weakfs.storage.folder.errors import JournalDamaged
-from weakfs.storage.folder.files import Descriptor, Workplace, read_all
+from weakfs.storage.folder.files import Descriptor, TemporaryFolder, read_all
 from weakfs.storage.folder.stream.locked_stream import LockedStream
 
 LEASE = "lease"
@@ -37,9 +37,9 @@ def read_lease(folder: Descriptor, path: str) -> Holder | None:
     return Holder(owner, fencing, expires)
 
 
-def write_lease(holder: Holder, folder: Descriptor, workplace: Workplace, *, is_synced: bool) -> None:
+def write_lease(holder: Holder, folder: Descriptor, temporary_folder: TemporaryFolder, *, is_synced: bool) -> None:
     """Replace the lease."""
-    workplace.publish([json.dumps(holder._asdict()).encode()], LEASE, folder, is_synced=is_synced)
+    temporary_folder.publish([json.dumps(holder._asdict()).encode()], LEASE, folder, is_synced=is_synced)
 
 
 def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
@@ -55,7 +55,7 @@ def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
             journal.fencing = max(journal.fencing, holder.fencing if holder is not None else 0) + 1
             journal.write_state(journal.batch(), journal.state())
         granted = Holder(owner, journal.fencing, now + seconds)
-        write_lease(granted, journal.folder, stream.root.workplace(), is_synced=options.is_synced)
+        write_lease(granted, journal.folder, stream.root.temporary_folder(), is_synced=options.is_synced)
         return Lease(stream.name, owner, granted.fencing, seconds)
 
 
@@ -66,7 +66,7 @@ def release_lease(stream: LockedStream, lease: Lease) -> None:
         holder = read_lease(journal.folder, stream.path) if journal is not None else None
         if journal is not None and holder is not None and holder.fencing == lease.fencing == journal.fencing:
             released = holder._replace(expires=0)
-            write_lease(released, journal.folder, stream.root.workplace(), is_synced=stream.options.is_synced)
+            write_lease(released, journal.folder, stream.root.temporary_folder(), is_synced=stream.options.is_synced)
 
 
 def check_lease(stream: LockedStream, fencing: int | None) -> None:

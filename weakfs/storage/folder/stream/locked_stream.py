@@ -39,7 +39,7 @@ class LockedStream:
         self.root, self.options, self.name = root, options, name
         self._parts = components(name, SUFFIX)
         self.path = os.path.join(root.path, *self._parts)
-        self.place = Place(name, self.path, root.workplace, options.is_synced)
+        self.place = Place(name, self.path, root.temporary_folder, options.is_synced)
         self._mutex = Lock()
         self._opened: Journal | None = None
         # The same if `Stream.append_next` can use it.
@@ -186,13 +186,13 @@ class LockedStream:
             folder = self.root.made()
             for part in self._parts[:-1]:
                 folder = make_folder(part, folder, is_synced=self.options.is_synced)
-            workplace = self.root.workplace()
-            temporary, made = workplace.new_folder()
+            temporary_folder = self.root.temporary_folder()
+            temporary, made = temporary_folder.new_folder()
             try:
                 create_segment(self.place, made)
-                rename(temporary, workplace.folder, self._parts[-1], folder)
+                rename(temporary, temporary_folder.folder, self._parts[-1], folder)
             except OSError as error:
-                remove_folder(temporary, workplace.folder)
+                remove_folder(temporary, temporary_folder.folder)
                 if error.errno not in (EEXIST, ENOTEMPTY):
                     raise
                 # Another process was first.
@@ -222,8 +222,8 @@ class LockedStream:
         for part in self._parts[:-1]:
             parent = open_folder(part, parent)
         if self._is_current(journal.folder):
-            workplace = self.root.workplace()
-            remove_folder(workplace.discard(self._parts[-1], parent), workplace.folder)
+            temporary_folder = self.root.temporary_folder()
+            remove_folder(temporary_folder.discard(self._parts[-1], parent), temporary_folder.folder)
             if self.options.is_synced:
                 sync_folder(parent)
         unlock(journal.folder)

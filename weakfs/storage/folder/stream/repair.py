@@ -9,7 +9,7 @@ from contextlib import suppress
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import (
     Descriptor,
-    Workplace,
+    TemporaryFolder,
     open_file,
     read_at,
     remove,
@@ -67,7 +67,7 @@ def check(stream: Stream) -> list[JournalDamaged]:
     return found
 
 
-def give_up(stream: Stream, damaged: JournalDamaged, workplace: Workplace) -> list[str]:
+def give_up(stream: Stream, damaged: JournalDamaged, temporary_folder: TemporaryFolder) -> list[str]:
     """Cut a stream before a damaged place; return the names of the files that were set aside.
 
     The frames up to `damaged.number` stay, with the contents that were stored before the damage. Raises the error again
@@ -98,7 +98,7 @@ def give_up(stream: Stream, damaged: JournalDamaged, workplace: Workplace) -> li
             write_at(file, size_of(file), b"\0")
         with suppress(FileExistsError, FileNotFoundError):
             os.link(own, own + DAMAGED, src_dir_fd=folder.number, dst_dir_fd=folder.number)
-        workplace.publish(pieces, segment_name(sequence), folder, is_synced=True)
+        temporary_folder.publish(pieces, segment_name(sequence), folder, is_synced=True)
         for number in checkpoint_numbers(folder):
             if damaged.number is not None and number > damaged.number:
                 names.append(f"{number:020d}.checkpoint")

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from attrs import frozen
 
-from weakfs.storage.folder.files import Descriptor, Workplace, is_removed, make_root, open_root
+from weakfs.storage.folder.files import Descriptor, TemporaryFolder, is_removed, make_root, open_root
 
 
 class Root:
@@ -16,7 +16,7 @@ class Root:
     def __init__(self, path: str, *, is_synced: bool) -> None:
         self.path, self.is_synced = path, is_synced
         self._folder: Descriptor | None = None
-        self._workplace: Workplace | None = None
+        self._temporary_folder: TemporaryFolder | None = None
 
     def folder(self) -> Descriptor | None:
         """Return the folder; `None` if it does not exist."""
@@ -33,17 +33,17 @@ class Root:
             self._folder = make_root(self.path, is_synced=self.is_synced)
         return self._folder
 
-    def workplace(self) -> Workplace:
+    def temporary_folder(self) -> TemporaryFolder:
         """Return the directory of temporary files."""
         root = self.made()
-        if self._workplace is None:
-            self._workplace = Workplace(root, is_synced=self.is_synced)
-        return self._workplace
+        if self._temporary_folder is None:
+            self._temporary_folder = TemporaryFolder(root, is_synced=self.is_synced)
+        return self._temporary_folder
 
     def _forget_removed(self) -> None:
         """Forget the folder if it was removed: there may be another one in its place."""
         if self._folder is not None and is_removed(self._folder):
-            self._folder = self._workplace = None
+            self._folder = self._temporary_folder = None
 
 
 @frozen

@@ -188,9 +188,9 @@ class Stream(LockedStream):
                 raise StreamConflict(self.name, checkpoint.number, 0 if journal is None else journal.head)
             folder = journal.folder
             if journal.active.uncovered > _INDEX_EACH:
-                journal.active.save_index(folder, self.root.workplace())
+                journal.active.save_index(folder, self.root.temporary_folder())
         self.flush()
-        write_checkpoint(checkpoint, folder, self.root.workplace())
+        write_checkpoint(checkpoint, folder, self.root.temporary_folder())
 
     def get_checkpoint(self) -> Checkpoint | None:
         """Return the newest checkpoint."""

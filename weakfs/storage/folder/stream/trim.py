@@ -15,7 +15,7 @@ from attrs import define
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.folder.files import (
     Descriptor,
-    Workplace,
+    TemporaryFolder,
     remove,
     rename,
     size_of,
@@ -165,13 +165,13 @@ def _fold(stream: Stream, entry: Entry) -> None:
         journal = stream.journal
         if journal is None or entry not in journal.sealed:
             return
-        segment, workplace = journal.segment(entry.sequence), journal.place.workplace()
+        segment, temporary_folder = journal.segment(entry.sequence), journal.place.temporary_folder()
         before = journal.before
         older = tuple(one for one in journal.sealed if one.sequence < entry.sequence)
         state = State(before, segment.last, journal.fencing, older)
     first = min(max(segment.first, before), segment.last + 1)
     header = Header(segment.sequence, first, segment.stream_id, os.urandom(16), segment.stream)
-    name, file = workplace.new_file()
+    name, file = temporary_folder.new_file()
     try:
         encoded = encode_header(header)
         batch = Batch(len(encoded), int.from_bytes(encoded[-4:], "little"))
@@ -186,9 +186,9 @@ def _fold(stream: Stream, entry: Entry) -> None:
         copy.flush()
         # The segment that it replaces may have been on the disk for a long time.
         sync_file(file)
-        _replace(stream, entry, copy, name, workplace)
+        _replace(stream, entry, copy, name, temporary_folder)
     finally:
-        remove(name, workplace.folder)
+        remove(name, temporary_folder.folder)
 
 
 def _needed(stream: Stream, segment: Segment, before: int) -> Iterator[Sequence[Record]]:
@@ -220,7 +220,7 @@ def _is_needed(journal: Journal, sequence: int, before: int, record: Record) -> 
     return record.kind == TOMBSTONE and journal.locate(bytes(record.body), before=sequence) is not None
 
 
-def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, workplace: Workplace) -> None:
+def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, temporary_folder: TemporaryFolder) -> None:
     """Put the copy in the place of the segment, unless another process has folded it in the meantime."""
     with stream:
         journal = stream.journal
@@ -231,11 +231,11 @@ def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, workplace: Wo
         if copy.is_empty:
             del sealed[at]
         else:
-            rename(name, workplace.folder, segment_name(entry.sequence), journal.folder)
+            rename(name, temporary_folder.folder, segment_name(entry.sequence), journal.folder)
             sync_folder(journal.folder)
             folded = Segment(copy.file, entry.sequence)
             folded.read_on(size_of(copy.file))
-            folded.save_index(journal.folder, workplace)
+            folded.save_index(journal.folder, temporary_folder)
             sealed[at] = folded.entry._replace(contents=min(folded.contents, entry.contents))
         journal.write_state(journal.batch(), journal.state()._replace(sealed=tuple(sealed)))
     if copy.is_empty:

@@ -95,8 +95,8 @@ def process_output_handler(
     total, info = process.output_size, _info(background, params.process_id)
     kept = kept_as_blob(found.text, "auto", context, "shell")
     dropped = f"; {plural(found.dropped, 'byte')} before that are not kept" if found.dropped else ""
-    more = f"; go on with since={found.end}" if found.end < total or info.state == "running" else ""
-    summary = f"{_told(info)}; output {found.start} to {found.end} of {plural(total, 'byte')}{dropped}{more}"
+    more = f"; continue with since={found.end}" if found.end < total or info.state == "running" else ""
+    summary = f"{_message(info)}; output {found.start} to {found.end} of {plural(total, 'byte')}{dropped}{more}"
     receipt = ProcessOutputReceipt(
         summary_text=summarize(summary),
         process_id=info.process_id,
@@ -150,14 +150,14 @@ def process_wait_handler(
     note = ""
     if has_ended:
         try:
-            changed = background.survey()
+            changed = background.scan_changes()
             note = f"; {plural(len(changed), 'path')} changed"
         except OSError as error:
             # The process has ended all the same; what it changed is found when the cause is removed.
-            note = f"; what it changed cannot be found out: {error}"
+            note = f"; its changes cannot be determined: {error}"
     background.settle()
     info = _info(background, params.process_id)
-    summary = f"{_told(info)}{note}"
+    summary = f"{_message(info)}{note}"
     receipt = ProcessWaitReceipt(
         summary_text=summarize(summary),
         process_id=info.process_id,
@@ -175,7 +175,7 @@ def process_list_handler(params: ProcessListParams, *, context: ToolContext) -> 
     background = _background(context)
     background.settle()
     infos, now = background.infos(), context.session.now()
-    lines = [f"{_told(info)}, started {(now - info.started_at) / 1e9:.0f} s ago: {_short(info)}" for info in infos]
+    lines = [f"{_message(info)}, started {(now - info.started_at) / 1e9:.0f} s ago: {_short(info)}" for info in infos]
     running = sum(info.state == "running" for info in infos)
     count = f"{len(infos)} processes" if len(infos) != 1 else "1 process"
     receipt = ProcessListReceipt(summary_text=f"{count}, {running} running", processes=infos)
@@ -189,7 +189,7 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         Tool(
             "process_start",
             "Start a shell command that keeps running after the call, such as a server, and return its process_id. "
-            "What it changes in the files stays, whatever later calls do; going back to a snapshot ends it.",
+            "What it changes stays even if later calls fail; going back to a snapshot ends it.",
             ProcessStartParams,
             partial(process_start_handler, options=options),
             aliases={"cmd": "command", "cwd": "workdir"},
@@ -198,7 +198,7 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         ),
         Tool(
             "process_output",
-            "Return what a process printed. since is the position that the last answer named.",
+            "Return what a process printed. since is the position given in the last answer.",
             ProcessOutputParams,
             partial(process_output_handler, options=options),
             read_only=True,
@@ -207,7 +207,7 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         ),
         Tool(
             "process_input",
-            "Write text to a process's standard input. Lines need their line break.",
+            "Write text to a process's standard input. End each line with a line break.",
             ProcessInputParams,
             process_input_handler,
             receipt=ProcessReceipt,
@@ -273,7 +273,7 @@ def _about(background: BackgroundProcesses, process_id: str, summary: str) -> To
     )
 
 
-def _told(info: ProcessInfo) -> str:
+def _message(info: ProcessInfo) -> str:
     """Return a process's state in words."""
     if info.state != "ended":
         return f"{info.process_id} {'is ' if info.state != 'running' else ''}{info.state}"

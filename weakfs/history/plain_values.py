@@ -22,7 +22,7 @@ def moment(at: int, *, fraction: bool = False) -> str:
 
 
 def plain_fields(registry: Registry, event: object) -> Iterator[tuple[str, str | int | float | None]]:
-    """Yield the fields of an event that are plain values; for bytes their number, for other types nothing."""
+    """Yield the fields of an event that are plain values. Bytes become their number; other types are left out."""
     shape = registry.by_type[type(event)]
     for name, value in zip(shape.names, shape.pack(event), strict=True):
         if name == "filesystem" and value is None:

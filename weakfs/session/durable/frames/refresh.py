@@ -1,4 +1,4 @@
-"""Bringing a session up to date: applying the frames that others stored, and those of its own changes that failed."""
+"""Bringing a session up to date: applying what others stored, and undoing its own failed changes that were stored."""
 
 from __future__ import annotations
 
