@@ -24,7 +24,7 @@ from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile
-from weakfs.tools.permissions import may_show
+from weakfs.tools.permissions.guard import may_show
 from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
