@@ -14,7 +14,6 @@ from weakfs.messages import clip, one_line
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
-from weakfs.reducers.merging.line_merge import split_lines
 from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
 from weakfs.reducers.tree.node import find
 from weakfs.session import MissingBlob, Record, Reverted, Session, SessionError
@@ -206,6 +205,7 @@ class Readings:
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
             return None
         from weakfs.editing.unified_hunks import hunks
+        from weakfs.reducers.merging.line_merge import split_lines
 
         lines = b"".join(hunks(split_lines(before), split_lines(now))).decode("utf-8", "replace")
         return clip(lines, SHOWN)
