@@ -127,6 +127,7 @@ def test_records_have_their_tag_and_their_plain_fields(session: Session) -> None
         "",
         "-- nothing",
         "nonsense",
+        "SELECT '\ud800'",
     ],
 )
 def test_a_query_that_does_not_only_read_is_refused(

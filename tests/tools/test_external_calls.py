@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 from collections.abc import Callable
@@ -277,3 +278,11 @@ def test_an_answer_can_be_encoded_whatever_its_message(ending: str) -> None:
 
     assert "half ?" in result.message
     assert tools.call("write_file", {"path": "/a", "content": ""}).success
+
+
+def test_a_call_that_is_dropped_disturbs_nobody(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    tools = make()
+    call = tools.external_call("Bash", {}).begin()
+    del call
+    gc.collect()
+    assert capsys.readouterr().err == ""

@@ -125,6 +125,8 @@ def test_a_model_takes_nothing_back_that_it_may_not_write(
         failed = bound.call("undo", arguments)
         assert (failed.success, text(free, "/private/a")) == (False, "x\n")
         assert "two" not in failed.message
+        # A file that is too large may be named: it may be written.
+        assert "/private" not in failed.message or (capability and capability.max_write_bytes)
     free.call("undo", {})
     assert text(free, "/private/a") == TEXT
 
@@ -154,3 +156,27 @@ def test_a_conflict_in_forbidden_files_names_none_of_them() -> None:
     assert result.error_code == "path_forbidden"
     assert "two" not in result.message
     assert "one" not in result.message
+
+
+def test_an_unknown_call_names_no_calls_of_others_where_files_are_hidden() -> None:
+    free = desk()
+    free.call("write_file", {"path": "/private/a", "content": "x"}, call_id="hidden", caller="ann")
+    free.call("write_file", {"path": "/src/b", "content": "x"}, call_id="own", caller="bob")
+    bound = Toolset(free.session, free.filesystem, tools=HISTORY_TOOLS, capability=Capability(fs_roots=("/src",)))
+    failed = bound.call("revert", {"call_id": "none"}, caller="bob")
+    assert "own (write_file)" in failed.message
+    assert "hidden" not in failed.message
+    assert "hidden" not in bound.call("revert", {"call_id": "none"}).message
+
+
+def test_an_id_with_control_characters_is_found_as_it_was_given() -> None:
+    tools = desk()
+    write(tools, "/a", TEXT, "odd\nid")
+    assert tools.call("revert", {"call_id": "odd\nid"}).success
+
+
+def test_a_moment_that_is_no_number_of_a_record_is_refused() -> None:
+    tools = desk()
+    failed = tools.call("restore", {"moment": "9" * 5000})
+    assert failed.error_code == "invalid_arguments"
+    assert "snapshot" in failed.message

@@ -121,7 +121,7 @@ class _Query:
             if cursor.description is None:
                 raise ValueError("cannot run the query: it is empty; give a SELECT")
             return tuple(one[0] for one in cursor.description), tuple(islice(cursor, most))
-        except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeEncodeError) as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                 raise TimeoutError(
                     f"the query ran for more than {self.timeout:g} seconds; narrow it, or give it a longer timeout"

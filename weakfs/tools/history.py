@@ -10,7 +10,7 @@ from typing import Literal
 from attrs import field, frozen
 
 from weakfs.filesystem.errors import fault
-from weakfs.messages import plural
+from weakfs.messages import one_line, plural
 from weakfs.session import MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
@@ -25,6 +25,8 @@ OnConflict = Literal["raise", "ours", "theirs", "markers"]
 # How many paths a message names, and how many calls.
 MOST_PATHS = 50
 MOST_CALLS = 8
+# The longest number of a record.
+MOST_DIGITS = 18
 
 _ABOUT_PREVIEW = param("only show what would change")
 _ABOUT_CONFLICT = param(
@@ -102,7 +104,11 @@ def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[
     def revert() -> Reversion:
         try:
             return context.session.revert(
-                params.call_id, paths=params.paths, preview=params.preview, on_conflict=params.on_conflict
+                # As ids are recorded.
+                one_line(params.call_id),
+                paths=params.paths,
+                preview=params.preview,
+                on_conflict=params.on_conflict,
             )
         except SessionError as error:
             known = _known_calls(context)
@@ -115,7 +121,8 @@ def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[
 
 def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
     """Bring the files of an earlier moment back."""
-    moment = int(params.moment) if params.moment.isascii() and params.moment.isdigit() else params.moment
+    is_number = params.moment.isascii() and params.moment.isdigit() and len(params.moment) <= MOST_DIGITS
+    moment = int(params.moment) if is_number else params.moment
     session = context.session
     return _reversion(
         context,
@@ -227,6 +234,11 @@ def _lines(done: Reversion, conflicts: tuple[str, ...]) -> list[str]:
 
 
 def _known_calls(context: ToolContext) -> str:
-    """Name the newest calls that have changed something."""
-    calls = (one for one in reversed(context.session[ToolCall].all()) if one.status == "ok" and one.first_seq)
+    """Name the newest calls that have changed something; only the caller's own if not all files may be seen."""
+    is_guarded = isinstance(context.filesystem, GuardedFilesystem)
+    calls = (
+        one
+        for one in reversed(context.session[ToolCall].all())
+        if one.status == "ok" and one.first_seq and (not is_guarded or one.caller == context.caller is not None)
+    )
     return ", ".join(f"{one.call_id} ({one.tool})" for one in islice(calls, MOST_CALLS))

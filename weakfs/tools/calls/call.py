@@ -161,10 +161,15 @@ class Call:
                     result = self._ended((yield self._handle, self._ahandle))
                     if self._block is not None:
                         yield self._end_of(self._block, None)
+                except GeneratorExit:
+                    # It was dropped, by whoever drives it.
+                    raise
                 except BaseException as error:
                     result = yield from self._undo(error)
             if not result.success:
                 result = self._shown_to_policy(result)
+        except GeneratorExit:
+            raise
         except BaseException as error:
             yield from self._write_down_fault(error)
             raise

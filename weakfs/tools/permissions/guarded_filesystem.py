@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from errno import EACCES
 from typing import IO, Literal, cast, overload
 
 from attrs import evolve
@@ -27,13 +28,14 @@ from weakfs.filesystem import (
     WriteMode,
     WriteResult,
 )
+from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.messages import plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
 from weakfs.session import MergedPath, Session
-from weakfs.tools.errors import LimitExceeded, ToolValidationError
+from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
 from weakfs.tools.permissions.operations import Operation
@@ -88,7 +90,24 @@ class GuardedFilesystem:
         self._access.carry(origins)
 
     def check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
-        """Raise `PermissionError` or `LimitExceeded` if a call may not make these changes by taking work back."""
+        """Raise `PermissionError` or `LimitExceeded` if a call may not make these changes by taking work back.
+
+        The message names none of the files: the call did not either.
+        """
+        message = (
+            "cannot take this back: it changed files that may not be changed here; take back another call, or only the "
+            "paths that are allowed"
+        )
+        try:
+            self._check_reversion(changes, conflicts)
+        except (LimitExceeded, OperationForbidden):
+            raise
+        except PolicyDenied as error:
+            raise PolicyDenied(message, error.reason) from None
+        except PermissionError:
+            raise fault(PermissionError, EACCES, message) from None
+
+    def _check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
         access = self._access
         for change in changes:
             # Slices without paths go back too: they are no files.
