@@ -21,6 +21,8 @@ from weakfs.snapshots.directory.held_directory import HeldDirectory
 
 FILES, CHANGED, REPEATS = 20_000, 10, 15
 
+SCAN = "bare scan of the layer, nothing known"
+
 CHANGE = f"for i in $(seq {CHANGED}); do echo $RANDOM $i > /usr/lib/files/$i/$i; done"
 
 
@@ -59,17 +61,18 @@ def main() -> int:
         rows["snapshot"] = median_of(files.snapshot, before=lambda: files.exec(CHANGE))
         rows["rollback"] = median_of(lambda: files.restore(snapshot), before=lambda: files.exec(CHANGE))
         layer = HeldDirectory("layer", container.open_layer())
-        rows["scan of the layer, nothing known"] = median_of(lambda: scan(layer.descriptor, HashOnlySink()))
-        rows["podman commit"] = median_of(lambda: container.commit("localhost/benchmark"), repeats=3)
+        rows[SCAN] = median_of(lambda: scan(layer.descriptor, HashOnlySink()))
+        commit = ("commit", "--quiet", "--pause=false", container.container_id, "localhost/benchmark")
+        rows["podman commit"] = median_of(lambda: podman.run(*commit), repeats=5)
         rows["tar of all files"] = median_of(
-            lambda: podman.run("export", "--output", str(folder / "all.tar"), container.container_id), repeats=3
+            lambda: podman.run("export", "--output", str(folder / "all.tar"), container.container_id), repeats=5
         )
     finally:
         container.remove()
         podman.run("rmi", "--all", "--force")
         shutil.rmtree(folder, ignore_errors=True)
     for name, time in rows.items():
-        print(f"| {name} | {time:.1f} ms |")
+        print(f"| {name} | {time:.1f} ms | {time / rows[SCAN]:.1f} |")
     return 0
 
 

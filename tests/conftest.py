@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.containers import podman, shared_container
 from tests.faults.watchdog import watched
 from tests.sampling import is_exhaustive, is_left_out, load_profile, sample_parameters
 from tests.storage import servers
 from tests.storage.servers import Server
+
+# One Podman and one container for all tests of a worker.
+__all__ = ["podman", "shared_container"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.containers import IMAGE, podman
+from tests.containers import IMAGE
 from tests.sampling import sample
 from weakfs import Limits
 from weakfs.backends.container import ContainerFilesystem, Podman
@@ -17,8 +17,6 @@ from weakfs.processes import CommandLimits, StopEvent
 from weakfs.reducers.events import EntryDeleted, FileWritten
 from weakfs.tools import DEFAULT_TOOLS, Toolset
 from weakfs.tools.handlers import ShellReceipt
-
-__all__ = ["podman"]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.test_container import state
-from tests.containers import IMAGE, Said, podman, shared_container
+from tests.containers import IMAGE, Said
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.backends.container import Container, ContainerFilesystem, ContainerOptions, Podman
 from weakfs.backends.container.layers.layer_size import LayerSize, size_of_layer
@@ -22,8 +22,6 @@ from weakfs.processes import CommandLimits
 from weakfs.processes.background import ProcessesRunning, ProcessLimits
 from weakfs.tools.handlers import ProcessOptions, process_tools
 from weakfs.tools.sections import PODMAN_TOOLS, PodmanSection
-
-__all__ = ["podman", "shared_container"]
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.containers import podman, shared_container
 from tests.models.host import record
 from tests.models.house import SECRET, TRIED, ContainerHouse, House, assert_no_secret
 from weakfs.filesystem import SymlinkPolicy
-
-__all__ = ["podman", "shared_container"]
 
 POLICIES: tuple[SymlinkPolicy, ...] = ("deny", "within_root_only")
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.containers import podman, shared_container
 from tests.sampling import share
 from weakfs import HostFilesystem, Session, Toolset
 from weakfs.backends.container import Container, ContainerFilesystem
@@ -23,8 +22,6 @@ from weakfs.reducers.process_events import ProcessEnded, ProcessStarted
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.tools import DEFAULT_TOOLS
 from weakfs.tools.handlers import ProcessOptions, ShellOptions, process_tools, shell_tool
-
-__all__ = ["podman", "shared_container"]
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EBUSY
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from tests.models.host import exact, record
 from tests.sampling import sample
 from weakfs import RollbackIncomplete, Session
 from weakfs.backends import HostFilesystem
+from weakfs.snapshots.directory import restore
+from weakfs.snapshots.journal.undo import Frame, UndoStep
 
 CALLS = ("mkdir", "rename", "link", "unlink", "symlink", "pwrite", "write", "utime", "rmdir", "chmod", "ftruncate")
 # More than there are such calls in a transaction and its end.
@@ -122,6 +125,33 @@ def test_a_directory_that_others_swapped_for_a_link_stops_undoing_and_is_not_fol
     assert fs.read("/d/e/c").content == "d/e/c"
     assert record(outside) == before
     fs.write("/a", "works again")
+
+
+def test_a_restore_that_was_neither_done_nor_undone_is_no_unfinished_work_once_it_is_repaired(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs = opened(root)
+    before, undo = record(root), UndoStep.undo
+
+    def undo_whole(step: UndoStep, frame: Frame) -> None:
+        if frame["op"] != "tree":
+            raise OSError(EBUSY, "something is in the way")
+        undo(step, frame)
+
+    def fail(*_: object) -> None:
+        raise OSError(EBUSY, "something is in the way")
+
+    with monkeypatch.context() as patch, pytest.raises(RollbackIncomplete), fs.checkout():
+        (root / "a").write_text("changed")
+        (root / "new").write_text("new")
+        patch.setattr(UndoStep, "undo", undo_whole)
+        patch.setattr(restore, "rename_or_create", fail)
+        raise RuntimeError
+    fs.session.repair()
+
+    assert exact(record(root)) == exact(before)
+    fs.write("/a", "works again")
+    fs.restore(fs.snapshot())
 
 
 def test_what_others_put_into_a_directory_of_ours_goes_with_it(root: Path) -> None:

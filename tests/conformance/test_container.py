@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.places import Open, Places, ticking
-from tests.containers import podman, shared_container
 from tests.sampling import is_exhaustive
 from weakfs import Session
 from weakfs.backends.container import Container, ContainerFilesystem
@@ -16,8 +15,6 @@ from weakfs.testing import FilesystemConformance
 from weakfs.testing.conformance.entries.link_cases import LinkCases
 from weakfs.testing.conformance.harness import FilesystemCases
 from weakfs.testing.conformance.states.snapshot_cases import SnapshotCases
-
-__all__ = ["podman", "shared_container"]
 
 
 class SomeCases(LinkCases, SnapshotCases):

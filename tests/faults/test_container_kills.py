@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,15 +15,19 @@ from threading import Timer
 import pytest
 
 from tests.backends.test_container import state
-from tests.containers import IMAGE, podman
-from tests.sampling import share
+from tests.containers import IMAGE
+from tests.sampling import is_exhaustive
 from weakfs import Session
 from weakfs.backends.container import ContainerFilesystem, Podman, containers, replacement
-from weakfs.backends.container.podman import labelled
-
-__all__ = ["podman"]
+from weakfs.backends.container.monitors import monitors_of
+from weakfs.backends.container.podman import _prefix, labelled
 
 TOP = Path(__file__).parents[2]
+
+# When something is killed; the steps are a few milliseconds each.
+MOMENTS = range(12) if is_exhaustive() else (7,)
+
+pytestmark = pytest.mark.usefixtures("never_hung")
 
 # Each call sets two files to one number, in a way that is slow enough to be interrupted.
 RUNTIME = """
@@ -46,13 +51,14 @@ def test_a_runtime_that_is_killed_leaves_files_as_before_or_after_a_call(podman:
     session.save(tmp_path / "session.json")
     files.container.close()
     try:
-        for moment in range(share(12)):
+        for moment in MOMENTS:
             words = [sys.executable, "-c", RUNTIME, IMAGE, str(tmp_path), *podman.options]
             with subprocess.Popen(words, cwd=TOP, stdout=subprocess.PIPE) as runtime:
                 assert runtime.stdout is not None
                 assert runtime.stdout.readline() == b"ready\n"
                 time.sleep(moment * 0.007)
                 runtime.kill()
+            until_ended(files)
             loaded = Session.load(tmp_path / "session.json")
             files = ContainerFilesystem(loaded, image=IMAGE, store=tmp_path / "store", runtime=podman)
             assert files.read("a").content == files.read("b").content
@@ -60,6 +66,12 @@ def test_a_runtime_that_is_killed_leaves_files_as_before_or_after_a_call(podman:
             files.container.close()
     finally:
         files.container.remove()
+
+
+def until_ended(files: ContainerFilesystem) -> None:
+    """Wait until nothing of a container runs, which nobody but itself ends."""
+    while monitors_of(files.container.container_id):
+        time.sleep(0.005)
 
 
 @pytest.fixture
@@ -84,7 +96,7 @@ def test_a_container_that_is_killed_is_put_back_and_started_again(files: Contain
         files.container.remove()
 
 
-@pytest.mark.parametrize("is_stopped", [False, True])
+@pytest.mark.parametrize("is_stopped", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_a_container_that_ended_without_its_monitor_is_replaced(files: ContainerFilesystem, is_stopped: bool) -> None:
     try:
         files.exec("echo kept > kept; rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; mkfifo fifo")
@@ -108,6 +120,7 @@ def test_a_container_that_ended_without_its_monitor_is_replaced(files: Container
     assert labelled(files.container.podman, **{"weakfs.session": files.session.session_id}) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("is_moved", [False, True])
 def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
     podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_moved: bool
@@ -139,9 +152,10 @@ def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
         again.container.remove()
 
 
+@pytest.mark.exhaustive
 def test_a_client_of_podman_that_is_killed_can_be_called_again(podman: Podman, tmp_path: Path) -> None:
-    for moment in range(share(12)):
-        session, first = Session(), 0.05 + 0.6 * moment / share(12)
+    for moment in MOMENTS:
+        session, first = Session(), 0.05 + 0.05 * moment
         timers = [Timer(first + later, _kill_clients) for later in (0, 0.7)]
         for timer in timers:
             timer.start()
@@ -158,6 +172,33 @@ def test_a_client_of_podman_that_is_killed_can_be_called_again(podman: Podman, t
         finally:
             files.container.remove()
         assert containers(podman, session_id=session.session_id) == ()
+        assert monitors_of(files.container.container_id) == []
+
+
+@pytest.mark.parametrize("then", ["start", pytest.param("remove", marks=pytest.mark.exhaustive)])
+def test_what_a_client_that_is_killed_while_it_starts_a_container_has_left_is_ended(
+    files: ContainerFilesystem, then: str
+) -> None:
+    container = files.container
+    try:
+        files.exec("echo kept > kept")
+        container.stop()
+        until_ended(files)
+        words = [*_prefix(), shutil.which("podman") or "", *container.podman.options, "start", container.container_id]
+        with subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL) as client:
+            while not (left := monitors_of(container.container_id)):
+                time.sleep(0.001)
+            os.killpg(client.pid, signal.SIGKILL)
+        # Nothing waits for the client any more, or the container ends because it has no runtime.
+        if then == "start":
+            assert files.exec("cat kept").stdout == "kept\n"
+            (monitor,) = monitors_of(container.container_id)
+            assert monitor == container._inspect().monitor
+            assert monitor not in left
+    finally:
+        container.remove()
+    assert monitors_of(container.container_id) == []
+    assert containers(container.podman, session_id=files.session.session_id) == ()
 
 
 def _kill_clients() -> None:
@@ -195,17 +236,17 @@ def test_a_runtime_that_is_killed_leaves_no_process_of_its_container(podman: Pod
     session.save(tmp_path / "session.json")
     files.container.close()
     try:
-        moments = share(4)
-        for moment in range(moments):
+        for moment in MOMENTS:
             words = [sys.executable, "-c", PROCESSES, IMAGE, str(tmp_path), *podman.options]
             with subprocess.Popen(words, cwd=TOP, stdout=subprocess.PIPE) as runtime:
                 assert runtime.stdout is not None
                 assert runtime.stdout.readline() == b"ready\n"
-                if moment == moments - 1:
+                if moment == MOMENTS[-1]:
                     assert runtime.stdout.readline() == b"started\n"
                 else:
                     time.sleep(moment * 0.01)
                 runtime.kill()
+            until_ended(files)
             loaded = Session.load(tmp_path / "session.json")
             files = ContainerFilesystem(loaded, image=IMAGE, store=tmp_path / "store", runtime=podman)
             assert files.exec("cat kept; ps -o comm").stdout.split()[:1] == ["kept"]
@@ -215,6 +256,7 @@ def test_a_runtime_that_is_killed_leaves_no_process_of_its_container(podman: Pod
         files.container.remove()
 
 
+@pytest.mark.exhaustive
 def test_a_monitor_that_is_killed_does_no_harm(files: ContainerFilesystem) -> None:
     try:
         files.exec("echo kept > kept")

@@ -11,7 +11,6 @@ from typing import Literal
 
 import pytest
 
-from tests.containers import podman, shared_container
 from tests.sampling import share
 from tests.tools.witness import Witness
 from weakfs.backends.container import Container
@@ -34,8 +33,6 @@ MODES: list[SandboxMode] = ["off", "required"]
 
 # Where a program runs: with or without a sandbox, or in a container.
 Place = Literal["off", "required", "container"]
-
-__all__ = ["podman", "shared_container"]
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 

@@ -17,11 +17,13 @@ from time import monotonic
 from weakref import WeakSet
 
 from weakfs.backends.container.commands import supervisor as supervision
+from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.process_list import mount_points, owner_of, topmost
 from weakfs.backends.container.commands.supervisor import Supervisor
 from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
+from weakfs.backends.container.monitors import end, has_monitor, remove_container
 from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions
 from weakfs.backends.container.podman import (
     AT_ONCE,
@@ -33,7 +35,6 @@ from weakfs.backends.container.podman import (
     find_image,
     inspect,
     labelled,
-    remove_container,
 )
 from weakfs.backends.container.replacement import is_lost, replace, settled
 from weakfs.filesystem.errors import fault
@@ -74,6 +75,8 @@ class Container:
         self._supervised: Supervisor | None = None
         # The directory of the supervisor in a container of somebody else.
         self._requests = -1
+        # While it is open, the supervisor runs on; the kernel closes it when this process is killed.
+        self._lifeline = -1
         self.starts = 0  # What was opened before the last one is of no use.
         self.max_layer_size: int | None = MAX_LAYER_SIZE
         self.idle_after: float | None = IDLE_AFTER
@@ -174,7 +177,7 @@ class Container:
         """Whether the container's first process, as it was started, is alive."""
         process = self._process
         try:
-            return process is not None and not _has_ended(process)
+            return process is not None and not is_readable(process)
         except OSError:
             return False
 
@@ -185,16 +188,12 @@ class Container:
     def _start(self) -> None:
         self._let_go()
         found = inspect(self.podman, self.container_id)
-        if self.is_own and is_lost(found):
-            found = replace(self.podman, found)
-            self.container_id = found.container_id
-        if not found.is_running:
-            if not self.is_own:
-                raise fault(
-                    ContainerNotFound,
-                    ENOENT,
-                    f"cannot use the container {self.name!r}: it has stopped; start it and open it again",
-                )
+        if self.is_own:
+            found = end(self.podman, found, _mark_of(self._path))
+            if is_lost(found):
+                found = replace(self.podman, found)
+                self.container_id = found.container_id
+            self._lifeline = supervision.lifeline(self._control)
             try:
                 self.podman.run("start", self.container_id)
             except PodmanError:
@@ -202,6 +201,12 @@ class Container:
                 self.podman.run("umount", "--force", self.container_id)
                 self.podman.run("start", self.container_id)
             found = inspect(self.podman, self.container_id)
+        elif not found.is_running:
+            raise fault(
+                ContainerNotFound,
+                ENOENT,
+                f"cannot use the container {self.name!r}: it has stopped; start it and open it again",
+            )
         try:
             self._process = os.pidfd_open(found.pid)
         except OSError as error:
@@ -229,6 +234,7 @@ class Container:
         mark, control = _mark_of(self._path), self._control
         if not self.is_own:
             control = self._requests = self._make_requests()
+            self._lifeline = supervision.lifeline(control)
             words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}", mark)
             self.podman.run("exec", "--detach", self.container_id, *words)
         made = Supervisor(control, inspected.pid, mark, is_alone=self.is_own, exceeded=self._too_large())
@@ -263,7 +269,7 @@ class Container:
     def stop(self) -> None:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self._lock:
-            if self.is_own and not _has_monitor(self._inspected):
+            if self.is_own and not has_monitor(self._inspected):
                 # After `podman stop` it could not be told from one that ended by itself.
                 if self._process is not None:
                     signal.pidfd_send_signal(self._process, signal.SIGKILL)
@@ -318,6 +324,9 @@ class Container:
         if self._supervised is not None:
             self._supervised.close()
             self._supervised = None
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
         if self._requests >= 0:
             files = os.open("..", DIRECTORY, dir_fd=self._requests)
             try:
@@ -358,7 +367,7 @@ class Container:
         merged = self._merged(inspected)
         if not inspected.monitor:
             return merged
-        if _has_monitor(inspected):
+        if has_monitor(inspected):
             # The mount may be in a mount namespace of its own.
             return f"/proc/{inspected.monitor}/root{merged}"
         return f"/proc/{inspected.pid}/root/."
@@ -386,15 +395,3 @@ class Container:
 def _mark_of(control: str) -> str:
     """Return what the marks of a container's commands start with; the same in every process."""
     return f"{sha256(control.encode()).hexdigest()[:12]}."
-
-
-def _has_monitor(inspected: Inspected) -> bool:
-    return not inspected.monitor or os.path.exists(f"/proc/{inspected.monitor}/root")
-
-
-def _has_ended(process: int) -> bool:
-    import select
-
-    poll = select.poll()
-    poll.register(process, select.POLLIN)
-    return bool(poll.poll(0))

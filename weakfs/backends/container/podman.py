@@ -7,8 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from errno import EBUSY, EIO, ENOENT, ENOTSUP
+from errno import EIO, ENOENT, ENOTSUP
 from hashlib import sha256
 from typing import Any, cast
 
@@ -216,19 +215,6 @@ def labelled(podman: Podman, **labels: str) -> list[str]:
     words = [f"label={name}={value}" if value else f"label={name}" for name, value in labels.items()]
     filters = [word for one in words for word in ("--filter", one)]
     return podman.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode().split()
-
-
-def remove_container(podman: Podman, container_id: str, control: str) -> None:
-    """Remove a container with everything that belongs to it."""
-    for _ in range(2):
-        # Of a container that Podman has lost, the first attempt finds out that it has ended.
-        with suppress(PodmanError):
-            podman.run("rm", "--force", *AT_ONCE, container_id)
-            break
-    with suppress(ContainerNotFound):
-        inspect(podman, container_id)
-        raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")
-    shutil.rmtree(control, ignore_errors=True)
 
 
 def _prefix() -> tuple[str, ...]:

@@ -279,19 +279,15 @@ class ContainerRoot(HostRoot):
 
     def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
         self.check_in_place()
+        return super()._restore_manifest(wanted)
+
+    def _restore_whole(self, journal: Journal, wanted: FileTree) -> None:
         layer = self.cleaned(Layer.unpacked(wanted))
         files = layer.over(self.lower)
         sink = HashOnlySink()
         raw = scan(self._layer_directory.descriptor, sink, self._raw, unwanted=UnwantedContents(files, sink))
         found = self._layer_in(raw)
-        journal = Journal(self.directory, self.journals, self.restore_manifest)
-        try:
-            self._restore(journal, found.over(self.lower), found, files, layer)
-        except BaseException:
-            journal.undo()
-            raise
-        journal.close()
-        return tuple(journal.notes)
+        self._restore(journal, found.over(self.lower), found, files, layer)
 
     def _restore(
         self, journal: Journal, now: FileTree, ours: Layer | None, wanted: FileTree, theirs: Layer | None

@@ -50,6 +50,8 @@ class HostRoot:
         self.processes = ProcessTable()
         # Work in progress.
         self.works: WeakSet[Work] = WeakSet()
+        # The steps of the last restore of a manifest, which has none any more unless undoing it failed.
+        self._restoring: Journal | None = None
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
         if is_inside(os.path.realpath(self.store.path), self.path):
             raise ValueError(
@@ -168,17 +170,22 @@ class HostRoot:
             return self._restore_manifest(wanted)
 
     def _restore_manifest(self, wanted: FileTree) -> tuple[Note, ...]:
-        sink = HashOnlySink()
-        unwanted = UnwantedContents(wanted, sink)
-        now = scan(self.directory.descriptor, sink, self._last_scan, unwanted=unwanted).tree
-        journal = Journal(self.directory, self.journals, self.restore_manifest)
+        if self._restoring is not None:
+            self._restoring.undo()
+        journal = self._restoring = Journal(self.directory, self.journals, self.restore_manifest)
         try:
-            restore_tree(self.directory, journal, now, wanted)
+            self._restore_whole(journal, wanted)
         except BaseException:
             journal.undo()
             raise
         journal.close()
         return tuple(journal.notes)
+
+    def _restore_whole(self, journal: Journal, wanted: FileTree) -> None:
+        sink = HashOnlySink()
+        unwanted = UnwantedContents(wanted, sink)
+        now = scan(self.directory.descriptor, sink, self._last_scan, unwanted=unwanted).tree
+        restore_tree(self.directory, journal, now, wanted)
 
     def recover(self) -> int:
         """Undo the unfinished work of processes that have ended; return how many units of work were undone.
@@ -254,7 +261,8 @@ class HostRoot:
             self.claims.check_changed(changed, *paths)
 
     def _recover(self) -> Recovery:
-        own = {work.journal.path for work in self.works if work.journal.path is not None}
+        journals = [work.journal for work in self.works] + ([self._restoring] if self._restoring is not None else [])
+        own = {journal.path for journal in journals if journal.path is not None}
         return recover_journals(self.directory, self.journals, own, self.restore_manifest, self.was_stored)
 
     def warn_of_unfinished(self) -> int:

@@ -121,3 +121,12 @@ def script_of(words: list[str], workdir: str, environment: Mapping[str, str], li
     lines += [f"ulimit -{letter} {value // unit} 2>/dev/null" for letter, value, unit in found if value is not None]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
     return "\n".join((*lines, f"cd -- {shlex.quote(workdir)} || exit", f"exec {shlex.join(words)}", ""))
+
+
+def is_readable(descriptor: int) -> bool:
+    """Return whether there is something to read, or the end; of a process, whether it has ended."""
+    import select  # not all of it on Windows
+
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +9,7 @@ from contextlib import suppress
 from threading import Event, Lock, Thread
 from time import monotonic
 
-from weakfs.backends.container.commands.command_files import CommandFiles, script_of
+from weakfs.backends.container.commands.command_files import CommandFiles, is_readable, script_of
 from weakfs.backends.container.commands.process_list import Listed, started_by
 from weakfs.backends.container.commands.supervisor import KILLING, PAUSE, Supervisor
 from weakfs.processes import CommandLimits
@@ -131,7 +130,7 @@ class ContainerProgram:
         """Read the status; return whether it has ended."""
         with self._lock:
             # Before anything has opened it, reading would find its end; polling finds nothing.
-            if not self._has_ended and _is_readable(self.status):
+            if not self._has_ended and is_readable(self.status):
                 self._files.read_status()
                 self._files.close_reader()
                 self._has_ended = self._files.has_ended
@@ -170,9 +169,3 @@ class ContainerProgram:
             if why is not None:
                 self._problem = f"it was killed: {why}"
                 self.stop()
-
-
-def _is_readable(descriptor: int) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(0))

@@ -51,6 +51,16 @@ def make_control(path: str, directory: int | None) -> None:
     os.chmod(place, 0o666, dir_fd=directory)
 
 
+def lifeline(control: int) -> int:
+    """Open the requests of a supervisor that is not started yet, which then runs until the descriptor is closed."""
+    # Without a reader they cannot be opened for writing.
+    reader = os.open(REQUESTS, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=control)
+    try:
+        return os.open(REQUESTS, WRITING | os.O_NOFOLLOW, dir_fd=control)
+    finally:
+        os.close(reader)
+
+
 class Supervisor:
     """The supervisor of a running container: `control` is an open directory of the host, `mark` marks what commands
     start, and `pid` is the container's first process on the host.
@@ -74,7 +84,7 @@ class Supervisor:
         self.listing = ProcessList(pid, only="" if is_alone else mark)
 
     def close(self) -> None:
-        """Let go of the supervisor; it kills what runs and waits for another host."""
+        """Let go of the supervisor; it ends, and what runs under it."""
         descriptor, self._requests = self._requests, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -88,7 +98,7 @@ class Supervisor:
             except OSError as error:
                 if error.errno != ENXIO:
                     raise
-            if monotonic() > until or not self.is_alive:
+            if monotonic() > until or not self._has_container:
                 raise fault(
                     OSError,
                     EIO,
@@ -99,7 +109,11 @@ class Supervisor:
     @property
     def is_alive(self) -> bool:
         """Whether it is connected to a container that runs."""
-        return self._requests != -1 and os.path.exists(f"/proc/{self._pid}/root/proc")
+        return self._requests != -1 and self._has_container
+
+    @property
+    def _has_container(self) -> bool:
+        return os.path.exists(f"/proc/{self._pid}/root/proc")
 
     def request(self, line: str) -> None:
         """Send a request."""

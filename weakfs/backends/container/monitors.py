@@ -1,0 +1,117 @@
+"""Monitors: the processes, conmon of Podman, that each watch over one container and note its end.
+
+When the program that starts a container is killed, a monitor may be left that Podman knows nothing of, with a container
+that waits to be started.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from contextlib import suppress
+from errno import EBUSY
+from itertools import pairwise
+from time import monotonic
+
+from weakfs.backends.container.podman import (
+    AT_ONCE,
+    ContainerNotFound,
+    Inspected,
+    Podman,
+    PodmanError,
+    inspect,
+)
+from weakfs.filesystem.errors import fault
+
+MONITOR = b"conmon"
+
+# How long a monitor may take to note the end of its container, and how often it is looked at.
+ENDING, PAUSE = 10.0, 0.002
+
+
+def monitors_of(container_id: str) -> list[int]:
+    """Return the processes that watch over a container, whose id is given in full."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _watches(int(name), container_id)]
+
+
+def end_monitors(container_id: str) -> bool:
+    """End what runs or waits to be started under the monitors of a container, and wait for them.
+
+    Returns whether there were any. A monitor that does not end by itself is killed.
+    """
+    found = monitors_of(container_id)
+    for pid in found:
+        until = monotonic() + ENDING
+        while _watches(pid, container_id):
+            for child in _containers_under(pid):
+                _kill(child)
+            if monotonic() > until and _watches(pid, container_id):
+                _kill(pid)
+            time.sleep(PAUSE)
+    return bool(found)
+
+
+def end(podman: Podman, found: Inspected, mark: str) -> Inspected:
+    """End what an earlier process has left of a container, whose first process has the word `mark` in its command."""
+    ended = end_monitors(found.container_id)
+    if found.status not in ("running", "stopping"):
+        return inspect(podman, found.container_id) if ended else found
+    if not found.monitor:
+        podman.run("stop", *AT_ONCE, found.container_id)
+    until = monotonic() + ENDING
+    while found.monitor and mark.encode() in command_of(found.pid) and monotonic() < until:
+        # Its monitor was killed.
+        _kill(found.pid)
+        time.sleep(PAUSE)
+    return inspect(podman, found.container_id)
+
+
+def remove_container(podman: Podman, container_id: str, control: str) -> None:
+    """Remove a container with everything that belongs to it."""
+    end_monitors(container_id)
+    for _ in range(2):
+        # Of a container that Podman has lost, the first attempt finds out that it has ended.
+        with suppress(PodmanError):
+            podman.run("rm", "--force", *AT_ONCE, container_id)
+            break
+    with suppress(ContainerNotFound):
+        inspect(podman, container_id)
+        raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")
+    shutil.rmtree(control, ignore_errors=True)
+
+
+def has_monitor(inspected: Inspected) -> bool:
+    """Return whether the monitor of a container is alive, if it has one."""
+    return not inspected.monitor or os.path.exists(f"/proc/{inspected.monitor}/root")
+
+
+def command_of(pid: int) -> list[bytes]:
+    """Return the words of a process's command; none if it has ended."""
+    with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read().split(b"\0")[:-1]
+    return []
+
+
+def _watches(pid: int, container_id: str) -> bool:
+    words = command_of(pid)
+    return bool(words) and os.path.basename(words[0]) == MONITOR and (b"-c", container_id.encode()) in _pairs(words)
+
+
+def _containers_under(monitor: int) -> list[int]:
+    """Return what a monitor started, without the program that it calls when its container has ended."""
+    words = command_of(monitor)
+    own = {words[0], *(value for name, value in _pairs(words) if name == b"--exit-command")} if words else set[bytes]()
+    with suppress(OSError), open(f"/proc/{monitor}/task/{monitor}/children", "rb") as file:
+        return [int(child) for child in file.read().split() if not own.intersection(command_of(int(child))[:1])]
+    return []
+
+
+def _pairs(words: list[bytes]) -> list[tuple[bytes, bytes]]:
+    return list(pairwise(words))
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
