@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from weakfs.backends.container.commands import supervisor
 from weakfs.backends.container.commands.process_list import ProcessList
 
 MARK = "WEAKFS_COMMAND=1"
@@ -63,3 +66,39 @@ def test_one_that_is_about_to_become_another_program_is_found(
     start(tmp_path, 10, "")
     monkeypatch.setattr(time, "sleep", lambda _: (tmp_path / "10" / "environ").write_text(MARK))
     assert sorted(processes.all()) == [10]
+
+
+# Connecting
+
+
+def test_a_supervisor_that_starts_late_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor.make_control(str(tmp_path / "control"), None)
+    control, reader = os.open(tmp_path / "control", os.O_RDONLY), [-1]
+
+    def start_supervisor(seconds: float) -> None:
+        reader[0] = os.open(supervisor.REQUESTS, os.O_RDONLY | os.O_NONBLOCK, dir_fd=control)
+
+    monkeypatch.setattr(time, "sleep", start_supervisor)
+    made = supervisor.Supervisor(control, os.getpid(), "mark", is_alone=False, exceeded=lambda: None)
+    made.request("run it")
+    assert os.read(reader[0], 100) == b"run it\n"
+    made.close()
+    assert os.read(reader[0], 100) == b""
+    os.close(control)
+    os.close(reader[0])
+
+
+def test_a_supervisor_ends_with_its_lifeline(tmp_path: Path) -> None:
+    supervisor.make_control(str(tmp_path / "control"), None)
+    control = os.open(tmp_path / "control", os.O_RDONLY)
+    lifeline = supervisor.lifeline(control)
+    words = ["/bin/sh", "-c", supervisor.script(), "sh", str(tmp_path / "control"), "mark"]
+    with subprocess.Popen(words, start_new_session=True) as process:
+        supervisor.Supervisor(control, os.getpid(), "mark", is_alone=False, exceeded=lambda: None).close()
+        assert process.poll() is None
+        os.close(lifeline)
+        assert process.wait(60) == -signal.SIGKILL
+    # Its host is gone before it starts.
+    with subprocess.Popen(words, start_new_session=True) as process:
+        assert process.wait(60) == -signal.SIGKILL
+    os.close(control)

@@ -75,7 +75,7 @@ class ContainerWorkspace(Workspace):
     numbers = count()
 
     def __init__(self, place: Path, container: Container) -> None:
-        root = f"/places/{next(self.numbers)}"
+        root = f"/places/workspace{next(self.numbers)}"
         self.place = Path(container.path_of_files() + root)
         self.place.mkdir()
         self.session = Session()

@@ -36,7 +36,7 @@ class TestContainer(Places, Cases):  # type: ignore[misc, valid-type]  # all cas
 
     def new_place(self) -> Open:
         number = next(self.numbers)
-        root = f"/places/{number}"
+        root = f"/places/conformance{number}"
         (Path(self.container.path_of_files()) / root[1:]).mkdir(mode=0o755)
         session, store = Session(clock=ticking()), self.place / f"store{number}"
         return lambda options: ContainerFilesystem(session, container=self.container, root=root, store=store, **options)
