@@ -237,22 +237,41 @@ def test_a_session_without_files_never_loads_anything_of_filesystems() -> None:
     assert [name for name in loaded if name != "weakfs" and not name.startswith(below)] == []
 
 
-def test_a_call_on_files_in_memory_loads_neither_the_host_nor_patches() -> None:
+# What files in memory are written and read without: importing it would make each new process slower.
+NOT_FOR_FILES = (
+    *("asyncio", "cattrs", "difflib", "logging", "re2", "subprocess"),
+    *("weakfs.backends.host", "weakfs.backends.overlay", "weakfs.cli", "weakfs.editing", "weakfs.history"),
+    *("weakfs.filesystem.missing_path", "weakfs.processes.runner", "weakfs.reducers.merging", "weakfs.search"),
+    "weakfs.session.durable",
+    *("weakfs.session.merging.conflicts", "weakfs.session.merging.merge", "weakfs.session.undo.reversion"),
+    *("weakfs.snapshots", "weakfs.storage.engines", "weakfs.storage.event_store", "weakfs.transcripts"),
+)
+# The same for a call of one tool, without capability and policy.
+NOT_FOR_A_CALL = (
+    *NOT_FOR_FILES,
+    *("weakfs.tools.calls.external_call", "weakfs.tools.policy", "weakfs.tools.schemas.definitions"),
+    *("weakfs.tools.schemas.profiles", "weakfs.tools.sections"),
+    *(f"weakfs.tools.handlers.{name}" for name in ("edit_file", "entries", "grep", "ls", "processes", "shell")),
+    *(f"weakfs.tools.permissions.{name}" for name in ("capability", "decisions", "guarded", "rules")),
+)
+
+
+def test_files_in_memory_load_nothing_that_they_do_not_need() -> None:
+    loaded = run_python(
+        "import sys; from weakfs import InMemoryFilesystem, Session; files = InMemoryFilesystem(Session()); "
+        "files.write('/a.txt', 'x'); assert files.read('/a.txt').content == 'x'; print(*sys.modules)"
+    ).split()
+    others = (*NOT_FOR_FILES, "weakfs.tools.calls", "weakfs.tools.handlers", "weakfs.tools.toolset")
+    assert [name for name in loaded if name.startswith(others)] == []
+
+
+def test_a_first_call_loads_its_tool_and_nothing_of_others() -> None:
     loaded = run_python(
         "import sys; from weakfs import Session, Toolset; "
         "assert Toolset(Session()).call('write_file', {'path': '/a.txt', 'content': 'x'}).success; print(*sys.modules)"
     ).split()
-    others = (
-        "weakfs.backends.host",
-        "weakfs.backends.overlay",
-        "weakfs.cli",
-        "weakfs.editing.hints.diagnosis",
-        "weakfs.editing.patches.apply",
-        "weakfs.snapshots",
-        "weakfs.storage.engines",
-        "weakfs.transcripts",
-    )
-    assert [name for name in loaded if name.startswith(others)] == []
+    assert "weakfs.tools.handlers.write_file" in loaded
+    assert [name for name in loaded if name.startswith(NOT_FOR_A_CALL)] == []
 
 
 @pytest.mark.parametrize("module", ["weakfs", "weakfs.cli", "weakfs.tools", "weakfs.backends"])

@@ -25,7 +25,24 @@ def test_another_name_is_an_attribute_error_that_names_the_package() -> None:
         value_of("Nothing")
 
 
-@pytest.mark.parametrize("package", ["backends", "editing", "editing.patches", "storage", "tools"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        "backends",
+        "editing",
+        "editing.patches",
+        "filesystem",
+        "processes",
+        "processes.background",
+        "reducers",
+        "search",
+        "session",
+        "storage",
+        "tools",
+        "tools.handlers",
+        "tools.permissions",
+    ],
+)
 def test_no_lazy_name_is_that_of_a_module(package: str) -> None:
     __import__(f"weakfs.{package}")
     module = sys.modules[f"weakfs.{package}"]

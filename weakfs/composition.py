@@ -11,13 +11,12 @@ from attrs import frozen
 from weakfs import backends, session
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
-from weakfs.session import Attachable, External, Snapshot
-from weakfs.session.merging.resolver import same_path
 from weakfs.tools.slices import EVENTS, SLICES
 
 if TYPE_CHECKING:
     from weakfs.history.blame.lines import BlameLine, Blames
     from weakfs.history.sql import QueryResult, Value
+    from weakfs.session import Attachable, External, Snapshot
 
 
 @frozen(eq=False)
@@ -79,6 +78,7 @@ class Session(session.Session):
     def _path_matcher(path: str) -> Callable[[str], bool]:
         """Return a test for a path or glob."""
         from weakfs.search import compile_glob
+        from weakfs.session.merging.resolver import same_path
 
         try:
             glob = compile_glob(path, hidden=True)

@@ -15,7 +15,7 @@ from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, 
 from weakfs.tools import ToolCalls
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.permissions import Visibility
-from weakfs.tools.permissions.capability import OPERATIONS, Operation
+from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.slices import KeptBlob
 
 DIRECTORIES = ("", "/src", "/src/lib", "/secrets", "/secrets/old", "/pub")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 import weakfs.tools
 from weakfs import DEFAULT_TOOLS, Session, Tool, ToolContext, ToolResult, Toolset
@@ -146,3 +146,20 @@ def test_a_tool_keeps_its_aliases_whatever_becomes_of_the_mapping_that_was_given
     assert dict(tool.aliases) == {"file_path": "path"}
     with pytest.raises(TypeError):
         tool.aliases["file"] = "path"  # type: ignore[index]  # the test
+
+
+@pytest.mark.parametrize("tool", DEFAULT_TOOLS, ids=lambda tool: tool.name)
+def test_a_built_in_tool_can_be_changed_like_any_other(tool: Tool) -> None:
+    renamed = evolve(tool, name="renamed", description="Another one.")
+
+    assert (renamed.name, renamed.description) == ("renamed", "Another one.")
+    assert (renamed.params, renamed.handler, renamed.receipt) == (tool.params, tool.handler, tool.receipt)
+    assert [one.name for one in renamed.parameters] == [one.name for one in tool.parameters]
+    assert renamed.aliases == tool.aliases
+
+
+def test_a_built_in_tool_has_no_other_attributes() -> None:
+    with pytest.raises(AttributeError, match="'BuiltinTool' object has no attribute 'nothing'"):
+        _ = DEFAULT_TOOLS[0].nothing  # type: ignore[attr-defined]  # the test
+    with pytest.raises(AttributeError):
+        DEFAULT_TOOLS[0].name = "other"  # type: ignore[misc]  # the test

@@ -1,15 +1,23 @@
 """Running commands: in a sandbox by default, with limits on time and output, leaving no process behind.
 
 It deals with directories of the host, not with filesystems; the tool on top of it is in `weakfs.tools.handlers`.
+
+Names are imported from their modules when they are first used: a process that runs no command needs none.
 """
 
-from weakfs.processes.command_options import CommandOptions
-from weakfs.processes.directory_paths import host_path
-from weakfs.processes.environment import ENVIRONMENT
-from weakfs.processes.pipes import StopEvent
-from weakfs.processes.resource_limits import CommandLimits
-from weakfs.processes.runner import CompletedCommand, RunsCommands, SandboxMode, check_command, run_command
-from weakfs.processes.sandbox import Bubblewrap, SandboxUnavailable
+from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.processes.command_options import CommandOptions
+    from weakfs.processes.directory_paths import host_path
+    from weakfs.processes.environment import ENVIRONMENT
+    from weakfs.processes.errors import SandboxUnavailable
+    from weakfs.processes.pipes import StopEvent
+    from weakfs.processes.resource_limits import CommandLimits
+    from weakfs.processes.runner import CompletedCommand, RunsCommands, SandboxMode, check_command, run_command
+    from weakfs.processes.sandbox import Bubblewrap
 
 __all__ = [
     "ENVIRONMENT",
@@ -25,3 +33,17 @@ __all__ = [
     "host_path",
     "run_command",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "command_options": ("CommandOptions",),
+        "directory_paths": ("host_path",),
+        "environment": ("ENVIRONMENT",),
+        "errors": ("SandboxUnavailable",),
+        "pipes": ("StopEvent",),
+        "resource_limits": ("CommandLimits",),
+        "runner": ("CompletedCommand", "RunsCommands", "SandboxMode", "check_command", "run_command"),
+        "sandbox": ("Bubblewrap",),
+    },
+)

@@ -11,9 +11,9 @@ from glob import glob
 
 from attrs import frozen
 
-from weakfs.errors import WeakfsError
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line
+from weakfs.processes.errors import SandboxUnavailable
 
 # Programs and libraries. Nothing below /home, /root, /opt, /run, /srv or /var is shown.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -34,10 +34,6 @@ _TMP, _SHM = "/tmp", "/dev/shm"
 
 # A long time for a program that takes five milliseconds.
 _PROBING = 20.0
-
-
-class SandboxUnavailable(WeakfsError, OSError):
-    """A command requires the sandbox, and it is not available."""
 
 
 @frozen

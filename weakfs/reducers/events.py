@@ -15,6 +15,7 @@ from weakfs.reducers.tree.node import FileTree
 from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
+from weakfs.session.slices.tags import tag_of
 
 
 @event("fs/file_written")
@@ -218,6 +219,8 @@ EVENTS = (
     EntryHidden,
     LayerEmptied,
 )
+# The tags of those that change an entry.
+CHANGING = {tag_of(type_) for type_ in EVENTS if type_ not in (EntryFound, TreeSeen, TreeRestored, LayerEmptied)}
 
 Event = (
     FileWritten

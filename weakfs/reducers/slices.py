@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from weakfs.reducers.apply import REDUCERS
 from weakfs.reducers.events import (
+    CHANGING,
     EntryFound,
     EntryHidden,
     ExternalFsSnapshot,
@@ -30,7 +31,6 @@ from weakfs.reducers.lower_layer import (
     on_emptied,
     on_found,
 )
-from weakfs.reducers.merging.file_merge import CHANGING, merge_files, same_files
 from weakfs.reducers.partial_trees import with_paths
 from weakfs.reducers.tree.batch_apply import folded
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
@@ -47,6 +47,9 @@ from weakfs.session.slices.slice import (
     reaction,
 )
 from weakfs.session.slices.tags import tag_of
+
+if TYPE_CHECKING:
+    from weakfs.session.merging.sides import Sides
 
 
 @event("fs/mount")
@@ -116,6 +119,19 @@ def _files_at(now: Log[FileTree], then: Log[FileTree], paths: Sequence[str] | No
     return now if after is before else now.replace_last(after)
 
 
+def _merge_files(sides: Sides) -> Log[FileTree]:
+    # Merging takes as long to import as a dozen events, and most processes merge nothing.
+    from weakfs.reducers.merging.file_merge import merge_files
+
+    return merge_files(sides)
+
+
+def _same_files(one: Log[FileTree], other: Log[FileTree]) -> bool:
+    from weakfs.reducers.merging.file_merge import same_files
+
+    return same_files(one, other)
+
+
 def _with_files(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
     """Go back with all files; where only some do, the lower layer is known as it is."""
     return then if paths is None else now
@@ -135,11 +151,11 @@ SLICES = (
     Declaration(
         FileTree,
         initial=EMPTY_TREE,
-        merge=StateMerge(merge_files),
+        merge=StateMerge(_merge_files),
         reducers={event: _of_tree(reducer) for event, reducer in REDUCERS.items()},
         fold=folded,
         go_back=_files_at,
-        equal=same_files,
+        equal=_same_files,
     ),
     Declaration(MountReport, merge=merge_appended, reducers={TreeMounted: WholeSlice(on_tree_mounted)}),
     Declaration(

@@ -1,78 +1,85 @@
 """Sessions: events reduced into immutable slices, with snapshots, rollback, transactions, forks and files.
 
 This package is generic: it knows nothing of filesystems.
+
+Names are imported from their modules when they are first used: a new process uses few of them.
 """
 
 if __name__ != "weakfs.session":  # pragma: no cover  # reached in a process of its own only
     raise ImportError("cannot import the link 'session' at the top of the repository; import weakfs.session instead")
 
 
-from weakfs.session.blobs.blob import ContentSource, Stored
-from weakfs.session.blobs.rope import Content, Rope
-from weakfs.session.errors import (
-    MergeConflict,
-    MissingBlob,
-    RollbackIncomplete,
-    SessionClosed,
-    SessionConflict,
-    SessionError,
-    SessionFileError,
-    TransactionCancelled,
-    UnknownSnapshot,
-    UnknownTag,
-    UnknownType,
-    UnsupportedVersion,
-)
-from weakfs.session.events import (
-    Merged,
-    Record,
-    Reverted,
-    RolledBack,
-    SliceAppended,
-    SliceCleared,
-    SliceSeeded,
-)
-from weakfs.session.external import Attachable, External, Journal
-from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted, Packable, PackedValue
-from weakfs.session.merging.conflicts import (
-    Choice,
-    ConflictEntry,
-    ConflictHunk,
-    ConflictKind,
-    MergedPath,
-    MergeReport,
-    OnConflict,
-    Resolution,
-)
-from weakfs.session.merging.resolver import Resolver
-from weakfs.session.merging.sides import BranchHistory, Sides
-from weakfs.session.session import Session
-from weakfs.session.slices.registry import Registry, Shape
-from weakfs.session.slices.slice import (
-    Conflict,
-    Declaration,
-    EventFilter,
-    Slice,
-    SliceSpec,
-    SliceView,
-    StateMerge,
-    WholeMerge,
-    WholeSlice,
-    append_all,
-    merge_appended,
-    reducer,
-    replace_latest,
-    replace_latest_by,
-    upsert_by,
-)
-from weakfs.session.slices.table import Table
-from weakfs.session.slices.tags import event
-from weakfs.session.subscriptions import Bus
-from weakfs.session.transactions.block import TransactionBlock
-from weakfs.session.transactions.cancellation import Cancellation
-from weakfs.session.undo.reversion import Reversion
-from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
+from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.session.blobs.blob import ContentSource, Stored
+    from weakfs.session.blobs.rope import Content, Rope
+    from weakfs.session.errors import (
+        MergeConflict,
+        MissingBlob,
+        RollbackIncomplete,
+        SessionClosed,
+        SessionConflict,
+        SessionError,
+        SessionFileError,
+        TransactionCancelled,
+        UnknownSnapshot,
+        UnknownTag,
+        UnknownType,
+        UnsupportedVersion,
+    )
+    from weakfs.session.events import (
+        Merged,
+        Record,
+        Reverted,
+        RolledBack,
+        SliceAppended,
+        SliceCleared,
+        SliceSeeded,
+    )
+    from weakfs.session.external import Attachable, External, Journal
+    from weakfs.session.history.log import Log
+    from weakfs.session.history.packed_state import Counted, Packable, PackedValue
+    from weakfs.session.merging.conflicts import (
+        Choice,
+        ConflictEntry,
+        ConflictHunk,
+        ConflictKind,
+        MergedPath,
+        MergeReport,
+        OnConflict,
+        Resolution,
+    )
+    from weakfs.session.merging.resolver import Resolver
+    from weakfs.session.merging.sides import BranchHistory, Sides
+    from weakfs.session.session import Session
+    from weakfs.session.slices.registry import Registry, Shape
+    from weakfs.session.slices.slice import (
+        Conflict,
+        Declaration,
+        EventFilter,
+        Slice,
+        SliceSpec,
+        SliceView,
+        StateMerge,
+        WholeMerge,
+        WholeSlice,
+        append_all,
+        merge_appended,
+        reducer,
+        replace_latest,
+        replace_latest_by,
+        upsert_by,
+    )
+    from weakfs.session.slices.table import Table
+    from weakfs.session.slices.tags import event
+    from weakfs.session.subscriptions import Bus
+    from weakfs.session.transactions.block import TransactionBlock
+    from weakfs.session.transactions.cancellation import Cancellation
+    from weakfs.session.undo.reversion import Reversion
+    from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
     "Attachable",
@@ -146,3 +153,67 @@ __all__ = [
     "replace_latest_by",
     "upsert_by",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "blobs.blob": ("ContentSource", "Stored"),
+        "blobs.rope": ("Content", "Rope"),
+        "errors": (
+            "MergeConflict",
+            "MissingBlob",
+            "RollbackIncomplete",
+            "SessionClosed",
+            "SessionConflict",
+            "SessionError",
+            "SessionFileError",
+            "TransactionCancelled",
+            "UnknownSnapshot",
+            "UnknownTag",
+            "UnknownType",
+            "UnsupportedVersion",
+        ),
+        "events": ("Merged", "Record", "Reverted", "RolledBack", "SliceAppended", "SliceCleared", "SliceSeeded"),
+        "external": ("Attachable", "External", "Journal"),
+        "history.log": ("Log",),
+        "history.packed_state": ("Counted", "Packable", "PackedValue"),
+        "merging.conflicts": (
+            "Choice",
+            "ConflictEntry",
+            "ConflictHunk",
+            "ConflictKind",
+            "MergedPath",
+            "MergeReport",
+            "OnConflict",
+            "Resolution",
+        ),
+        "merging.resolver": ("Resolver",),
+        "merging.sides": ("BranchHistory", "Sides"),
+        "session": ("Session",),
+        "slices.registry": ("Registry", "Shape"),
+        "slices.slice": (
+            "Conflict",
+            "Declaration",
+            "EventFilter",
+            "Slice",
+            "SliceSpec",
+            "SliceView",
+            "StateMerge",
+            "WholeMerge",
+            "WholeSlice",
+            "append_all",
+            "merge_appended",
+            "reducer",
+            "replace_latest",
+            "replace_latest_by",
+            "upsert_by",
+        ),
+        "slices.table": ("Table",),
+        "slices.tags": ("event",),
+        "subscriptions": ("Bus",),
+        "transactions.block": ("TransactionBlock",),
+        "transactions.cancellation": ("Cancellation",),
+        "undo.reversion": ("Reversion",),
+        "views": ("Missing", "Records", "SaveReport", "SessionView", "Snapshot"),
+    },
+)

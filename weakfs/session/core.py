@@ -10,7 +10,6 @@ from weakfs.session.errors import SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, Journal
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.merging.merge import absorb
 from weakfs.session.replay.reduction import Row, changed, check_slices
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
@@ -148,6 +147,8 @@ class SessionCore(SessionState):
 
         What led to the event was decided on an older state: it is merged like a transaction.
         """
+        from weakfs.session.merging.merge import absorb
+
         base, branch = cast("CommitLog", self._log).before_others()
         branch.add(row, state, logs)
         while True:
@@ -171,8 +172,8 @@ class SessionCore(SessionState):
 
     def _was_stored(self, place: CommitPlace) -> bool:
         """Return whether a commit of any session is in its stream; see `weakfs.session.durable.outcome`."""
-        from weakfs.session.durable.operations import run
         from weakfs.session.durable.outcome import lasting_url, was_stored, was_stored_anywhere
+        from weakfs.session.transactions.steps import run
 
         with self.lock:
             log = self._log

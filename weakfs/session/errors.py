@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from weakfs.errors import WeakfsError
-from weakfs.session.merging.conflicts import ConflictEntry
+
+if TYPE_CHECKING:
+    from weakfs.session.merging.conflicts import ConflictEntry
 
 
 class SessionError(WeakfsError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from attrs import define, field, frozen
 
 from weakfs.session.errors import RollbackIncomplete
+from weakfs.session.logger import logger
 
 if TYPE_CHECKING:
     from weakfs.session.blobs.blob import ContentSource
     from weakfs.session.merging.resolver import Resolver
     from weakfs.session.views import SessionView
 
-logger = logging.getLogger("weakfs.session")
 
 # The beginning of exception notes that say what an undo could not restore exactly; see `BaseException.add_note`.
 INEXACT = "put back, but not exactly: "
@@ -283,7 +282,7 @@ def close_all(journals: Mapping[str, Journal]) -> None:
         try:
             journal.close()
         except Exception:
-            logger.exception("cannot close the journal of %s", name)
+            logger().exception("cannot close the journal of %s", name)
         except BaseException as error:
             interrupt = error
     if interrupt is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from os import PathLike
@@ -14,6 +13,7 @@ from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
 from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.logger import logger
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
@@ -23,8 +23,6 @@ from weakfs.session.views import SaveReport
 if TYPE_CHECKING:
     from weakfs.session.durable.async_opening import AsyncWhere
     from weakfs.session.durable.opening import Durability, OnOthers, Where
-
-logger = logging.getLogger("weakfs.session")
 
 
 class Session(Undo):
@@ -300,7 +298,7 @@ class Session(Undo):
                 try:
                     external.release()
                 except Exception:
-                    logger.exception("cannot end what runs in %s", external.filesystem_id)
+                    logger().exception("cannot end what runs in %s", external.filesystem_id)
         super().close(reason)
         with self.lock:
             log = self._log

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Any, Protocol
 
 from weakfs.session.events import Record
+from weakfs.session.logger import logger
 from weakfs.session.transactions.transaction import ACTIVE
-
-logger = logging.getLogger("weakfs.session")
 
 Handler = Callable[[Record], object]
 
@@ -94,7 +92,7 @@ class Delivery:
             try:
                 handler(record)
             except Exception:
-                logger.exception("a handler of record %d (%s) failed", record.seq, _name(record.event))
+                logger().exception("a handler of record %d (%s) failed", record.seq, _name(record.event))
 
 
 def _name(event: Any) -> str:

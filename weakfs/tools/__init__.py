@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from weakfs.tools.blobs import BlobArgument, BlobReference, Blobs
     from weakfs.tools.calls.external_call import ExternalCall, ExternalCallFailed, ExternalReceipt
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
-    from weakfs.tools.defaults import DEFAULT_TOOLS, PROCESS_TOOLS
+    from weakfs.tools.defaults import DEFAULT_TOOLS
     from weakfs.tools.errors import (
         DeadlineExceeded,
         InlineTooLarge,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UnknownTool,
         UnreadFile,
     )
+    from weakfs.tools.handlers.processes.handlers import PROCESS_TOOLS
     from weakfs.tools.history import HISTORY_TOOLS
     from weakfs.tools.permissions import CONTENTS, Capability, PathPolicy, PolicyRule
     from weakfs.tools.policy import CallToJudge, Policy
@@ -88,7 +89,7 @@ __getattr__, __dir__ = lazy_names(
         "blobs": ("BlobArgument", "BlobReference", "Blobs"),
         "calls.external_call": ("ExternalCall", "ExternalCallFailed", "ExternalReceipt"),
         "context": ("ToolContext", "build_tool_context", "require_filesystem"),
-        "defaults": ("DEFAULT_TOOLS", "PROCESS_TOOLS"),
+        "defaults": ("DEFAULT_TOOLS",),
         "errors": (
             "DeadlineExceeded",
             "InlineTooLarge",
@@ -104,6 +105,7 @@ __getattr__, __dir__ = lazy_names(
             "UnknownTool",
             "UnreadFile",
         ),
+        "handlers.processes.handlers": ("PROCESS_TOOLS",),
         "history": ("HISTORY_TOOLS",),
         "permissions": ("CONTENTS", "Capability", "PathPolicy", "PolicyRule"),
         "policy": ("CallToJudge", "Policy"),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from attrs import field, frozen
 
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
-from weakfs.tools.blobs import Blobs
 from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
-from weakfs.tools.permissions import Capability, GuardedFilesystem, Operation, PathPolicy, guarded
+from weakfs.tools.permissions.guard import guard_of, guarded
+
+if TYPE_CHECKING:
+    from weakfs.tools.blobs import Blobs
+    from weakfs.tools.permissions import Capability, Operation, PathPolicy
 
 
 @frozen(kw_only=True)
@@ -39,7 +44,9 @@ class ToolContext:
     @property
     def blobs(self) -> Blobs:
         """The contents that this session's answers refer to."""
-        guard = self.filesystem if isinstance(self.filesystem, GuardedFilesystem) else None
+        from weakfs.tools.blobs import Blobs
+
+        guard = guard_of(self.filesystem)
         return Blobs(self.session, self.call_id, None if guard is None else guard.carry)
 
     def check_deadline(self) -> None:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import errno
 
 from weakfs.errors import WeakfsError
-from weakfs.processes import SandboxUnavailable
-from weakfs.processes.background import InputClosed, NotRunning, ProcessesRunning, TooManyProcesses, UnknownProcess
+from weakfs.processes.background.errors import (
+    InputClosed,
+    NotRunning,
+    ProcessesRunning,
+    TooManyProcesses,
+    UnknownProcess,
+)
+from weakfs.processes.errors import SandboxUnavailable
 from weakfs.session import MergeConflict, SessionClosed
 
 

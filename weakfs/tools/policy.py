@@ -73,15 +73,13 @@ class Policy(PathPolicy):
         """Return why a call must be undone, or `None`. Called in the call's transaction, after its handler."""
         return None if self._on_result is None else self._on_result(call, result, context)
 
+    def _judge_call(self, call: CallToJudge, context: ToolContext) -> None:
+        """Raise `PolicyDenied` if a call is refused before it is made, or cannot be judged."""
+        _ask("check", lambda: self.check(call, context), call)
 
-def check_call(policy: Policy, call: CallToJudge, context: ToolContext) -> None:
-    """Raise `PolicyDenied` if the policy refuses a call before it is made, or fails to judge it."""
-    _ask("check", lambda: policy.check(call, context), call)
-
-
-def check_result(policy: Policy, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> None:
-    """Raise `PolicyDenied` if the policy refuses what a call did, or fails to judge it."""
-    _ask("on_result", lambda: policy.on_result(call, result, context), call)
+    def _judge_result(self, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> None:
+        """Raise `PolicyDenied` if what a call did is refused, or cannot be judged."""
+        _ask("on_result", lambda: self.on_result(call, result, context), call)
 
 
 def _ask(hook: str, ask: Callable[[], object], call: CallToJudge) -> None:

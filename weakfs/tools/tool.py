@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from importlib import import_module
 from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
-from attrs import Factory, field, frozen
+from attrs import Factory, field, fields, frozen
 
-from weakfs.tools.permissions.capability import OPERATIONS, Operation
+from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.schemas import Schema, schema_of
 from weakfs.tools.schemas.arguments import Parameter, parameters_of, reader
@@ -110,3 +111,34 @@ class Tool:
     def read_arguments(self, arguments: object) -> object:
         """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""
         return self._read(arguments)
+
+
+class BuiltinTool(Tool):
+    """A tool whose module is imported when more than its name is needed.
+
+    The parameters and receipts of all tools take half as long to import as the rest of a first call, and most processes
+    call few of them.
+    """
+
+    __slots__ = ("_module",)
+
+    _module: str
+
+    @classmethod
+    def of(cls, name: str, module: str) -> Self:
+        """Return the tool with a name from `TOOLS` of a module."""
+        tool = cls.__new__(cls)
+        object.__setattr__(tool, "name", name)
+        object.__setattr__(tool, "_module", module)
+        return tool
+
+    def __getattr__(self, name: str) -> object:
+        # Called for a slot that is empty.
+        names = [one.name for one in fields(Tool)]
+        if name not in names:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        tools: tuple[Tool, ...] = import_module(self._module).TOOLS
+        defined = next(tool for tool in tools if tool.name == self.name)
+        for one in names:
+            object.__setattr__(self, one, getattr(defined, one))
+        return getattr(self, name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from math import inf
+from typing import TYPE_CHECKING
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -13,21 +13,22 @@ from weakfs.messages import clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.call_json import read_json, recorded
-from weakfs.tools.calls.external_call import EXTERNAL, ExternalCall
 from weakfs.tools.calls.finished_calls import FinishedCalls
 from weakfs.tools.calls.stale_writes import Readings
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import build_tool_context, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.errors import ToolValidationError, UnknownTool
-from weakfs.tools.permissions import Capability, guarded
-from weakfs.tools.policy import Policy
+from weakfs.tools.permissions.guard import guarded
 from weakfs.tools.results import Receipt, ToolResult, failed
-from weakfs.tools.schemas.content import OpenAIApi, Provider
-from weakfs.tools.schemas.definitions import check_provider, chosen_provider, definitions
-from weakfs.tools.schemas.profiles import with_defaults
+from weakfs.tools.schemas.content import OpenAIApi, Provider, check_provider, chosen_provider
 from weakfs.tools.slices import install
 from weakfs.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from weakfs.tools.calls.external_call import ExternalCall
+    from weakfs.tools.permissions import Capability
+    from weakfs.tools.policy import Policy
 
 
 class Toolset:
@@ -118,6 +119,8 @@ class Toolset:
         each with the argument names that they know; `call` takes all of them. `api` and `strict_schemas` are for
         OpenAI's two interfaces.
         """
+        from weakfs.tools.schemas.definitions import definitions
+
         chosen = chosen_provider(provider, self.provider)
         return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)
 
@@ -215,6 +218,8 @@ class Toolset:
         The block raises `ExternalCallFailed` if the call is refused, or if it was undone at its end because the policy
         or a limit forbids its changes, or because it took longer than `timeout` seconds.
         """
+        from weakfs.tools.calls.external_call import EXTERNAL, ExternalCall
+
         deadline = self._earlier(None, timeout)
         call = self._call(
             name, arguments or {}, call_id, caller, deadline, None, (None, None, None, None), tool=EXTERNAL
@@ -223,12 +228,15 @@ class Toolset:
 
     def _takes_no_thread(self, call: Call) -> bool:
         """Return whether a call is quick: nothing in it waits for a disk, a person or another thread."""
-        policy = self.policy
+        if self.policy is not None:
+            from weakfs.tools.policy import Policy
+
+            # Custom rules may do anything.
+            if type(self.policy) is not Policy or self.policy.has_custom_rules:
+                return False
         return (
             (not isinstance(call.tool, Tool) or call.tool.is_quick)
             and type(self.filesystem) is InMemoryFilesystem
-            # Custom rules may do anything.
-            and (policy is None or (type(policy) is Policy and not policy.has_custom_rules))
             and self.session._needs_no_thread
         )
 
@@ -263,6 +271,7 @@ class Toolset:
         known = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if known is None:
             name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
+        is_external = tool is not None
         tool = known if tool is None else tool
         prompt, rendered_prompt, adapter, budget_tracker = runtime
         context = build_tool_context(
@@ -286,7 +295,7 @@ class Toolset:
             session,
             self._unknown(name) if tool is None else tool,
             name,
-            given if tool is None else with_defaults(tool, given, self.provider),
+            given if tool is None or self.provider is None else self._with_defaults(tool, given),
             call_id,
             caller,
             context,
@@ -295,7 +304,7 @@ class Toolset:
             started_at,
             recorded(sent),
             # Work that is done elsewhere is done again, whatever has been recorded.
-            None if is_own_id or not session.is_durable or tool is EXTERNAL else self._finished,
+            None if is_own_id or not session.is_durable or is_external else self._finished,
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:
@@ -305,7 +314,14 @@ class Toolset:
             )
         return call.perform()
 
+    def _with_defaults(self, tool: Tool, arguments: object) -> object:
+        from weakfs.tools.schemas.profiles import with_defaults
+
+        return with_defaults(tool, arguments, self.provider)
+
     def _unknown(self, name: str) -> UnknownTool:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return UnknownTool(f"there is no tool {name!r}; {hint}there are {', '.join(self._tools)}")

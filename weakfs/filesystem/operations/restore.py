@@ -7,7 +7,8 @@ from errno import EROFS
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.results import FilesystemSnapshot, Note, RestoreReport
-from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored, diff
+from weakfs.reducers.events import ExternalFsSnapshot, TreeRestored
+from weakfs.reducers.tree.node import FileTree
 
 
 class Restoring(PathLookup):
@@ -99,6 +100,8 @@ def report(
     snapshot_id: str, before: FileTree, after: FileTree, *, dry_run: bool, notes: tuple[Note, ...] = ()
 ) -> RestoreReport:
     """Return the report of a restore from one tree to another. O(differences)."""
+    from weakfs.reducers.tree.diff import diff
+
     found = diff(before, after)
     written = {*found.added, *found.changed, *(new for _, new in found.moved)}
     removed = {*found.removed, *(old for old, _ in found.moved)}

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.operations.read import PathArg, Reading
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
 from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, is_file
 from weakfs.reducers.tree.node import FileTree, Node, Segments
-from weakfs.search import (
-    GlobPattern,
-    Hit,
-    LinePattern,
-    MultilinePattern,
-    compile_glob,
-    compile_multiline,
-    compile_pattern,
-    is_binary,
-)
 from weakfs.session.interruption import check_interrupted
+
+if TYPE_CHECKING:
+    from weakfs.search import GlobPattern, Hit, LinePattern, MultilinePattern
 
 # Small files are searched together, up to this many bytes at once: for 2 kB, calling the engine costs more than
 # searching. Above 128 KiB, malloc gets new memory from the system for each join: over 21 MB in 10,000 files, that
@@ -54,6 +47,9 @@ class Searching(Reading):
             raise ValueError(f"cannot sort by {sort!r}; use 'mtime' or 'path'")
         if type(max_results) is not int or max_results < -1:
             raise ValueError(f"cannot return {max_results} results; use a number of 0 or more, or -1 for all")
+        # A new process mostly reads and writes without a search.
+        from weakfs.search import compile_glob
+
         compiled = compile_glob(pattern, hidden=hidden)
         now = self._view()
         canonical, segments = now._directory(path, "search")
@@ -95,6 +91,8 @@ class Searching(Reading):
             raise ValueError(
                 f"cannot return {max_per_file} matches of each file; use a number of 1 or more, or None for all"
             )
+        from weakfs.search import compile_glob, compile_multiline, compile_pattern
+
         compiled = (compile_multiline if multiline else compile_pattern)(pattern, case_insensitive=case_insensitive)
         chosen = None if glob is None and hidden else compile_glob(glob or "**/*", hidden=hidden)
         now = self._view()
@@ -163,6 +161,8 @@ class _Batch:
 
     def binary_before(self, count: int) -> int:
         """Count the binary files that come before text file number `count` (from 0)."""
+        from weakfs.search import is_binary
+
         binary = 0
         for data in self.texts:
             if is_binary(data):
@@ -174,6 +174,8 @@ class _Batch:
         return binary
 
     def without_binary(self) -> _Batch:
+        from weakfs.search import is_binary
+
         kept = _Batch()
         for prefix, name, data in zip(self.prefixes, self.names, self.texts, strict=True):
             if not is_binary(data):

@@ -2,27 +2,34 @@
 
 A `Launcher` starts programs and a `Workplace` finds out what they changed: these two are what a filesystem provides,
 whether its files are in a directory of the host or in a container. The rest is the same everywhere.
+
+Names are imported from their modules when they are first used: tools need the errors, even where no process runs.
 """
 
-from weakfs.processes.background.errors import (
-    InputClosed,
-    NotRunning,
-    ProcessesRunning,
-    TooManyProcesses,
-    UnknownProcess,
-)
-from weakfs.processes.background.host_launcher import HostLauncher
-from weakfs.processes.background.launcher import Launcher, Program, ProgramEnd
-from weakfs.processes.background.process import BackgroundProcess, ProcessEnding, ProcessLimits
-from weakfs.processes.background.ring import Excerpt, OutputRing
-from weakfs.processes.background.table import ProcessTable
-from weakfs.processes.background.workplace import (
-    BackgroundProcesses,
-    ProcessInfo,
-    SupportsProcesses,
-    Workplace,
-    no_processes,
-)
+from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.processes.background.errors import (
+        InputClosed,
+        NotRunning,
+        ProcessesRunning,
+        TooManyProcesses,
+        UnknownProcess,
+    )
+    from weakfs.processes.background.host_launcher import HostLauncher
+    from weakfs.processes.background.launcher import Launcher, Program, ProgramEnd
+    from weakfs.processes.background.process import BackgroundProcess, ProcessEnding, ProcessLimits
+    from weakfs.processes.background.ring import Excerpt, OutputRing
+    from weakfs.processes.background.table import ProcessTable
+    from weakfs.processes.background.workplace import (
+        BackgroundProcesses,
+        ProcessInfo,
+        SupportsProcesses,
+        Workplace,
+        no_processes,
+    )
 
 __all__ = [
     "BackgroundProcess",
@@ -46,3 +53,16 @@ __all__ = [
     "Workplace",
     "no_processes",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "errors": ("InputClosed", "NotRunning", "ProcessesRunning", "TooManyProcesses", "UnknownProcess"),
+        "host_launcher": ("HostLauncher",),
+        "launcher": ("Launcher", "Program", "ProgramEnd"),
+        "process": ("BackgroundProcess", "ProcessEnding", "ProcessLimits"),
+        "ring": ("Excerpt", "OutputRing"),
+        "table": ("ProcessTable",),
+        "workplace": ("BackgroundProcesses", "ProcessInfo", "SupportsProcesses", "Workplace", "no_processes"),
+    },
+)

@@ -14,7 +14,7 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from weakfs.reducers.apply import is_whiteout, segments_of
-from weakfs.reducers.events import EVENTS, EntryCopied, EntryFound, LayerEmptied, TreeRestored, TreeSeen
+from weakfs.reducers.events import CHANGING, EntryCopied
 from weakfs.reducers.lower_layer import completed
 from weakfs.reducers.merging.entry_ids import MERGED, MOVED, ROLLED_BACK, Tracker, Untraceable
 from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, matches, split_lines
@@ -35,8 +35,7 @@ TAG = tag_of(FileTree)
 
 # Moves are followed through this many records on both sides together; in longer histories files merge by path.
 MOST_RECORDS = 50_000
-# The events that change an entry, and those that have a destination as well.
-CHANGING = {tag_of(type_) for type_ in EVENTS if type_ not in (EntryFound, TreeSeen, TreeRestored, LayerEmptied)}
+# The events of entries that have a destination.
 WITH_DESTINATION = (MOVED, tag_of(EntryCopied))
 # The kinds of conflicts that can be resolved by supplying contents.
 OF_CONTENT = ("content", "binary", "deleted", "type")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import Protocol, cast, final, runtime_checkable
 
 from weakfs.session.errors import MissingBlob
-
-logger = logging.getLogger("weakfs.session")
+from weakfs.session.logger import logger
 
 
 class ContentSource(Protocol):
@@ -182,7 +180,7 @@ def content_written(
             first_error = first_error or error
         else:
             return True
-    logger.warning("saved without a blob that no source has any more: %s", first_error)
+    logger().warning("saved without a blob that no source has any more: %s", first_error)
     return False
 
 

@@ -6,7 +6,6 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
 from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
@@ -102,6 +101,8 @@ def read_atom(row: Json) -> Any:
 @cache
 def simple_types() -> dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]]:
     """Return the types that have a canonical text form, with the functions that convert to and from it."""
+    from decimal import Decimal
+
     return {
         datetime: (datetime.isoformat, datetime.fromisoformat),
         date: (date.isoformat, date.fromisoformat),

@@ -20,7 +20,7 @@ from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.refresh import refreshed, take, undo_failed
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
-from weakfs.session.durable.operations import Append, PutContents, Read, Steps, run, supplied
+from weakfs.session.durable.operations import Append, PutContents, Read
 from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.external import CommitPlace, Journal, prepare_all
@@ -29,6 +29,7 @@ from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import Table
+from weakfs.session.transactions.steps import Steps, run, supplied
 from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import Appender, DirectEventStore, EventStore
 

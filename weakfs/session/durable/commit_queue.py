@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 from weakfs.session.durable.flight import Flight
-from weakfs.session.durable.operations import Operation, Steps
 from weakfs.session.errors import SessionConflict
+from weakfs.session.transactions.steps import Operation, Steps
 from weakfs.session.transactions.transaction import Transaction
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore

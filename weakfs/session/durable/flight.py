@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from attrs import define
 
-from weakfs.session.durable.operations import Operation, Steps
+from weakfs.session.transactions.steps import Operation, Steps
 from weakfs.storage.event_store import EventStore
 
 T = TypeVar("T")

@@ -7,7 +7,8 @@ from time import monotonic
 
 from attrs import define, field
 
-from weakfs.session.durable.operations import Steps, TakeLease
+from weakfs.session.durable.operations import TakeLease
+from weakfs.session.transactions.steps import Steps
 from weakfs.storage.event_store import EventStore, Lease
 
 

@@ -17,10 +17,11 @@ from weakfs.session.durable.checkpoints.reset import start
 from weakfs.session.durable.commit_log import CommitLog, frames_missing, id_suffix
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.lease import HeldLease
-from weakfs.session.durable.operations import GetCheckpoint, Head, ListStreams, Read, Steps, TakeLease, run, supplied
+from weakfs.session.durable.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.transactions.steps import Steps, run, supplied
 from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.errors import StorageDamaged
 from weakfs.storage.event_store import Checkpoint, EventStore, Frame

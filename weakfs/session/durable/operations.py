@@ -1,32 +1,12 @@
-"""Commits as steps: generators that yield operations on an event store, and get each result back.
-
-What a commit does is written once. `run` performs its operations with a synchronous store; a `Flight` lets an event
-loop await them, with the session unlocked in the meantime. Every operation can be repeated: a store recognizes frames
-that it already has.
-"""
+"""The operations on an event store that commits consist of, each with its synchronous and asynchronous form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import frozen
 
 from weakfs.storage.event_store import AsyncEventStore, Checkpoint, EventStore, Frame, Lease
-
-T = TypeVar("T")
-
-
-class Operation(Protocol):
-    """One operation on an event store."""
-
-    def run(self, store: EventStore) -> object: ...
-    async def arun(self, store: AsyncEventStore) -> object: ...
-
-
-# Each operation that is yielded gets its result sent back, or its error thrown.
-Steps = Generator[Operation, Any, T]
 
 
 @frozen
@@ -141,64 +121,3 @@ class TakeLease:
 
     async def arun(self, store: AsyncEventStore) -> Lease:
         return await store.lease(self.stream, self.owner, self.seconds)
-
-
-def run(steps: Steps[T], store: EventStore) -> T:
-    """Perform steps with a synchronous store, and return their result."""
-    try:
-        operation = next(steps)
-        while True:
-            try:
-                reply = operation.run(store)
-            except BaseException as error:
-                operation = steps.throw(error)
-            else:
-                operation = steps.send(reply)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-
-
-class ContentsNeeded(BaseException):
-    """Contents that are not in memory are needed by code that cannot wait for them; see `supplied`."""
-
-    def __init__(self, stream: str, digests: Sequence[str]) -> None:
-        self.stream, self.digests = stream, digests
-        super().__init__(stream, digests)
-
-
-# The contents that the running step was given, `None` for those that the stream does not have. Outside `supplied` there
-# are none: a store then reads.
-_SUPPLIED: ContextVar[dict[str, bytes | None] | None] = ContextVar("weakfs_supplied", default=None)
-
-
-def supplied(step: Callable[[], T]) -> Steps[T]:
-    """Return the result of `step`, with the contents that it reads from the stream fetched between the steps.
-
-    It is repeated whenever it needs contents that are not there yet, so it must not change anything before it ends.
-    """
-    contents: dict[str, bytes | None] = {}
-    while True:
-        token = _SUPPLIED.set(contents)
-        try:
-            return step()
-        except ContentsNeeded as needed:
-            stream, digests = needed.stream, needed.digests
-        finally:
-            _SUPPLIED.reset(token)
-        found = yield GetContents(stream, digests)
-        contents.update({digest: found.get(digest) for digest in digests})
-
-
-def supplied_contents(stream: str, digests: Sequence[str]) -> dict[str, bytes] | None:
-    """Return the contents that the running step was given, or `None` if it may read.
-
-    Raises `ContentsNeeded` if some are missing.
-    """
-    contents = _SUPPLIED.get()
-    if contents is None:
-        return None
-    missing = [digest for digest in digests if digest not in contents]
-    if missing:
-        raise ContentsNeeded(stream, missing)
-    return {digest: found for digest in digests if (found := contents[digest]) is not None}

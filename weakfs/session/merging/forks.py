@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, Self, overload
 from weakref import ref
 
 from weakfs.session.events import Record
-from weakfs.session.merging.conflicts import MergeReport, OnConflict
-from weakfs.session.merging.merge import absorb, merge_snapshots, merged_state
-from weakfs.session.merging.resolver import Resolver, same_path
 from weakfs.session.state import checked_text
 from weakfs.session.transactions.commit import Transactions
 from weakfs.session.transactions.transaction import ACTIVE, innermost
+
+if TYPE_CHECKING:
+    from weakfs.session.merging.conflicts import MergeReport, OnConflict
 
 
 class Forks(Transactions):
@@ -23,6 +23,8 @@ class Forks(Transactions):
     @staticmethod
     def _path_matcher(path: str) -> Callable[[str], bool]:
         """Return a test for what a mapping of `merge` has as a key: a path here; a subclass may know globs."""
+        from weakfs.session.merging.resolver import same_path
+
         return same_path(path)
 
     def fork(self, name: str | None = None) -> Self:
@@ -64,6 +66,10 @@ class Forks(Transactions):
         one of these for each path or glob: the first key that matches counts. With `preview`, return a `MergeReport` of
         what the merge would do, and change nothing.
         """
+        # Most sessions merge nothing.
+        from weakfs.session.merging.merge import absorb, merge_snapshots, merged_state
+        from weakfs.session.merging.resolver import Resolver
+
         resolver = Resolver(on_conflict, self._path_matcher, wants_changes=preview)
         with self.lock, fork.lock:
             line = self._writable()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Generic, Literal, Protocol, TypeVar, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast, get_args, get_type_hints
 
 from attrs import field, frozen
 
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
-from weakfs.session.merging.sides import Sides
 from weakfs.session.slices.table import Table
+
+if TYPE_CHECKING:
+    from weakfs.session.merging.sides import Sides
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Self, TypeVar
 
-from weakfs.session.durable.operations import Steps, run, supplied
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import RolledBack
 from weakfs.session.external import Journal, begin_all, close_all, inexact_notes, undo_all
@@ -16,15 +14,14 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.record_numbers import Renumbering, Shift
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import uninterrupted
-from weakfs.session.merging.merge import absorb, drop_snapshots, merge_snapshots
+from weakfs.session.logger import logger
 from weakfs.session.record_log import RecordLog
 from weakfs.session.state import checked_text
 from weakfs.session.transactions.block import TransactionBlock
 from weakfs.session.transactions.cancellation import Cancellation, in_own_thread
+from weakfs.session.transactions.steps import Steps, run, supplied
 from weakfs.session.transactions.transaction import ACTIVE, Conclusion, Transaction, current_owner, innermost
 from weakfs.storage.errors import StorageError
-
-logger = logging.getLogger("weakfs.session")
 
 T = TypeVar("T")
 
@@ -277,7 +274,7 @@ class Transactions(RecordLog):
                 return
             repairs, states, undone = undo_all(own.journals)
             for note in inexact_notes(own.journals):
-                logger.warning("%s", note)
+                logger().warning("%s", note)
                 if error is not None:
                     error.add_note(note)
             for fork, base in reversed(own.merged):
@@ -310,7 +307,7 @@ class Transactions(RecordLog):
             self._perform(self._join(own, {}))
         except (StorageError, SessionConflict) as failure:
             # Everything is as it was before; only the records of what failed are lost.
-            logger.warning("the records of a transaction that failed could not be stored: %s", failure)
+            logger().warning("the records of a transaction that failed could not be stored: %s", failure)
 
     def _outside(self, own: Transaction) -> Transaction | None:
         """Return the next enclosing transaction that is still open."""
@@ -385,12 +382,17 @@ class Transactions(RecordLog):
             if line.rows is base.rows:
                 joined.adopt(branch)
             else:
+                # Imported when others changed something, as a new process mostly works alone.
+                from weakfs.session.merging.merge import absorb
+
                 at, cause = self.now(), branch.cause
                 _, _, renumbering = absorb(self._rules, joined, base, branch, fork=self.session_id, at=at, cause=cause)
                 shift = renumbering.shifts[-1]
         if branch.touches_snapshots_since(base):
             if renumbering is None:
                 renumbering = Renumbering(base.numbering, Log((shift,)), line.numbering)
+            from weakfs.session.merging.merge import drop_snapshots, merge_snapshots
+
             merge_snapshots(
                 self._rules, base, joined, branch, renumbering=renumbering, number=lambda entry: entry.number
             )

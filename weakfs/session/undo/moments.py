@@ -12,7 +12,6 @@ from weakfs.session.external import Reversible
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.merging.forks import Forks
-from weakfs.session.merging.resolver import Resolver
 from weakfs.session.replay.reduction import advance
 from weakfs.session.slices.slice import GoBack
 from weakfs.session.slices.table import Table
@@ -69,6 +68,8 @@ class Moments(Forks):
 
         Changes by others that these records found count in both.
         """
+        from weakfs.session.merging.resolver import Resolver
+
         before, last = span.first - 1, span.last
         found: list[int] = []
         for seq, row in enumerate(islice(line.rows.since(before - line.dropped), last - before), span.first):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
@@ -19,15 +19,16 @@ from weakfs.session.external import Reversible
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Point, Timeline
-from weakfs.session.merging.conflicts import OnConflict
-from weakfs.session.merging.merge import absorb
-from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.state import checked_text
 from weakfs.session.transactions.transaction import ACTIVE, innermost
 from weakfs.session.undo.moments import Moments
 from weakfs.session.undo.operations import REVERTED, ROLLED_BACK, Span
-from weakfs.session.undo.reversion import Foreign, How, Reversion
+
+if TYPE_CHECKING:
+    from weakfs.session.merging.conflicts import OnConflict
+    from weakfs.session.merging.resolver import Resolver
+    from weakfs.session.undo.reversion import Foreign, How, Reversion
 
 
 @define(eq=False)
@@ -80,6 +81,9 @@ class ThreeWay(Moments):
         paths: Sequence[str] | None,
     ) -> Reversion:
         """Take each span of records back, the last first: all or none of them."""
+        from weakfs.session.merging.resolver import Resolver
+        from weakfs.session.undo.reversion import Reversion
+
         check_foreign(foreign)
         if isinstance(paths, str):
             raise TypeError(f"paths is {paths!r}; pass a sequence of paths, such as [{paths!r}]")
@@ -120,6 +124,8 @@ class ThreeWay(Moments):
 
     def _aims(self, seq: int, foreign: Foreign) -> dict[str, Any]:
         """Return what the external files become in a rollback to a record, by filesystem; see `External.restore`."""
+        from weakfs.session.merging.resolver import Resolver
+
         line = self._line().copy()
         work = _Work("rollback", "rollback", line, Resolver(matcher=self._path_matcher), None, [], foreign == "keep")
         self._look(work)
@@ -190,6 +196,8 @@ class ThreeWay(Moments):
 
     def _merge(self, work: _Work, line: Timeline, base: int, after: Table, target: int, then: Table) -> None:
         """Merge into `line` a fork that branched off after record `base` and went back to `target`."""
+        from weakfs.session.merging.merge import absorb
+
         at = self.now()
         point = Point(after, Log(), base, line.snapshots, 0, line.numbering)
         row = (at, work.cause, ROLLED_BACK, (target, None, then, None, None))
@@ -226,5 +234,5 @@ class ThreeWay(Moments):
 
 def check_foreign(foreign: Foreign | None) -> None:
     """Raise `ValueError` for a choice that does not exist."""
-    if foreign is not None and foreign not in get_args(Foreign):
+    if foreign not in (None, "keep", "replace"):
         raise ValueError(f"cannot treat changes of other programs as {foreign!r}; pass 'keep' or 'replace'")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.merging.conflicts import OnConflict
 from weakfs.session.undo.operations import Operation, Span, merges, operations, spans_of, undone
-from weakfs.session.undo.reversion import Foreign, Reversion
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 from weakfs.session.views import Snapshot
+
+if TYPE_CHECKING:
+    from weakfs.session.merging.conflicts import OnConflict
+    from weakfs.session.undo.reversion import Foreign, Reversion
 
 
 class Undo(ThreeWay):

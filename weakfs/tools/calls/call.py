@@ -6,13 +6,12 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from attrs import define, evolve, field
 
 from weakfs.filesystem import normalize
 from weakfs.filesystem.errors import absence_in
-from weakfs.filesystem.missing_path import with_proposal
 from weakfs.messages import one_line
 from weakfs.session import (
     Cancellation,
@@ -36,11 +35,13 @@ from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
-from weakfs.tools.permissions import may_show
-from weakfs.tools.policy import CallToJudge, Policy, check_call, check_result
+from weakfs.tools.permissions.guard import may_show
 from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from weakfs.tools.policy import CallToJudge, Policy
 
 # How many things an answer names that could not be put back as they were.
 MAX_NOTES = 20
@@ -334,12 +335,16 @@ class Call:
         fs, absence = self.context.filesystem, absence_in(error)
         if isinstance(error, MergeConflict):
             return error.described(ours="now", theirs="this call", may_show=lambda path: may_show(fs, path))
-        return str(error) if fs is None or absence is None else with_proposal(fs, absence)
+        if fs is None or absence is None:
+            return str(error)
+        from weakfs.filesystem.missing_path import with_proposal
+
+        return with_proposal(fs, absence)
 
     def _allow(self, tool: Tool, params: object) -> None:
         """Raise if the policy refuses the call, or it has timed out."""
         if (policy := self._policy) is not None:
-            check_call(policy, self._to_judge(tool, params), self.context)
+            policy._judge_call(self._to_judge(tool, params), self.context)
         self.context.check_deadline()
 
     def _checked(self, tool: Tool, result: object) -> ToolResult[object]:
@@ -351,7 +356,7 @@ class Call:
         if done.success:
             self.context.check_deadline()
             if (policy := self._policy) is not None:
-                check_result(policy, self._to_judge(tool, self._params), done, self.context)
+                policy._judge_result(self._to_judge(tool, self._params), done, self.context)
                 self._is_judged = True
         return done
 
@@ -359,9 +364,16 @@ class Call:
     def _policy(self) -> Policy | None:
         """The policy that judges the whole call, besides its operations."""
         policy = self.context.policy
+        if policy is None:
+            return None
+        # A call without a policy takes no time to import its rules.
+        from weakfs.tools.policy import Policy
+
         return policy if isinstance(policy, Policy) else None
 
     def _to_judge(self, tool: Tool, params: object) -> CallToJudge:
+        from weakfs.tools.policy import CallToJudge
+
         return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
 
     def _shown_to_policy(self, result: ToolResult[object]) -> ToolResult[object]:
@@ -370,7 +382,7 @@ class Call:
         if policy is None or self._is_judged or not isinstance(tool, Tool):
             return result
         try:
-            check_result(policy, self._to_judge(tool, self._params), result, self.context)
+            policy._judge_result(self._to_judge(tool, self._params), result, self.context)
         except PolicyDenied as error:
             message = f"{result.message}\n{error}"
             return failed(tool.receipt, result.status, result.error_code or "error", message, reason=error.reason)

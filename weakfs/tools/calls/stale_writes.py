@@ -14,7 +14,6 @@ from weakfs.messages import clip, one_line
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
-from weakfs.reducers.merging.line_merge import split_lines
 from weakfs.reducers.tree.leaf import CELL, CONTENT, blob_digest, size_of
 from weakfs.reducers.tree.node import find
 from weakfs.session import MissingBlob, Record, Reverted, Session, SessionError
@@ -24,7 +23,7 @@ from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile
-from weakfs.tools.permissions import may_show
+from weakfs.tools.permissions.guard import may_show
 from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
@@ -206,6 +205,7 @@ class Readings:
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
             return None
         from weakfs.editing.unified_hunks import hunks
+        from weakfs.reducers.merging.line_merge import split_lines
 
         lines = b"".join(hunks(split_lines(before), split_lines(now))).decode("utf-8", "replace")
         return clip(lines, SHOWN)

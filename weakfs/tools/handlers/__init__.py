@@ -2,64 +2,71 @@
 
 Each module has, for each of its tools, the parameters, the receipt and the function itself. A handler raises built-in
 errors; `weakfs.tools.errors` maps them to statuses and error codes.
+
+Names are imported from their modules when they are first used, as most processes call few tools.
 """
 
-from weakfs.tools.handlers.apply_patch import ApplyPatchParams, ApplyPatchReceipt, apply_patch_handler
-from weakfs.tools.handlers.edit_file import Edit, EditFileParams, EditFileReceipt, edit_file_handler
-from weakfs.tools.handlers.entries import (
-    MkdirParams,
-    MkdirReceipt,
-    RmParams,
-    RmReceipt,
-    TransferParams,
-    TransferReceipt,
-    cp_handler,
-    mkdir_handler,
-    mv_handler,
-    rm_handler,
-)
-from weakfs.tools.handlers.evaluate import EvalParams, eval_handler, eval_tool
-from weakfs.tools.handlers.glob import GlobParams, GlobReceipt, glob_handler
-from weakfs.tools.handlers.grep import GrepParams, GrepReceipt, grep_handler
-from weakfs.tools.handlers.ls import (
-    ExistsParams,
-    ExistsReceipt,
-    LsParams,
-    LsReceipt,
-    StatParams,
-    StatReceipt,
-    exists_handler,
-    ls_handler,
-    stat_handler,
-)
-from weakfs.tools.handlers.processes.handlers import (
-    process_input_handler,
-    process_list_handler,
-    process_output_handler,
-    process_signal_handler,
-    process_start_handler,
-    process_tools,
-    process_wait_handler,
-)
-from weakfs.tools.handlers.processes.parameters import (
-    ProcessInputParams,
-    ProcessListParams,
-    ProcessOptions,
-    ProcessOutputParams,
-    ProcessSignalParams,
-    ProcessStartParams,
-    ProcessWaitParams,
-)
-from weakfs.tools.handlers.processes.receipts import (
-    ProcessListReceipt,
-    ProcessOutputReceipt,
-    ProcessReceipt,
-    ProcessStartReceipt,
-    ProcessWaitReceipt,
-)
-from weakfs.tools.handlers.read_file import ReadFileParams, ReadFileReceipt, read_file_handler
-from weakfs.tools.handlers.shell import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
-from weakfs.tools.handlers.write_file import InlineBytes, WriteFileParams, WriteFileReceipt, write_file_handler
+from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.tools.handlers.apply_patch import ApplyPatchParams, ApplyPatchReceipt, apply_patch_handler
+    from weakfs.tools.handlers.edit_file import Edit, EditFileParams, EditFileReceipt, edit_file_handler
+    from weakfs.tools.handlers.entries import (
+        MkdirParams,
+        MkdirReceipt,
+        RmParams,
+        RmReceipt,
+        TransferParams,
+        TransferReceipt,
+        cp_handler,
+        mkdir_handler,
+        mv_handler,
+        rm_handler,
+    )
+    from weakfs.tools.handlers.evaluate import EvalParams, eval_handler, eval_tool
+    from weakfs.tools.handlers.glob import GlobParams, GlobReceipt, glob_handler
+    from weakfs.tools.handlers.grep import GrepParams, GrepReceipt, grep_handler
+    from weakfs.tools.handlers.ls import (
+        ExistsParams,
+        ExistsReceipt,
+        LsParams,
+        LsReceipt,
+        StatParams,
+        StatReceipt,
+        exists_handler,
+        ls_handler,
+        stat_handler,
+    )
+    from weakfs.tools.handlers.processes.handlers import (
+        process_input_handler,
+        process_list_handler,
+        process_output_handler,
+        process_signal_handler,
+        process_start_handler,
+        process_tools,
+        process_wait_handler,
+    )
+    from weakfs.tools.handlers.processes.parameters import (
+        ProcessInputParams,
+        ProcessListParams,
+        ProcessOptions,
+        ProcessOutputParams,
+        ProcessSignalParams,
+        ProcessStartParams,
+        ProcessWaitParams,
+    )
+    from weakfs.tools.handlers.processes.receipts import (
+        ProcessListReceipt,
+        ProcessOutputReceipt,
+        ProcessReceipt,
+        ProcessStartReceipt,
+        ProcessWaitReceipt,
+    )
+    from weakfs.tools.handlers.read_file import ReadFileParams, ReadFileReceipt, read_file_handler
+    from weakfs.tools.handlers.shell import ShellOptions, ShellParams, ShellReceipt, shell_handler, shell_tool
+    from weakfs.tools.handlers.write_file import InlineBytes, WriteFileParams, WriteFileReceipt, write_file_handler
 
 __all__ = [
     "ApplyPatchParams",
@@ -129,3 +136,65 @@ __all__ = [
     "stat_handler",
     "write_file_handler",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "apply_patch": ("ApplyPatchParams", "ApplyPatchReceipt", "apply_patch_handler"),
+        "edit_file": ("Edit", "EditFileParams", "EditFileReceipt", "edit_file_handler"),
+        "entries": (
+            "MkdirParams",
+            "MkdirReceipt",
+            "RmParams",
+            "RmReceipt",
+            "TransferParams",
+            "TransferReceipt",
+            "cp_handler",
+            "mkdir_handler",
+            "mv_handler",
+            "rm_handler",
+        ),
+        "evaluate": ("EvalParams", "eval_handler", "eval_tool"),
+        "glob": ("GlobParams", "GlobReceipt", "glob_handler"),
+        "grep": ("GrepParams", "GrepReceipt", "grep_handler"),
+        "ls": (
+            "ExistsParams",
+            "ExistsReceipt",
+            "LsParams",
+            "LsReceipt",
+            "StatParams",
+            "StatReceipt",
+            "exists_handler",
+            "ls_handler",
+            "stat_handler",
+        ),
+        "processes.handlers": (
+            "process_input_handler",
+            "process_list_handler",
+            "process_output_handler",
+            "process_signal_handler",
+            "process_start_handler",
+            "process_tools",
+            "process_wait_handler",
+        ),
+        "processes.parameters": (
+            "ProcessInputParams",
+            "ProcessListParams",
+            "ProcessOptions",
+            "ProcessOutputParams",
+            "ProcessSignalParams",
+            "ProcessStartParams",
+            "ProcessWaitParams",
+        ),
+        "processes.receipts": (
+            "ProcessListReceipt",
+            "ProcessOutputReceipt",
+            "ProcessReceipt",
+            "ProcessStartReceipt",
+            "ProcessWaitReceipt",
+        ),
+        "read_file": ("ReadFileParams", "ReadFileReceipt", "read_file_handler"),
+        "shell": ("ShellOptions", "ShellParams", "ShellReceipt", "shell_handler", "shell_tool"),
+        "write_file": ("InlineBytes", "WriteFileParams", "WriteFileReceipt", "write_file_handler"),
+    },
+)

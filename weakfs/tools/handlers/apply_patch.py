@@ -15,6 +15,7 @@ from weakfs.tools.errors import ToolValidationError, UnknownBlob
 from weakfs.tools.permissions import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
 
 # How many paths a message names, and how many hunks that did not fit exactly.
 MAX_NAMED = 20
@@ -149,3 +150,40 @@ def _refused(error: PatchError, *, dry_run: bool) -> ToolResult[ApplyPatchReceip
         summary_text=summarize(str(error)),
     )
     return answer(receipt, clip(f"{error}\nNothing was changed.", MAX_FAILURE))
+
+
+DESCRIPTION = """\
+Change several files at once, all of them or none. A patch starts with *** Begin Patch, ends with \
+*** End Patch and has, in between, any number of
+*** Add File: path, then each line of the file, prefixed with +
+*** Delete File: path
+*** Update File: path, then perhaps *** Move to: path, then hunks in the order of the file.
+A hunk is @@, or @@ and a whole line of the file above the place (its class or function; several such lines nest); \
+then lines prefixed with a space if they stay, - if removed, + if added. Copy old lines exactly, about three above and \
+below each change: they must fit one place only. *** End of File below a hunk ties it to the end. No line numbers.
+Example:
+*** Begin Patch
+*** Update File: src/app.py
+@@ class Server:
+@@     def start(self):
+         self.open()
+-        self.port = 80
++        self.port = 8080
+         return self
+*** Add File: docs/ports.md
++# Ports
++8080: the server
+*** Delete File: docs/old.md
+*** End Patch"""
+
+TOOLS = (
+    Tool(
+        "apply_patch",
+        DESCRIPTION,
+        ApplyPatchParams,
+        apply_patch_handler,
+        receipt=ApplyPatchReceipt,
+        operation="patch",
+        targets=patched_paths,
+    ),
+)

@@ -20,6 +20,7 @@ from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.permissions import may_show
 from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize, with_notes
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
 
 if TYPE_CHECKING:
     from weakfs.editing import Replacement
@@ -253,3 +254,18 @@ def _in_bytes(text: str, done: Replacement) -> Iterator[tuple[int, int, bytes]]:
         first = at + len(text[seen:start].encode())
         at, seen = first + len(text[start:stop].encode()), stop
         yield first, at, inserted.encode()
+
+
+TOOLS = (
+    Tool(
+        "edit_file",
+        "Replace old_string with new_string in a file. old_string must be in the file exactly once, to the last "
+        "space and line break, unless replace_all is set. Use edits to make several such changes at once.",
+        EditFileParams,
+        edit_file_handler,
+        aliases={"file_path": "path"},
+        receipt=EditFileReceipt,
+        operation="edit",
+        targets=lambda params, context: (params.path,),
+    ),
+)

@@ -8,6 +8,7 @@ from weakfs.messages import plural
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
 
 
 @frozen
@@ -104,3 +105,46 @@ def _transferred(verb: str, source: str, destination: str, existed: bool) -> Too
     return answer(
         TransferReceipt(source=source, destination=destination, replaced=replaced, summary_text=summarize(summary))
     )
+
+
+TOOLS = (
+    Tool(
+        "rm",
+        "Remove a file or a directory. A directory that has entries needs recursive.",
+        RmParams,
+        rm_handler,
+        aliases={"file_path": "path"},
+        receipt=RmReceipt,
+        operation="write",
+        is_quick=True,
+    ),
+    Tool(
+        "mkdir",
+        "Create a directory, with missing parents.",
+        MkdirParams,
+        mkdir_handler,
+        receipt=MkdirReceipt,
+        operation="write",
+        is_quick=True,
+    ),
+    Tool(
+        "mv",
+        "Move or rename a file or directory; an existing file at the destination is replaced.",
+        TransferParams,
+        mv_handler,
+        aliases={"src": "source", "dst": "destination"},
+        receipt=TransferReceipt,
+        operation="write",
+        is_quick=True,
+    ),
+    Tool(
+        "cp",
+        "Copy a file, or a directory with everything in it; an existing file at the destination is replaced.",
+        TransferParams,
+        cp_handler,
+        aliases={"src": "source", "dst": "destination"},
+        receipt=TransferReceipt,
+        operation="write",
+        is_quick=True,
+    ),
+)

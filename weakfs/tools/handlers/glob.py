@@ -13,6 +13,7 @@ from weakfs.tools.handlers.glob_hints import why_no_match
 from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
 
 
 def check_glob(pattern: str) -> None:
@@ -71,3 +72,17 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
     if found.truncated:
         lines.append(f"[the first {len(paths)} are shown; narrow the pattern or set max_results]")
     return answer(receipt, "\n".join(lines))
+
+
+TOOLS = (
+    Tool(
+        "glob",
+        "Find files by name, newest first. * and ? stay inside one directory, ** crosses directories; a "
+        "pattern without a slash matches names at any depth, one that ends in / matches directories.",
+        GlobParams,
+        glob_handler,
+        read_only=True,
+        receipt=GlobReceipt,
+        operation="search",
+    ),
+)

@@ -20,6 +20,7 @@ from weakfs.tools.handlers.glob_hints import why_no_match
 from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
 
 # A line of a minified file is as long as the file.
 SHOWN_LINE = 500
@@ -285,3 +286,25 @@ def _shown(line: _Line) -> str:
     start = max(match_start - 100, 0)
     around = printable(clip(text[start : match_end + 100], SHOWN_LINE), is_line=True)
     return f"{'... ' if start else ''}{around}{' ...' if match_end + 100 < len(text) else ''}"
+
+
+TOOLS = (
+    Tool(
+        "grep",
+        "Find lines by a regular expression (RE2 syntax, without lookaround and backreferences). The answer has "
+        "path:line:text for each match and path-line-text for the lines around it. glob narrows the files.",
+        GrepParams,
+        grep_handler,
+        read_only=True,
+        aliases={
+            "glob_filter": "glob",
+            "-A": "context_after",
+            "-B": "context_before",
+            "-C": "context",
+            "-i": "case_insensitive",
+            "head_limit": "max_results",
+        },
+        receipt=GrepReceipt,
+        operation="search",
+    ),
+)

@@ -16,6 +16,7 @@ from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
 
 Kind = Literal["file", "directory", "symlink"]
 
@@ -185,3 +186,39 @@ def exists_handler(params: ExistsParams, *, context: ToolContext) -> ToolResult[
     kind = kind_of(found)
     summary = summarize(f"{found.path} exists ({kind})")
     return answer(ExistsReceipt(path=found.path, exists=True, kind=kind, summary_text=summary))
+
+
+TOOLS = (
+    Tool(
+        "ls",
+        "List a directory, one name per line; directories end in /, symbolic links in @. With depth above 1 "
+        "the entries of each directory follow it, indented.",
+        LsParams,
+        ls_handler,
+        read_only=True,
+        receipt=LsReceipt,
+        operation="list",
+    ),
+    Tool(
+        "stat",
+        "Show what a file or directory is: kind, size, mode, modification time.",
+        StatParams,
+        stat_handler,
+        read_only=True,
+        aliases={"file_path": "path"},
+        receipt=StatReceipt,
+        operation="stat",
+        is_quick=True,
+    ),
+    Tool(
+        "exists",
+        "Check whether a file or directory exists.",
+        ExistsParams,
+        exists_handler,
+        read_only=True,
+        aliases={"file_path": "path"},
+        receipt=ExistsReceipt,
+        operation="stat",
+        is_quick=True,
+    ),
+)

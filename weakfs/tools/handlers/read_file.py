@@ -18,6 +18,7 @@ from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, s
 from weakfs.tools.results import Receipt, ToolResult, answer, answer_verbatim, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.schemas.content import Image, ImageType, image_type
+from weakfs.tools.tool import Tool
 
 # In base64 it is 5 MiB, the most that every provider takes for one image.
 MAX_IMAGE = 3_932_160
@@ -250,3 +251,19 @@ def _whole_characters(found: ReadBytesResult) -> str:
         if error.start == 0 and found.offset and data[0] & 0xC0 == 0x80:
             raise NotText(f"{what}: it is inside a character; start up to 3 bytes earlier") from error
         raise NotText(f"{what}: the byte is not UTF-8; use encoding='bytes'") from error
+
+
+TOOLS = (
+    Tool(
+        "read_file",
+        "Read a file's text exactly as it is. offset and limit choose lines, counted from 1; offset_bytes and "
+        "max_bytes choose bytes instead. A line in brackets at the end says how to read on.",
+        ReadFileParams,
+        read_file_handler,
+        read_only=True,
+        aliases={"file_path": "path"},
+        receipt=ReadFileReceipt,
+        operation="read",
+        is_quick=True,
+    ),
+)

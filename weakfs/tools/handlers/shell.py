@@ -297,3 +297,7 @@ def directory_path(fs: Filesystem, path: str) -> str:
     if not found.is_directory:
         fs.list(found.path)
     return found.path
+
+
+# To have none: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
+TOOLS = (shell_tool(),)

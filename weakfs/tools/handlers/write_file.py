@@ -14,6 +14,7 @@ from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize, with_notes
 from weakfs.tools.schemas.arguments import param
+from weakfs.tools.tool import Tool
 
 MODES: dict[str, WriteMode] = {
     "overwrite": "overwrite",
@@ -83,3 +84,18 @@ def write_file_handler(params: WriteFileParams, *, context: ToolContext) -> Tool
         summary_text=summary,
     )
     return answer(receipt, with_notes(summary, done.notes))
+
+
+TOOLS = (
+    Tool(
+        "write_file",
+        "Write text to a file: replace all of it, create a new one (mode create), or add to its end (mode append).",
+        WriteFileParams,
+        write_file_handler,
+        aliases={"file_path": "path"},
+        receipt=WriteFileReceipt,
+        operation="write",
+        targets=lambda params, context: (params.path,),
+        is_quick=True,
+    ),
+)

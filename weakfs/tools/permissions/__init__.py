@@ -2,13 +2,21 @@
 
 A handler that is to be restricted gets a `GuardedFilesystem` for its `context.filesystem`, so that custom
 tools are held to the same rules as the built-in ones.
+
+Names are imported from their modules when they are first used: a call without capability and policy needs none.
 """
 
-from weakfs.tools.permissions.capability import CONTENTS, Capability, Operation
-from weakfs.tools.permissions.decisions import Access
-from weakfs.tools.permissions.guard import guarded, may_show
-from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
-from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
+from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.tools.permissions.capability import Capability
+    from weakfs.tools.permissions.decisions import Access
+    from weakfs.tools.permissions.guard import guarded, may_show
+    from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
+    from weakfs.tools.permissions.operations import CONTENTS, Operation
+    from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
 
 __all__ = [
     "CONTENTS",
@@ -22,3 +30,15 @@ __all__ = [
     "guarded",
     "may_show",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "capability": ("Capability",),
+        "decisions": ("Access",),
+        "guard": ("guarded", "may_show"),
+        "guarded_filesystem": ("GuardedFilesystem",),
+        "operations": ("CONTENTS", "Operation"),
+        "rules": ("PathPolicy", "PolicyRule", "Visibility"),
+    },
+)

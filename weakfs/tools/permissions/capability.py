@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
-from typing import Literal, Self, cast, get_args
+from typing import Self, get_args
 
 from attrs import Attribute, field, fields, frozen
 from attrs.validators import in_, optional
@@ -13,44 +12,9 @@ from weakfs.editing import PatchFormat
 from weakfs.filesystem import SymlinkPolicy
 from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden
+from weakfs.tools.permissions.operations import Operation, checked
 
 PATCH_FORMATS: tuple[str, ...] = get_args(PatchFormat)
-
-
-Operation = Literal["read", "write", "edit", "patch", "search", "list", "stat", "shell"]
-
-OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-
-# The operations that reveal contents: to hide a file, deny all of them.
-CONTENTS: tuple[Operation, ...] = ("read", "edit", "patch", "search", "shell")
-
-# What a tool does as part of its own operation is judged as that operation: an edit reads the file that it edits.
-COVERED: dict[Operation, tuple[Operation, ...]] = {
-    "read": ("stat",),
-    "write": ("stat",),
-    "edit": ("read", "write", "stat"),
-    "patch": ("read", "write", "list", "stat"),
-    "search": ("list", "stat"),
-    "list": ("stat",),
-    "stat": (),
-    "shell": ("list", "stat"),
-}
-
-
-def judged_as(own: Operation | None, operation: Operation) -> Operation:
-    """Name the operation of a method, in a call of a tool whose own operation is `own`."""
-    return own if own is not None and operation in COVERED[own] else operation
-
-
-def checked(operations: str | Iterable[str]) -> frozenset[Operation]:
-    """Return operations as a set; raises `ValueError` for an unknown name."""
-    named = frozenset((operations,) if isinstance(operations, str) else operations)
-    unknown = sorted(repr(name) for name in named if name not in OPERATIONS)
-    if unknown:
-        near = get_close_matches(unknown[0].strip("'"), OPERATIONS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"there is no operation {', '.join(unknown)}; {hint}there are {', '.join(OPERATIONS)}")
-    return cast("frozenset[Operation]", named)
 
 
 def _operations(given: Iterable[str] | None) -> frozenset[Operation] | None:
@@ -110,6 +74,8 @@ class Capability:
         names = [one.name for one in fields(cls)]
         for name in given:
             if name not in names:
+                from difflib import get_close_matches
+
                 near = get_close_matches(name, names, n=1)
                 remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
                 raise TypeError(f"a Capability has no {name!r}; {remedy}")

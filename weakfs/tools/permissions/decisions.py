@@ -12,7 +12,8 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import is_within
 from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied
-from weakfs.tools.permissions.capability import Capability, Operation, judged_as
+from weakfs.tools.permissions.capability import Capability
+from weakfs.tools.permissions.operations import Operation, judged_as
 from weakfs.tools.permissions.rules import PathPolicy, Visibility
 
 # The operations whose rules a file takes along when it is moved or copied.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from weakfs.filesystem import BaseFilesystem, Filesystem
 from weakfs.filesystem.paths import is_within
-from weakfs.tools.permissions.capability import Capability, Operation
-from weakfs.tools.permissions.decisions import Access
-from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
-from weakfs.tools.permissions.rules import PathPolicy
+
+if TYPE_CHECKING:
+    from weakfs.tools.permissions.capability import Capability
+    from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
+    from weakfs.tools.permissions.operations import Operation
+    from weakfs.tools.permissions.rules import PathPolicy
 
 
 def guarded(
@@ -24,6 +26,12 @@ def guarded(
     """
     if capability is None and policy is None:
         return filesystem
+    # A call without permissions, such as the first of a new process, takes no time to import them.
+    from weakfs.tools.permissions.capability import Capability
+    from weakfs.tools.permissions.decisions import Access
+    from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
+    from weakfs.tools.permissions.rules import PathPolicy
+
     for name, given, kind in (("Capability", capability, Capability), ("Policy", policy, PathPolicy)):
         if given is not None and not isinstance(given, kind):
             raise TypeError(f"{name.lower()} is a {type(given).__name__}; give a {name}, or leave it out")
@@ -47,4 +55,12 @@ def guarded(
 
 def may_show(filesystem: Filesystem | None, path: str) -> bool:
     """Return whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
-    return not isinstance(filesystem, GuardedFilesystem) or filesystem.may_show(path)
+    guard = guard_of(filesystem)
+    return guard is None or guard.may_show(path)
+
+
+def guard_of(filesystem: Filesystem | None) -> GuardedFilesystem | None:
+    """Return the filesystem if it is a guard."""
+    from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
+
+    return filesystem if isinstance(filesystem, GuardedFilesystem) else None

@@ -36,9 +36,9 @@ from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, 
 from weakfs.reducers import FileTree
 from weakfs.session import MergedPath, Session
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
-from weakfs.tools.permissions.capability import Operation
 from weakfs.tools.permissions.decisions import Access, clamped
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
+from weakfs.tools.permissions.operations import Operation
 
 
 class GuardedFilesystem:

@@ -17,8 +17,8 @@ from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event,
 from weakfs.reducers.tree.leaf import Leaf, file, is_file, size_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments, path_of
 from weakfs.session.interruption import is_interruption
-from weakfs.tools.permissions.capability import Operation
 from weakfs.tools.permissions.decisions import Access
+from weakfs.tools.permissions.operations import Operation
 
 OUTSIDE = ".."
 # Stands in a listing for a file whose contents may not be shown.

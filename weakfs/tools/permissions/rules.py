@@ -10,7 +10,7 @@ from attrs import Factory, field, frozen
 from attrs.validators import in_
 
 from weakfs.search import GlobPattern, compile_glob
-from weakfs.tools.permissions.capability import Operation, checked
+from weakfs.tools.permissions.operations import Operation, checked
 
 Effect = Literal["deny", "only", "blob"]
 

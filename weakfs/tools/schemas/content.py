@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from attrs import field, frozen
 
@@ -44,10 +44,25 @@ def image_type(data: bytes) -> ImageType | None:
     return None
 
 
+def check_provider(provider: str | None) -> None:
+    """Raise `ValueError` for a provider that is not known."""
+    if provider is not None and provider not in get_args(Provider):
+        raise ValueError(f"there is no provider {provider!r}; there are {', '.join(get_args(Provider))}")
+
+
+def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
+    """Return the provider whose definitions are asked for, by default that of the toolset or prompt itself."""
+    if asked is None and own is None:
+        raise ValueError(
+            f"cannot define tools without a provider: there are {', '.join(get_args(Provider))}; name one here, or "
+            f"pass provider=... to the Toolset or Prompt"
+        )
+    return cast(Provider, own if asked is None else asked)
+
+
 def content_parts(message: str, images: Sequence[Image], provider: Provider, api: OpenAIApi) -> list[Part]:
     """Return a message and images as the parts of a provider's tool result."""
-    if provider not in get_args(Provider):
-        raise ValueError(f"there is no provider {provider!r}; there are {', '.join(get_args(Provider))}")
+    check_provider(provider)
     if provider == "openai":
         return _responses(message, images) if api == "responses" else _chat(message, images)
     text: Part = {"text": message} if provider == "gemini" else {"type": "text", "text": message}

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import cast, get_args
 
 from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
-from weakfs.tools.schemas.content import OpenAIApi, Provider
+from weakfs.tools.schemas.content import OpenAIApi, Provider, check_provider
 from weakfs.tools.schemas.profiles import defaults_for, hints_of, left_out_of, names_of, offered
 from weakfs.tools.tool import Tool
 
@@ -51,22 +51,6 @@ def definitions(
         return [_openai(tool, _schema(tool, provider, used_by), api, strict_schemas) for tool in chosen]
     describe = _DESCRIBE[provider]
     return [describe(tool, _schema(tool, provider, used_by)) for tool in chosen]
-
-
-def check_provider(provider: str | None) -> None:
-    """Raise `ValueError` for a provider that is not known."""
-    if provider is not None and provider not in get_args(Provider):
-        raise ValueError(f"there is no provider {provider!r}; there are {', '.join(get_args(Provider))}")
-
-
-def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
-    """Return the provider whose definitions are asked for, by default that of the toolset or prompt itself."""
-    if asked is None and own is None:
-        raise ValueError(
-            f"cannot define tools without a provider: there are {', '.join(get_args(Provider))}; name one here, or "
-            f"pass provider=... to the Toolset or Prompt"
-        )
-    return cast(Provider, own if asked is None else asked)
 
 
 def _schema(tool: Tool, provider: str, used_by: str | None) -> Schema:

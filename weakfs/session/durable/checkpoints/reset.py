@@ -10,10 +10,10 @@ import orjson
 
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.frames.decoder import Frame
-from weakfs.session.durable.operations import run
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import Journal
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.transactions.steps import run
 
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore

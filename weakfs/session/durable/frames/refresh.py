@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
-from weakfs.session.durable.operations import Read, Steps, supplied
+from weakfs.session.durable.operations import Read
 from weakfs.session.events import RolledBack
+from weakfs.session.transactions.steps import Steps, supplied
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame
 

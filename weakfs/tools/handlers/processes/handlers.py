@@ -295,3 +295,8 @@ def _signal(name: str) -> signal.Signals:
             f"signal: there is none called {clip(name, 40)!r}; use TERM, KILL, INT, HUP, QUIT, USR1, USR2, STOP or CONT"
         )
     return number
+
+
+# For commands that keep running after the call, on a filesystem that supports them: `tools=[*DEFAULT_TOOLS,
+# *PROCESS_TOOLS]`, or `process_tools(options)` for your own options.
+PROCESS_TOOLS: tuple[Tool, ...] = process_tools()

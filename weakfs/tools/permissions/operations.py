@@ -1,0 +1,43 @@
+"""The operations of tools, by which capabilities and policies judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, cast, get_args
+
+Operation = Literal["read", "write", "edit", "patch", "search", "list", "stat", "shell"]
+
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+
+# The operations that reveal contents: to hide a file, deny all of them.
+CONTENTS: tuple[Operation, ...] = ("read", "edit", "patch", "search", "shell")
+
+# What a tool does as part of its own operation is judged as that operation: an edit reads the file that it edits.
+COVERED: dict[Operation, tuple[Operation, ...]] = {
+    "read": ("stat",),
+    "write": ("stat",),
+    "edit": ("read", "write", "stat"),
+    "patch": ("read", "write", "list", "stat"),
+    "search": ("list", "stat"),
+    "list": ("stat",),
+    "stat": (),
+    "shell": ("list", "stat"),
+}
+
+
+def judged_as(own: Operation | None, operation: Operation) -> Operation:
+    """Name the operation of a method, in a call of a tool whose own operation is `own`."""
+    return own if own is not None and operation in COVERED[own] else operation
+
+
+def checked(operations: str | Iterable[str]) -> frozenset[Operation]:
+    """Return operations as a set; raises `ValueError` for an unknown name."""
+    named = frozenset((operations,) if isinstance(operations, str) else operations)
+    unknown = sorted(repr(name) for name in named if name not in OPERATIONS)
+    if unknown:
+        from difflib import get_close_matches
+
+        near = get_close_matches(unknown[0].strip("'"), OPERATIONS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"there is no operation {', '.join(unknown)}; {hint}there are {', '.join(OPERATIONS)}")
+    return cast("frozenset[Operation]", named)
