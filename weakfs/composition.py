@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from attrs import frozen
-
 from weakfs import backends, session
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.paths import normalize
 from weakfs.filesystem.registry import with_file_types
 from weakfs.tools.slices import EVENTS, SLICES

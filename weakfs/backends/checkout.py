@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from attrs import define
-
 from weakfs.backends.temporary_directories import scratch
+from weakfs.class_decorators import define
 from weakfs.filesystem import Limits
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.paths import join

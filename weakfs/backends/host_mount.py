@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from errno import EEXIST, ENOENT, ENOTDIR
 from typing import get_args
 
-from attrs import field, frozen
+from attrs import field
 from attrs.validators import in_
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join

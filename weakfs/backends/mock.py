@@ -9,8 +9,9 @@ from threading import Lock
 from types import MappingProxyType, NoneType
 from typing import IO, Literal, TypeVar, cast, overload
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import (
     FileEntry,

@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 
 import click
-from attrs import frozen
 
 import weakfs
 from weakfs import Registry
 from weakfs.backends import InMemoryFilesystem
+from weakfs.class_decorators import frozen
 from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.output import progress
 from weakfs.history.trees import Trees, chosen_filesystem

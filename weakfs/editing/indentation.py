@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import gcd
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 # An indentation as given, and that of the same line in the file.
 Pair = tuple[str, str]

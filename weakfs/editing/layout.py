@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.line_context import TRIPLE_QUOTES
 from weakfs.editing.line_ends import LINE_END, only_kind, with_line_ends
 from weakfs.editing.normalization import BYTE_ORDER_MARK, folded

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 CLOSING = (")", "]", "}")
 STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")

@@ -14,8 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache, cached_property
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.unicode_forms import composed, is_mark, may_change, unusual
 
 BYTE_ORDER_MARK = "\ufeff"

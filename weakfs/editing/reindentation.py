@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.indentation import Indents, Pair, given_step, learn
 from weakfs.editing.line_context import LineContext, contexts, opened_at
 

@@ -7,8 +7,9 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
+from weakfs.class_decorators import frozen
 from weakfs.editing.hints.diagnosis import QuotedFile, Subject
 from weakfs.editing.hints.refusals import (
     AmbiguousIndentation,

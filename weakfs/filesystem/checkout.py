@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 
 def _go_on() -> None:
@@ -52,7 +52,12 @@ class SupportsCheckout(Protocol):
     Not every filesystem can: a mock has no files, and a view of the past accepts no changes.
     """
 
-    def checkout(self, path: str = "/", *, read_back: ReadBack = ReadBack()) -> AbstractContextManager[Checkout]:
+    def checkout(
+        self,
+        path: str = "/",
+        *,
+        read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
+    ) -> AbstractContextManager[Checkout]:
         """Check out the files below `path` into a directory, and read changes back.
 
         If the block ends without an exception, the changes in the directory become events like any other change, or

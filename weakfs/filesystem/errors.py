@@ -5,7 +5,7 @@ from __future__ import annotations
 from errno import ENOENT
 from typing import TypeVar
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 E = TypeVar("E", bound=OSError)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from errno import EDQUOT, EFBIG, ENAMETOOLONG
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import size_of

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher, get_close_matches
 from typing import Protocol, runtime_checkable
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.filesystem.errors import Absence, no_directory
 from weakfs.filesystem.paths import join, parent
 from weakfs.filesystem.protocol import Filesystem

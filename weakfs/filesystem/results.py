@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeVar, overload
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.reducers import FileTree
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored

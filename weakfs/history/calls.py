@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import define, frozen
-
+from weakfs.class_decorators import define, frozen
 from weakfs.session import Merged, Record, Session, UnknownType
 from weakfs.tools import ToolCall
 

@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.steps import Step, fork_points, steps_of
 from weakfs.history.trees import Trees

@@ -15,8 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NoReturn, cast
 
-from attrs import define, frozen
-
+from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
 from weakfs.history.call_texts import target_of_call
 from weakfs.history.commit_graph import Commit, Per, commits_of

@@ -13,8 +13,9 @@ from itertools import islice
 from typing import overload
 
 import orjson
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.history.blame.lines import Blames
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.plain_values import moment, plain_fields

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.session import Merged, Record, Session, SessionError, SessionView
 from weakfs.session.replay.reduction import Row, changed, event_of
 from weakfs.session.slices.schema import Rules

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from attrs import asdict, define, field, frozen
+from attrs import asdict, field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.history.call_texts import status_of, target_of_call
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.plain_values import moment

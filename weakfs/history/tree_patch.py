@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.unified_hunks import count_changes, hunks
 from weakfs.filesystem.paths import is_within
 from weakfs.reducers import FileTree, TreeDiff, diff

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import get_args
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.processes.environment import ENVIRONMENT
 from weakfs.processes.resource_limits import CommandLimits
 from weakfs.processes.runner import SandboxMode

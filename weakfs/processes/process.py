@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.processes.resource_limits import CommandLimits
 from weakfs.processes.status import Status

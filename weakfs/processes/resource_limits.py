@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import field, fields, frozen
+from attrs import field, fields
+
+from weakfs.class_decorators import frozen
 
 GIB = 1 << 30
 

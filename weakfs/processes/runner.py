@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from shutil import which
 from typing import Literal, Protocol, get_args, runtime_checkable
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.platforms import require_linux

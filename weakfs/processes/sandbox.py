@@ -9,8 +9,7 @@ import subprocess
 from collections.abc import Iterable
 from glob import glob
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line
 from weakfs.processes.errors import SandboxUnavailable

@@ -9,8 +9,9 @@ it happened (`weakfs.reducers.external_trees`).
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.reducers.tree.node import FileTree
 from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.session import event

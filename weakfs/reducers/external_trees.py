@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.reducers.events import EntryFound, TreeSeen
 from weakfs.reducers.partial_trees import filled, missing, with_changes
 from weakfs.reducers.tree import children as maps

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import on_entry_found
 from weakfs.reducers.events import EntryFound, EntryHidden, LayerEmptied, LowerEntry
 from weakfs.reducers.partial_trees import filled, missing, with_changes

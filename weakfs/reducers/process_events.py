@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session import event
 from weakfs.session.history.log import Log
 from weakfs.session.slices.slice import Declaration, append_all, merge_appended

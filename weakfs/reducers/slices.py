@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import REDUCERS
 from weakfs.reducers.events import (
     CHANGING,

@@ -11,7 +11,9 @@ import re
 from functools import lru_cache
 from typing import Final, NoReturn
 
-from attrs import field, frozen
+from attrs import field
+
+from weakfs.class_decorators import frozen
 
 __all__ = ["Alternative", "Segment", "parse"]
 

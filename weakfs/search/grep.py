@@ -19,8 +19,9 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, Protocol, cast
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.search.grep_syntax import explain, for_lines, quoted, rarest_part, required_text
 from weakfs.session.interruption import check_interrupted
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import event
 

@@ -8,8 +8,6 @@ from weakfs.platforms import garbage_collection_paused
 from weakfs.session.core import reducing
 from weakfs.session.errors import SessionError
 from weakfs.session.events import Record
-from weakfs.session.files.content_references import check_contents
-from weakfs.session.replay.replay import Replay
 from weakfs.session.snapshots import Snapshots
 from weakfs.session.transactions.transaction import ACTIVE, innermost
 from weakfs.session.views import Records
@@ -32,6 +30,9 @@ class RecordLog(Snapshots):
         this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
         for a missing blob that a record needs, or whatever a reducer raises.
         """
+        from weakfs.session.files.content_references import check_contents
+        from weakfs.session.replay.replay import Replay
+
         with self.lock:
             if self._closed is not None or self._repairs:
                 self._refuse()

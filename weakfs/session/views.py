@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeVar, overload
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session.events import Record
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log

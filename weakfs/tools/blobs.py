@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.session import Session
 from weakfs.session.blobs.blob import digest_of
 from weakfs.tools.errors import UnknownBlob

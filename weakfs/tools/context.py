@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
 from weakfs.tools.errors import DeadlineExceeded, ToolValidationError

@@ -7,8 +7,9 @@ from errno import EROFS
 from itertools import chain, islice
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.messages import one_line, plural
 from weakfs.session import MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot

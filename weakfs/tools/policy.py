@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.messages import clip
 from weakfs.session import TransactionCancelled
 from weakfs.tools.context import ToolContext

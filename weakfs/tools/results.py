@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from attrs import Factory, field, frozen
+from attrs import Factory, field
 
+from weakfs.class_decorators import frozen
 from weakfs.messages import clip, one_line, printable
 from weakfs.tools.schemas.content import Image, OpenAIApi, Provider, content_parts
 

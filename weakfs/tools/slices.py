@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import TypeVar
 from zlib import crc32
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.session import Session, Slice, append_all, event, reducer
 from weakfs.session.slices.slice import Declaration
 

@@ -9,8 +9,9 @@ from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
 from typing import Any, Self
 
-from attrs import Factory, field, fields, frozen
+from attrs import Factory, field, fields
 
+from weakfs.class_decorators import frozen
 from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.schemas import Schema, schema_of

@@ -9,8 +9,9 @@ from posixpath import join
 from typing import Literal
 
 import attrs
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.transcripts.formats.codex import item_of
 from weakfs.transcripts.formats.copilot import directory_of
 from weakfs.transcripts.json_lines import as_list, as_object

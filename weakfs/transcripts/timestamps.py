@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.transcripts.records import Message, TranscriptCall
 
 # Claude Code, Codex and Copilot write the first; the others are those of OpenAI's and Anthropic's interfaces.

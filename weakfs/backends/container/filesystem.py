@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast, get_args
 
 import attrs
-from attrs import define, field, frozen
+from attrs import field
 
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
 from weakfs.backends.container.container import Container
@@ -21,6 +21,7 @@ from weakfs.backends.host.external import HostExternal
 from weakfs.backends.host.root import default_store
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
+from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Limits, SymlinkPolicy, paths
 from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from attrs import frozen
-
 from weakfs.backends.container.container import CONTROL, NAME, SESSION
 from weakfs.backends.container.monitors import remove_container
 from weakfs.backends.container.podman import Inspected, Podman, inspect, labelled
+from weakfs.class_decorators import frozen
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 

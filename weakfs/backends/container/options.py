@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import field
+
+from weakfs.class_decorators import frozen
 
 # The default limits: the size of a layer in bytes, and the seconds for which a container may be idle.
 MAX_LAYER_SIZE = 8 << 30

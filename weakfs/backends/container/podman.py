@@ -11,8 +11,9 @@ from errno import EIO, ENOENT, ENOTSUP
 from hashlib import sha256
 from typing import Any, cast
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line

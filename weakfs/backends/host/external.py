@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import field
 
 from weakfs.backends.checkout import changed_paths
 from weakfs.backends.host.root import HostRoot, Work
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import FilesystemSnapshot
 from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from errno import EBUSY
 from threading import RLock
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments, path_of

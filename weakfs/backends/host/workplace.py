@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 
 import attrs
-from attrs import frozen
 
 from weakfs.backends.checkout import changed_paths
 from weakfs.backends.host.files import HostFiles
 from weakfs.backends.host.root import HostRoot, Part, Step, Work
+from weakfs.class_decorators import frozen
 from weakfs.processes import CommandOptions
 from weakfs.processes.background import HostLauncher, Launcher
 from weakfs.reducers import FileTree, diff

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import cast
 
-from attrs import frozen
-
 from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout
 from weakfs.backends.trampoline import Steps, run
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import FilesystemPrimitives
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.cli.formatting import shown
 from weakfs.cli.output import Output
 from weakfs.history.tree_patch import file_changes, patch

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.cli.commands.diff import named
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, shown

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
-
 from weakfs.backends import HostFilesystem
+from weakfs.class_decorators import frozen
 from weakfs.cli.directories import belongs_to, find, scanning, short_ids, usage
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, moment, shown, typed

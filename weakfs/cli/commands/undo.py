@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
-
 from weakfs import Session
+from weakfs.class_decorators import frozen
 from weakfs.cli.directories import open_directory
 from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
 from weakfs.cli.formatting import counted, shown

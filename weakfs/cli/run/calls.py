@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, cast
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.cli.output import progress
 from weakfs.filesystem import Filesystem
 from weakfs.history.calls import CallCounter

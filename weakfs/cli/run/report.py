@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from attrs import define
-
 from weakfs.backends import HostFilesystem
+from weakfs.class_decorators import define
 from weakfs.cli.commands.diff import amounts, named, show_names
 from weakfs.cli.commands.snapshots import show_taken
 from weakfs.cli.formatting import counted, shown

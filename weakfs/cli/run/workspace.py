@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import define, field, frozen
+from attrs import field
 
 from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.backends.host_mount import mount
+from weakfs.class_decorators import define, frozen
 from weakfs.cli.commands.snapshots import take
 from weakfs.cli.directories import open_directory, scanning, short_ids
 from weakfs.cli.errors import as_failure

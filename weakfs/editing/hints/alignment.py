@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.hints.similarity import character_pairs, likeness
 
 # The most lines of a quote that are aligned.

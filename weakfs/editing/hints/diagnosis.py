@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
+from weakfs.class_decorators import frozen
 from weakfs.editing.hints.alignment import MOST_LINES, Aligner, Alignment, Span
 from weakfs.editing.hints.first_difference import Difference, Quote, clipped, first_difference
 from weakfs.editing.hints.misquotes import MARKER, NUMBERED, Misquote, misquotes, parts_around_elisions

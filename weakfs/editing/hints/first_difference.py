@@ -7,8 +7,7 @@ from functools import cached_property
 from itertools import islice, pairwise
 from unicodedata import normalize
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.hints.alignment import Alignment, Pair, Span
 from weakfs.editing.hints.similarity import is_invisible, loose, spaceless, unrepeated, untypographic, visible
 from weakfs.editing.normalization import folded, plain

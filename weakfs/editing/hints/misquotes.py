@@ -9,7 +9,9 @@ import html
 import re
 from collections.abc import Iterator
 
-from attrs import evolve, frozen
+from attrs import evolve
+
+from weakfs.class_decorators import frozen
 
 # `     1\tx`, `1→x`, `12: x`, `12| x`, `L12: x`, `[12] x` and the like, and finally `12   x`.
 NUMBERED = re.compile(r"[^\S\n]*(?:[L\[(]?\d{1,7}[^\S\n]?(?:\t|→|│|\||:|\])[ ]?|\d{1,7}[^\S\n]+)")

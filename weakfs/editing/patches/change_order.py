@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Literal
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.staged_files import Entry, Places
 from weakfs.filesystem.paths import parent

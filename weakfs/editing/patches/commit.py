@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from errno import EROFS
 from typing import cast
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.editing.patches.change_order import Step
 from weakfs.editing.patches.guards import ChecksPlannedChanges
 from weakfs.filesystem.errors import fault

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.errors import WeakfsError
 
 # The most problems of one patch that are reported; finding the nearest place costs more than applying.

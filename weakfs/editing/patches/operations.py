@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from attrs import evolve, frozen
+from attrs import evolve
+
+from weakfs.class_decorators import frozen
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 
 @frozen

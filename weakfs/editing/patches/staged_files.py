@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from errno import ELOOP, ENAMETOOLONG
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import Document
 from weakfs.filesystem import missing_path as absence
 from weakfs.filesystem.paths import is_within, join, normalize, parent

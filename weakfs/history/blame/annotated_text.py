@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import isqrt
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.reducers.merging.line_merge import matches_or_ends, split_lines
 
 # The smallest size in bytes at which a text is divided into blocks: about 100 lines of code.

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
-from attrs import define, frozen
-
+from weakfs.class_decorators import define, frozen
 from weakfs.filesystem.paths import is_within
 from weakfs.history.blame.annotated_text import NOWHERE, AnnotatedText
 from weakfs.history.blame.path_records import FILES, PathRecords, Place, Rows

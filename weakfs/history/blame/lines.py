@@ -6,8 +6,9 @@ from errno import EISDIR
 from threading import Lock
 from typing import Any, Literal
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.filesystem.errors import fault, not_found
 from weakfs.filesystem.paths import normalize
 from weakfs.history.blame.ancestry import Ancestry

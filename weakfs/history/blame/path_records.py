@@ -6,8 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from attrs import define, field, fields, frozen
+from attrs import field, fields
 
+from weakfs.class_decorators import define, frozen
 from weakfs.history.blame.ancestry import Ancestry
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers import events as e

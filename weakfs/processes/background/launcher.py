@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 
 @frozen

@@ -14,8 +14,9 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.processes.background.errors import InputClosed, NotRunning
 from weakfs.processes.background.launcher import Program, ProgramEnd

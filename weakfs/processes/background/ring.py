@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.processes.output import is_continuation, whole_characters
 
 # The longest character of UTF-8 has as many bytes.

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, runtime_checkable
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.processes.background.errors import ProcessesRunning, UnknownProcess
 from weakfs.processes.background.launcher import Launcher

@@ -11,8 +11,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, cast
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import is_whiteout, segments_of
 from weakfs.reducers.events import CHANGING, EntryCopied
 from weakfs.reducers.lower_layer import completed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 # How many steps the comparison may take, beyond those of reading the texts; about half a second.
 WORK = 2_000_000

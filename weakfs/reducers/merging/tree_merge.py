@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.reducers.merging.line_merge import Hunk, Part, TooMuchWork, merge_parts, one_hunk, resolved
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import cast
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import Leaf, blob_digest, is_file, same, size_of
 from weakfs.reducers.tree.node import FileTree, Node, walk

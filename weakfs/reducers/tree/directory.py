@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast, final
 
-from attrs import define
-
+from weakfs.class_decorators import define
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import lazy_directory
 from weakfs.reducers.tree import packed as packed_form
-from weakfs.reducers.tree.digest import tree_digest, tree_fingerprint
 from weakfs.reducers.tree.directory import Directory, Remembering
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
@@ -55,11 +53,15 @@ class FileTree(Directory):
     @property
     def digest(self) -> str:
         """The git object id (SHA-256 object format) of this tree, in hex. O(what was not yet hashed)."""
+        from weakfs.reducers.tree.digest import tree_digest
+
         return tree_digest(self).hex()
 
     @property
     def fingerprint(self) -> str:
         """A hash that also covers what git leaves out: empty directories and full permission bits."""
+        from weakfs.reducers.tree.digest import tree_fingerprint
+
         return tree_fingerprint(self).hex()
 
     def pack(self, before: tuple[Any, ...] | None, counted: Counted | None) -> tuple[tuple[Any, ...], int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
 from typing import Protocol, cast, final, runtime_checkable
 
 from weakfs.session.errors import MissingBlob
@@ -126,6 +125,9 @@ class Held:
 
 def digest_of(content: bytes) -> bytes:
     """Return the 32-byte digest that identifies a blob: its git object id in the SHA-256 object format."""
+    # OpenSSL takes as long to load as ten modules here, and a session in memory hashes nothing before it is saved.
+    from hashlib import sha256
+
     if len(content) < LARGE:
         return sha256(b"blob %d\0" % len(content) + content).digest()
     # Large contents are hashed without a copy.

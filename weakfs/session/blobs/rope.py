@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import sha256
 from itertools import chain
 from typing import Protocol, runtime_checkable
 
@@ -72,6 +71,8 @@ class Rope:
         parts = self._parts
         if type(parts) is Unread:
             return parts.content.digest
+        from hashlib import sha256
+
         found = sha256(b"blob %d\0" % self._length)
         first, pieces = self._pieces()
         for piece in chain(first.pieces() if type(first) is Stored else (first,), pieces):

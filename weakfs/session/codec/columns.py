@@ -13,8 +13,8 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
-from attrs import frozen
 
+from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.scalars import LARGEST, SMALLEST

@@ -23,12 +23,15 @@ from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.decoding import Reading, stored_names
 from weakfs.session.codec.field_types import DEEPEST, plain_key
 from weakfs.session.codec.round_trip import difference
-from weakfs.session.codec.scalars import AS_IT_IS, ATOMS, enum_row, plain_atom, simple_types
+from weakfs.session.codec.scalars import ATOMS, enum_row, plain_atom, simple_types
 from weakfs.session.codec.shared_values import Blobs, Json, Pool, PoolWriter
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
+
+# Keep orjson from silently converting these types.
+AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
 class Writing:

@@ -10,14 +10,8 @@ from enum import Enum
 from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
-from uuid import UUID
-
-import orjson
 
 from weakfs.session.codec.shared_values import Json
-
-# Keep orjson from silently converting these types.
-AS_IT_IS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 # The names of the atoms in messages.
 ATOMS: dict[type, str] = {
@@ -102,6 +96,7 @@ def read_atom(row: Json) -> Any:
 def simple_types() -> dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]]:
     """Return the types that have a canonical text form, with the functions that convert to and from it."""
     from decimal import Decimal
+    from uuid import UUID
 
     return {
         datetime: (datetime.isoformat, datetime.fromisoformat),

@@ -13,8 +13,9 @@ from operator import is_
 from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import attrs
-from attrs import Factory, field, frozen
+from attrs import Factory, field
 
+from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.round_trip import difference

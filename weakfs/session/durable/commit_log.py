@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.checkpoints.checkpoints import LEAST, Checkpointing
 from weakfs.session.durable.checkpoints.reset import PART, start_anew

@@ -17,8 +17,9 @@ from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.session.durable.flight import Flight
 from weakfs.session.errors import SessionConflict
 from weakfs.session.transactions.steps import Operation, Steps

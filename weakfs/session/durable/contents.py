@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored, checked
 from weakfs.session.errors import MissingBlob
 from weakfs.storage.event_store import EventStore

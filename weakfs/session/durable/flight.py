@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from attrs import define
-
+from weakfs.class_decorators import define
 from weakfs.session.transactions.steps import Operation, Steps
 from weakfs.storage.event_store import EventStore
 

@@ -14,8 +14,9 @@ from operator import attrgetter
 from threading import RLock
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.session.blobs.rope import Rope, read_together
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.session.durable.operations import TakeLease
 from weakfs.session.transactions.steps import Steps
 from weakfs.storage.event_store import EventStore, Lease

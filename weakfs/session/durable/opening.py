@@ -9,8 +9,9 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import uuid4
 
-from attrs import evolve, frozen
+from attrs import evolve
 
+from weakfs.class_decorators import frozen
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.checkpoints.reset import start

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.storage.event_store import AsyncEventStore, Checkpoint, EventStore, Frame, Lease
 
 

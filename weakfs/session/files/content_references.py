@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import Indexed, Stored
 from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.scalars import ATOMS

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
-from attrs import frozen
 
+from weakfs.class_decorators import frozen
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionFileError
 

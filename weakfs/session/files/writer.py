@@ -16,13 +16,13 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.codec.columns import MANY, Columns
-from weakfs.session.codec.encoding import Writing
+from weakfs.session.codec.encoding import AS_IT_IS, Writing
 from weakfs.session.codec.round_trip import difference
-from weakfs.session.codec.scalars import AS_IT_IS
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionError
 from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool

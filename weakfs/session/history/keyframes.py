@@ -20,9 +20,10 @@ from types import MappingProxyType, NoneType
 from typing import Any, TypeVar
 
 import attrs
-from attrs import define, evolve, frozen
+from attrs import evolve
 from pyrsistent import PMap
 
+from weakfs.class_decorators import define, frozen
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, PackedValue, is_packable
 from weakfs.session.slices.table import Table

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session.history.log import Log
 
 

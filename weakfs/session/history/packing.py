@@ -22,8 +22,8 @@ from sys import getrefcount
 from typing import Any, TypeVar
 
 import attrs
-from attrs import frozen
 
+from weakfs.class_decorators import frozen
 from weakfs.session.history.log import STRETCH, Log, Stretch
 from weakfs.session.slices.registry import Shape
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import evolve, frozen
+from attrs import evolve
 from pyrsistent import PMap, pmap
 
+from weakfs.class_decorators import frozen
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.history.keyframes import GAP, Keyframes, Mark, PackedMark, last_before
 from weakfs.session.history.log import Log

@@ -7,8 +7,7 @@ one is shifted. A fork that continues after a merge has several shifts, one for 
 
 from __future__ import annotations
 
-from attrs import define
-
+from weakfs.class_decorators import define
 from weakfs.session.history.log import Log
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from attrs import define
 from pyrsistent import PMap, pmap
 
+from weakfs.class_decorators import define
 from weakfs.session.history.log import Log
 from weakfs.session.slices.table import Table
 
@@ -34,9 +34,9 @@ class SnapshotEntry:
 class SnapshotTable(Mapping[str, SnapshotEntry]):
     """Snapshots by id. An immutable value; adding and finding a snapshot are O(1), however many are kept."""
 
-    _by_id: PMap[str, SnapshotEntry] = pmap()  # noqa: RUF009
+    _by_id: PMap[str, SnapshotEntry] = pmap()
     # The snapshots of each tag, oldest first.
-    _by_tag: PMap[str, Log[SnapshotEntry]] = pmap()  # noqa: RUF009
+    _by_tag: PMap[str, Log[SnapshotEntry]] = pmap()
 
     @classmethod
     def of(cls, entries: Iterable[SnapshotEntry]) -> SnapshotTable:

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 from pyrsistent import PMap, pmap
 
+from weakfs.class_decorators import define
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.errors import UnknownSnapshot
 from weakfs.session.history.keyframes import STRETCH, Keyframes, Mark, PackedMark
@@ -56,15 +57,15 @@ class Timeline:
     logs: Table = EMPTY_TABLE
     rows: Log[Row] = NO_ROWS
     # The state before the first row: what a compacted history starts with.
-    base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)  # noqa: RUF009
-    keyframes: Keyframes = Keyframes()  # noqa: RUF009
-    snapshots: SnapshotTable = SnapshotTable()  # noqa: RUF009
+    base: Mark = Mark(0, EMPTY_TABLE, EMPTY_TABLE, 0)
+    keyframes: Keyframes = Keyframes()
+    snapshots: SnapshotTable = SnapshotTable()
     # The records that were read rather than made, and their keyframes.
-    past: Past = Past()  # noqa: RUF009
+    past: Past = Past()
     # Records up to this number belong to a merged fork: see `Merged`.
     block_end: int = 0
     # Snapshots of attached filesystems from before a rollback, by the record that it followed.
-    externals: PMap[int, tuple[tuple[str, Any], ...]] = pmap()  # noqa: RUF009
+    externals: PMap[int, tuple[tuple[str, Any], ...]] = pmap()
     # The cause of records that name none: a transaction's cause.
     cause: str | None = None
     # The ids of snapshots that were taken or dropped on a branch, so that merging it costs what changed and not what

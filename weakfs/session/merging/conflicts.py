@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 ConflictKind = Literal[
     "content", "binary", "mode", "type", "deleted", "moved_twice", "moved_deleted", "name_taken", "cycle", "slice"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.session.errors import MergeConflict, MissingBlob, SessionError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.content_references import TELLING

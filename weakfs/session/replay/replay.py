@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
+from weakfs.class_decorators import define
 from weakfs.session.codec.acceptance import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import Merged, Record

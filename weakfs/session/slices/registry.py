@@ -14,8 +14,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import attrs
-from attrs import evolve, frozen
+from attrs import evolve
 
+from weakfs.class_decorators import frozen
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import EVENTS
 from weakfs.session.slices.tags import fields_of, tag_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from attrs import Factory, evolve, field, frozen
+from attrs import Factory, evolve, field
 
+from weakfs.class_decorators import frozen
 from weakfs.session.errors import UnknownType
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (

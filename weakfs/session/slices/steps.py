@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session.events import SLICE_EVENTS
 from weakfs.session.history.log import Log
 from weakfs.session.slices.registry import Shape

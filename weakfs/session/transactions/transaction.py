@@ -13,8 +13,9 @@ from threading import get_ident
 from typing import Any
 from weakref import ref
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.session.errors import TransactionCancelled
 from weakfs.session.external import Journal
 from weakfs.session.history.timeline import Point, Timeline

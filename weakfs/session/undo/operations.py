@@ -8,8 +8,9 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
+from weakfs.class_decorators import frozen
 from weakfs.session.events import Merged, Reverted, RolledBack
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.tags import tag_of

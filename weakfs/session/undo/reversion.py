@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session.merging.conflicts import MergeReport
 
 How = Literal["undo", "redo", "revert", "restore", "rollback"]

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from attrs import define
-
+from weakfs.class_decorators import define
 from weakfs.session.errors import MergeConflict
 from weakfs.session.events import Reverted
 from weakfs.session.external import Reversible

@@ -14,8 +14,9 @@ from contextlib import suppress
 from errno import EACCES
 from typing import Protocol
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY

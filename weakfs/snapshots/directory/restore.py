@@ -11,8 +11,9 @@ import os
 import stat
 from errno import EINVAL
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
+from weakfs.class_decorators import define
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT, DEVICE, MODE, MODIFIED_AT, Leaf, is_file, is_link, kind_of, same_content
 from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of, with_mode

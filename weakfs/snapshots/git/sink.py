@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.snapshots.git.fast_import import FastImport

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.platforms import fcntl
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.durable.outcome import was_stored_anywhere

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import stat
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.reducers.tree.node import Segments
 from weakfs.session.blobs.file_copy import copy_file
 from weakfs.snapshots.directory.directory import HostDirectory

@@ -10,8 +10,7 @@ from contextlib import suppress
 from errno import EACCES, EDQUOT, EMLINK, ENOSPC, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
 from typing import Any
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.results import Note
 from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.directory.directory import HostDirectory

@@ -11,8 +11,9 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Limits
 from weakfs.filesystem.primitives import SymlinkPolicy
 from weakfs.platforms import O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_PATH

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Protocol
 
-from attrs import define
-
+from weakfs.class_decorators import define
 from weakfs.session import MissingBlob
 from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 

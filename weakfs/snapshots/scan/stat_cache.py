@@ -6,8 +6,7 @@ import os
 import stat
 from collections.abc import Mapping
 
-from attrs import define, frozen
-
+from weakfs.class_decorators import define, frozen
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree import node as trees

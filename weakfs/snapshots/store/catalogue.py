@@ -12,8 +12,9 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 import orjson
-from attrs import asdict, field, fields, frozen
+from attrs import asdict, field, fields
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.results import as_datetime
 from weakfs.session import UnknownSnapshot

@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.session import MissingBlob
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.store import atomic_files as disk

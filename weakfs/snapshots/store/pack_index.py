@@ -7,8 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from threading import Lock
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session import MissingBlob
 from weakfs.session.blobs.sparse import read_pieces
 from weakfs.snapshots.store.errors import StoreDamaged

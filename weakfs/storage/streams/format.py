@@ -12,8 +12,9 @@ from typing import Any
 from zlib import crc32
 
 import orjson
-from attrs import evolve, frozen
+from attrs import evolve
 
+from weakfs.class_decorators import frozen
 from weakfs.storage.errors import StorageDamaged, StorageError
 from weakfs.storage.event_store import Frame
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
+from weakfs.class_decorators import frozen
 from weakfs.storage.event_store import Frame
 from weakfs.storage.storage import AsyncStorage
 from weakfs.storage.streams.format import Head, decode_segment, encode_segment

@@ -14,8 +14,9 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
+from weakfs.class_decorators import define
 from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
 from weakfs.storage.derived import DerivedEventStore
 from weakfs.storage.engines.leases import check_fencing, lease_is_held

@@ -8,8 +8,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
+from weakfs.class_decorators import define
 from weakfs.filesystem import normalize
 from weakfs.filesystem.errors import absence_in
 from weakfs.messages import one_line

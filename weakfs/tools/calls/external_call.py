@@ -12,8 +12,9 @@ from contextvars import Context, copy_context
 from types import TracebackType
 from typing import Any, Self, cast
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import Checkout, SupportsCheckout
 from weakfs.messages import plural

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from errno import EACCES
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.editing import HunkFit, PatchError, PatchFormat, PatchOps, PatchReport
 from weakfs.filesystem.errors import fault
 from weakfs.messages import clip, one_line, plural, printable

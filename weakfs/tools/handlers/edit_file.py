@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from errno import ENOENT
 from typing import TYPE_CHECKING, Literal
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.editing import EditError, EmptyOldString
 from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.messages import plural
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from functools import partial
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.handlers.shell import DEFAULT_TIMEOUT, ShellOptions, ShellParams, ShellReceipt, shell_handler

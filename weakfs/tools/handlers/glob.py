@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.messages import one_line, plural
 from weakfs.search import compile_glob
 from weakfs.tools.blobs import BlobReference

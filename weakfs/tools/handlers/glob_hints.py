@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import FileEntry, normalize
 from weakfs.filesystem.paths import join
 from weakfs.messages import one_line, plural

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem, GrepMatch, GrepResult
 from weakfs.messages import clip, one_line, plural, printable
 from weakfs.search import compile_multiline, compile_pattern

@@ -7,8 +7,9 @@ from contextlib import suppress
 from itertools import islice, repeat
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import FileEntry, FileStat, Filesystem, normalize
 from weakfs.messages import one_line, plural
 from weakfs.tools.blobs import BlobReference

@@ -5,8 +5,9 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
 from weakfs.filesystem.operations.read import count_lines
 from weakfs.filesystem.protocol import check_readable

@@ -7,8 +7,9 @@ from functools import partial
 from math import inf
 from time import monotonic
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
 from weakfs.messages import plural

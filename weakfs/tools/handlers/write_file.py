@@ -5,8 +5,9 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import WriteMode
 from weakfs.messages import plural
 from weakfs.tools.blobs import BlobArgument

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self, get_args
 
-from attrs import Attribute, field, fields, frozen
+from attrs import Attribute, field, fields
 from attrs.validators import in_, optional
 
+from weakfs.class_decorators import frozen
 from weakfs.editing import PatchFormat
 from weakfs.filesystem import SymlinkPolicy
 from weakfs.messages import plural

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from errno import EACCES
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.filesystem import SymlinkPolicy
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import is_within

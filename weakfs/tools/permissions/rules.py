@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Literal
 
-from attrs import Factory, field, frozen
+from attrs import Factory, field
 from attrs.validators import in_
 
+from weakfs.class_decorators import frozen
 from weakfs.search import GlobPattern, compile_glob
 from weakfs.tools.permissions.operations import Operation, checked
 

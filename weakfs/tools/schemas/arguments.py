@@ -10,8 +10,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.messages import clip, one_line
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.schemas.fields import Schema, fields_of, has_fields

@@ -6,8 +6,9 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import Literal, cast, get_args
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.messages import plural
 
 # The providers whose models tools are offered to, and the two interfaces of one of them.

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, cast, get_type_hints
 
 import attrs
-from attrs import frozen
+
+from weakfs.class_decorators import frozen
 
 # JSON Schema, of one parameter or of all.
 Schema = dict[str, object]

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.tool import Tool
 

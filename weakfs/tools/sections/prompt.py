@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from threading import Lock
 from typing import cast
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
+from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.tools.context import ToolContext

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
 from weakfs.transcripts.comparison.steps import Texts

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.filesystem import Filesystem, normalize
 from weakfs.session import Session
 from weakfs.tools.results import ToolResult

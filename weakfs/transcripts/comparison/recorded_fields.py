@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from attrs import define
-
+from weakfs.class_decorators import define
 from weakfs.transcripts import Source, TranscriptCall
 from weakfs.transcripts.comparison.path_mapping import Outside, below_root
 from weakfs.transcripts.comparison.steps import NotPerformed

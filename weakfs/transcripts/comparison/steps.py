@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.transcripts.programs.claude_edits import Edit
 from weakfs.transcripts.reconstruction.changed_lines import Skeleton
 from weakfs.transcripts.reconstruction.file_text import Text

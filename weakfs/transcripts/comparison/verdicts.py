@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.tools.handlers import ReadFileReceipt
 from weakfs.tools.results import ToolResult
 from weakfs.transcripts.comparison.file_states import FileStates

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text, with_plain_line_ends
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk, apply_hunks
 

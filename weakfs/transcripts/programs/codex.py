@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import attrs
-from attrs import frozen
 
+from weakfs.class_decorators import frozen
 from weakfs.editing import PatchError
 from weakfs.editing.patches.formats.v4a import parse_v4a
 from weakfs.editing.patches.operations import UpdateFile

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.editing import NoChange, replace
 from weakfs.editing.patches.apply import apply_patch_as_codex
 from weakfs.filesystem import Filesystem

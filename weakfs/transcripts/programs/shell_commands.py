@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Mapping
 from posixpath import join
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.transcripts.comparison.recorded_fields import items_of
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 # The placeholder for lines that are not shown.

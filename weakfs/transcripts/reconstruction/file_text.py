@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, TypeAlias
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 BYTE_ORDER_MARK = "\ufeff"
 

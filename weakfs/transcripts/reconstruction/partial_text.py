@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.transcripts.programs.claude_edits import Edit, apply_edits
 from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import attrs
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.transcripts.comparison.steps import Step, Texts
 from weakfs.transcripts.programs.claude_edits import Edit
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text

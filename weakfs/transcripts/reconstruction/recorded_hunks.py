@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 _HEAD = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _UNENDED = "\\"

@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.snapshots.directory.entries import DIRECTORY
 
 # The variable that marks what commands have started.

@@ -6,10 +6,9 @@ import os
 import stat
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer import OVERLAY, ROOT, Layer, Owner, Xattrs, shown, xattrs_of
+from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
 from weakfs.session.interruption import check_interrupted

@@ -16,9 +16,10 @@ from functools import cached_property
 from typing import Any, cast
 
 import orjson
-from attrs import field, frozen
+from attrs import field
 
 from weakfs.backends.overlay.layers import bare, merged
+from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves

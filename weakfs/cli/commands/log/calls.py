@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 from rich.cells import cell_len
 
+from weakfs.class_decorators import frozen
 from weakfs.cli.commands.log.records import (
     Selection,
     Tags,

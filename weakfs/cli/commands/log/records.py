@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.cli.formatting import counted, moment, shown
 from weakfs.cli.output import Output
 from weakfs.filesystem.paths import is_within

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import frozen
+from weakfs.class_decorators import frozen
 
 PatchFormat = Literal["v4a", "unified", "search_replace"]
 OnExisting = Literal["replace", "reject"]

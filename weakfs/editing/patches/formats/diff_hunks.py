@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.editing.patches.errors import NO_LINES, PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import Hunk
 

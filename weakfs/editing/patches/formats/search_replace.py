@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
 from weakfs.editing.patches.operations import AddFile, Block, Operation, UpdateFile
 

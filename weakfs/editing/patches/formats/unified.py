@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.editing.patches.errors import PatchParseError, malformed, quoted
 from weakfs.editing.patches.formats.diff_hunks import GIT, RANGES, DiffLines
 from weakfs.editing.patches.formats.diff_names import NOTHING, both_names, name_and_time, paths_of, unquoted

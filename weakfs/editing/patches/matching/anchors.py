@@ -7,8 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.editing.normalization import is_inside_word
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted

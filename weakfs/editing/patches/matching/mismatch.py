@@ -6,8 +6,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import islice
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.editing.hints.diagnosis import QuotedFile, Subject
 from weakfs.editing.hints.similarity import alike
 from weakfs.editing.patches.document import Document

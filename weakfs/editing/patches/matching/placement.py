@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from attrs import evolve, frozen
+from attrs import evolve
 
+from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.matching.anchors import FREEST, Anchors

@@ -8,8 +8,9 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from attrs import define, field, frozen
+from attrs import field
 
+from weakfs.class_decorators import define, frozen
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.durable.checkpoints.copies import compressed, copies_of, copies_to_make

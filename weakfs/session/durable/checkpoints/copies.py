@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import checked
 from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.shared_values import Json

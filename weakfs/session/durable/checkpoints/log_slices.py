@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.history import stretches
 from weakfs.session.history.log import STRETCH, Log

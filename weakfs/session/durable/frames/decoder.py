@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import orjson
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Content, Rope, read_together
 from weakfs.session.codec.columns import Columns

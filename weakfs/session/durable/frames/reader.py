@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from attrs import define, field
+from attrs import field
 
+from weakfs.class_decorators import define
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json

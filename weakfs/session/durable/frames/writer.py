@@ -14,12 +14,11 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 
 import attrs
 import orjson
-from attrs import frozen
 
+from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.session.blobs.rope import Content, joined
-from weakfs.session.codec.encoding import Writing
-from weakfs.session.codec.scalars import AS_IT_IS
+from weakfs.session.codec.encoding import AS_IT_IS, Writing
 from weakfs.session.codec.shared_values import Blobs, Json, shown
 from weakfs.session.durable.frames.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack

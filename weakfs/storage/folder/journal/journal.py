@@ -14,8 +14,7 @@ from contextlib import suppress
 from errno import EBADF, EINVAL
 from zlib import crc32
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import (

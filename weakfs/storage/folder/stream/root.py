@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.storage.folder.files import Descriptor, TemporaryFolder, is_removed, make_root, open_root
 
 

@@ -10,8 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from attrs import define
-
+from weakfs.class_decorators import define
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.folder.files import (
     Descriptor,

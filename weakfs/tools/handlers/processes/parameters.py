@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
-from attrs import field, frozen
+from attrs import field
 
+from weakfs.class_decorators import frozen
 from weakfs.processes import CommandOptions
 from weakfs.processes.background import ProcessLimits
 from weakfs.tools.schemas.arguments import param

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
+from weakfs.class_decorators import frozen
 from weakfs.processes.background import ProcessInfo
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.results import Receipt
