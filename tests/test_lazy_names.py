@@ -11,7 +11,7 @@ from weakfs.lazy_names import lazy_names
 
 
 def test_a_name_is_taken_from_its_module_and_kept() -> None:
-    value_of, names = lazy_names("weakfs.backends", {"mock": ("Call",), "host_mount": ("HostMount",)})
+    value_of, names = lazy_names("weakfs.backends", {"mock": "Call", "host_mount": "HostMount"})
 
     assert names() == ["Call", "HostMount"]
     assert value_of("Call") is sys.modules["weakfs.backends.mock"].Call
@@ -19,7 +19,7 @@ def test_a_name_is_taken_from_its_module_and_kept() -> None:
 
 
 def test_another_name_is_an_attribute_error_that_names_the_package() -> None:
-    value_of, _ = lazy_names("weakfs.backends", {"mock": ("Call",)})
+    value_of, _ = lazy_names("weakfs.backends", {"mock": "Call"})
 
     with pytest.raises(AttributeError, match=r"module 'weakfs\.backends' has no attribute 'Nothing'"):
         value_of("Nothing")

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def lazy_names(
-    package: str, modules: Mapping[str, tuple[str, ...]]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package, from the names that each of its modules defines.
+def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package, from the names of each of its modules, separated by spaces.
 
     No name may be that of a module in the package: importing that module would take its place.
     """
-    home_of = {name: module for module, names in modules.items() for name in names}
+    home_of = {name: module for module, names in modules.items() for name in names.split()}
 
     def value_of(name: str) -> object:
         module = home_of.get(name)

@@ -32,12 +32,12 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "container": ("ContainerFilesystem", "Podman"),
-        "host": ("HostFilesystem",),
-        "host_mount": ("HostMount",),
-        "memory": ("InMemoryFilesystem",),
-        "mock": ("Call", "MockFilesystem", "UnansweredCallError"),
-        "overlay.filesystem": ("OverlayFilesystem",),
-        "storage": ("StorageFilesystem",),
+        "container": "ContainerFilesystem Podman",
+        "host": "HostFilesystem",
+        "host_mount": "HostMount",
+        "memory": "InMemoryFilesystem",
+        "mock": "Call MockFilesystem UnansweredCallError",
+        "overlay.filesystem": "OverlayFilesystem",
+        "storage": "StorageFilesystem",
     },
 )

@@ -60,29 +60,11 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "hints.refusals": (
-            "AmbiguousIndentation",
-            "AmbiguousTarget",
-            "EditError",
-            "EmptyOldString",
-            "NoChange",
-            "TargetNotFound",
-        ),
+        "hints.refusals": "AmbiguousIndentation AmbiguousTarget EditError EmptyOldString NoChange TargetNotFound",
         "patches": (
-            "DeleteTargetNotFound",
-            "HunkFit",
-            "HunkRejected",
-            "PatchError",
-            "PatchFormat",
-            "PatchOps",
-            "PatchParseError",
-            "PatchPathForbidden",
-            "PatchProblem",
-            "PatchReport",
-            "UpdateTargetNotFound",
-            "UpdateTargetNotText",
-            "apply_patch",
+            "DeleteTargetNotFound HunkFit HunkRejected PatchError PatchFormat PatchOps PatchParseError "
+            "PatchPathForbidden PatchProblem PatchReport UpdateTargetNotFound UpdateTargetNotText apply_patch"
         ),
-        "replacement": ("Replacement", "replace"),
+        "replacement": "Replacement replace",
     },
 )

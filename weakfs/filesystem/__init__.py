@@ -60,27 +60,15 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "base": ("BaseFilesystem",),
-        "checkout": ("Checkout", "ReadBack", "SupportsCheckout"),
-        "limits": ("Limits",),
-        "paths": ("normalize",),
-        "primitives": ("FilesystemPrimitives", "SymlinkPolicy"),
-        "protocol": ("Filesystem",),
+        "base": "BaseFilesystem",
+        "checkout": "Checkout ReadBack SupportsCheckout",
+        "limits": "Limits",
+        "paths": "normalize",
+        "primitives": "FilesystemPrimitives SymlinkPolicy",
+        "protocol": "Filesystem",
         "results": (
-            "FileEntry",
-            "FileStat",
-            "FilesystemSnapshot",
-            "GlobMatch",
-            "GlobResult",
-            "GrepMatch",
-            "GrepResult",
-            "Note",
-            "ReadBytesResult",
-            "ReadResult",
-            "RestoreReport",
-            "Statistics",
-            "WriteMode",
-            "WriteResult",
+            "FileEntry FileStat FilesystemSnapshot GlobMatch GlobResult GrepMatch GrepResult Note ReadBytesResult "
+            "ReadResult RestoreReport Statistics WriteMode WriteResult"
         ),
     },
 )

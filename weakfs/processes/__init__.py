@@ -37,13 +37,13 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "command_options": ("CommandOptions",),
-        "directory_paths": ("host_path",),
-        "environment": ("ENVIRONMENT",),
-        "errors": ("SandboxUnavailable",),
-        "pipes": ("StopEvent",),
-        "resource_limits": ("CommandLimits",),
-        "runner": ("CompletedCommand", "RunsCommands", "SandboxMode", "check_command", "run_command"),
-        "sandbox": ("Bubblewrap",),
+        "command_options": "CommandOptions",
+        "directory_paths": "host_path",
+        "environment": "ENVIRONMENT",
+        "errors": "SandboxUnavailable",
+        "pipes": "StopEvent",
+        "resource_limits": "CommandLimits",
+        "runner": "CompletedCommand RunsCommands SandboxMode check_command run_command",
+        "sandbox": "Bubblewrap",
     },
 )

@@ -26,7 +26,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "glob": ("GlobPattern", "GlobState", "compile_glob"),
-        "grep": ("Hit", "LinePattern", "MultilinePattern", "compile_multiline", "compile_pattern", "is_binary"),
+        "glob": "GlobPattern GlobState compile_glob",
+        "grep": "Hit LinePattern MultilinePattern compile_multiline compile_pattern is_binary",
     },
 )

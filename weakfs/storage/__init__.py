@@ -57,46 +57,13 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "adapters": (
-            "SyncEventStore",
-            "SyncStorage",
-            "ThreadedEventStore",
-            "ThreadedStorage",
-        ),
-        "derived": ("DerivedStorage",),
-        "engines.memory": (
-            "AsyncMemoryStorage",
-            "MemoryStorage",
-        ),
-        "errors": (
-            "DurabilityWarning",
-            "LeaseLost",
-            "OutcomeUnknown",
-            "StorageDamaged",
-            "StorageError",
-            "StreamConflict",
-        ),
-        "event_store": (
-            "AsyncEventStore",
-            "Checkpoint",
-            "EventStore",
-            "Frame",
-            "Lease",
-        ),
-        "locations": (
-            "aopen",
-            "aopen_event_store",
-            "open",
-            "open_event_store",
-        ),
-        "storage": (
-            "AsyncStorage",
-            "Storage",
-            "Versioned",
-        ),
-        "streams": (
-            "AsyncStorageEventStore",
-            "StorageEventStore",
-        ),
+        "adapters": "SyncEventStore SyncStorage ThreadedEventStore ThreadedStorage",
+        "derived": "DerivedStorage",
+        "engines.memory": "AsyncMemoryStorage MemoryStorage",
+        "errors": "DurabilityWarning LeaseLost OutcomeUnknown StorageDamaged StorageError StreamConflict",
+        "event_store": "AsyncEventStore Checkpoint EventStore Frame Lease",
+        "locations": "aopen aopen_event_store open open_event_store",
+        "storage": "AsyncStorage Storage Versioned",
+        "streams": "AsyncStorageEventStore StorageEventStore",
     },
 )

@@ -35,4 +35,9 @@ __all__ = [
     "apply_patch",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, {"apply": ("apply_patch",)})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "apply": "apply_patch",
+    },
+)

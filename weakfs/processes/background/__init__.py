@@ -57,12 +57,12 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "errors": ("InputClosed", "NotRunning", "ProcessesRunning", "TooManyProcesses", "UnknownProcess"),
-        "host_launcher": ("HostLauncher",),
-        "launcher": ("Launcher", "Program", "ProgramEnd"),
-        "process": ("BackgroundProcess", "ProcessEnding", "ProcessLimits"),
-        "ring": ("Excerpt", "OutputRing"),
-        "table": ("ProcessTable",),
-        "workplace": ("BackgroundProcesses", "ProcessInfo", "SupportsProcesses", "Workplace", "no_processes"),
+        "errors": "InputClosed NotRunning ProcessesRunning TooManyProcesses UnknownProcess",
+        "host_launcher": "HostLauncher",
+        "launcher": "Launcher Program ProgramEnd",
+        "process": "BackgroundProcess ProcessEnding ProcessLimits",
+        "ring": "Excerpt OutputRing",
+        "table": "ProcessTable",
+        "workplace": "BackgroundProcesses ProcessInfo SupportsProcesses Workplace no_processes",
     },
 )

@@ -140,61 +140,32 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "apply_patch": ("ApplyPatchParams", "ApplyPatchReceipt", "apply_patch_handler"),
-        "edit_file": ("Edit", "EditFileParams", "EditFileReceipt", "edit_file_handler"),
+        "apply_patch": "ApplyPatchParams ApplyPatchReceipt apply_patch_handler",
+        "edit_file": "Edit EditFileParams EditFileReceipt edit_file_handler",
         "entries": (
-            "MkdirParams",
-            "MkdirReceipt",
-            "RmParams",
-            "RmReceipt",
-            "TransferParams",
-            "TransferReceipt",
-            "cp_handler",
-            "mkdir_handler",
-            "mv_handler",
-            "rm_handler",
+            "MkdirParams MkdirReceipt RmParams RmReceipt TransferParams TransferReceipt cp_handler mkdir_handler "
+            "mv_handler rm_handler"
         ),
-        "evaluate": ("EvalParams", "eval_handler", "eval_tool"),
-        "glob": ("GlobParams", "GlobReceipt", "glob_handler"),
-        "grep": ("GrepParams", "GrepReceipt", "grep_handler"),
+        "evaluate": "EvalParams eval_handler eval_tool",
+        "glob": "GlobParams GlobReceipt glob_handler",
+        "grep": "GrepParams GrepReceipt grep_handler",
         "ls": (
-            "ExistsParams",
-            "ExistsReceipt",
-            "LsParams",
-            "LsReceipt",
-            "StatParams",
-            "StatReceipt",
-            "exists_handler",
-            "ls_handler",
-            "stat_handler",
+            "ExistsParams ExistsReceipt LsParams LsReceipt StatParams StatReceipt exists_handler ls_handler "
+            "stat_handler"
         ),
         "processes.handlers": (
-            "process_input_handler",
-            "process_list_handler",
-            "process_output_handler",
-            "process_signal_handler",
-            "process_start_handler",
-            "process_tools",
-            "process_wait_handler",
+            "process_input_handler process_list_handler process_output_handler process_signal_handler "
+            "process_start_handler process_tools process_wait_handler"
         ),
         "processes.parameters": (
-            "ProcessInputParams",
-            "ProcessListParams",
-            "ProcessOptions",
-            "ProcessOutputParams",
-            "ProcessSignalParams",
-            "ProcessStartParams",
-            "ProcessWaitParams",
+            "ProcessInputParams ProcessListParams ProcessOptions ProcessOutputParams ProcessSignalParams "
+            "ProcessStartParams ProcessWaitParams"
         ),
         "processes.receipts": (
-            "ProcessListReceipt",
-            "ProcessOutputReceipt",
-            "ProcessReceipt",
-            "ProcessStartReceipt",
-            "ProcessWaitReceipt",
+            "ProcessListReceipt ProcessOutputReceipt ProcessReceipt ProcessStartReceipt ProcessWaitReceipt"
         ),
-        "read_file": ("ReadFileParams", "ReadFileReceipt", "read_file_handler"),
-        "shell": ("ShellOptions", "ShellParams", "ShellReceipt", "shell_handler", "shell_tool"),
-        "write_file": ("InlineBytes", "WriteFileParams", "WriteFileReceipt", "write_file_handler"),
+        "read_file": "ReadFileParams ReadFileReceipt read_file_handler",
+        "shell": "ShellOptions ShellParams ShellReceipt shell_handler shell_tool",
+        "write_file": "InlineBytes WriteFileParams WriteFileReceipt write_file_handler",
     },
 )

@@ -34,11 +34,11 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "capability": ("Capability",),
-        "decisions": ("Access",),
-        "guard": ("guarded", "may_show"),
-        "guarded_filesystem": ("GuardedFilesystem",),
-        "operations": ("CONTENTS", "Operation"),
-        "rules": ("PathPolicy", "PolicyRule", "Visibility"),
+        "capability": "Capability",
+        "decisions": "Access",
+        "guard": "guarded may_show",
+        "guarded_filesystem": "GuardedFilesystem",
+        "operations": "CONTENTS Operation",
+        "rules": "PathPolicy PolicyRule Visibility",
     },
 )
