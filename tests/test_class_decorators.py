@@ -1,4 +1,4 @@
-"""Classes whose comparison and text are shared: they behave like those that attrs compiles for each class."""
+"""Classes whose comparison and text are compiled when they are first used: they behave like those of attrs."""
 
 from __future__ import annotations
 
@@ -77,12 +77,37 @@ def test_instances_compare_and_look_like_those_of_attrs(one: tuple[Any, ...], ot
     assert repr(ours[0]) == repr(theirs(*one))
 
 
+def test_methods_are_compiled_when_they_are_first_called() -> None:
+    @frozen
+    class Fresh:
+        x: int
+
+    late = vars(Fresh)["__eq__"], vars(Fresh)["__hash__"], vars(Fresh)["__repr__"]
+    assert (Fresh(1) == Fresh(1), hash(Fresh(1)) == hash(Fresh(1)), repr(Fresh(1))) == (
+        True,
+        True,
+        f"{Fresh.__qualname__.rpartition('>.')[2]}(x=1)",
+    )
+    made = vars(Fresh)["__eq__"], vars(Fresh)["__hash__"], vars(Fresh)["__repr__"]
+    assert all(one is not other for one, other in zip(late, made, strict=True))
+    assert (Fresh(1) == Fresh(2), {Fresh(1), Fresh(1)}) == (False, {Fresh(1)})
+
+
+def test_a_subclass_that_is_not_decorated_shares_the_methods() -> None:
+    class Plain(Point):
+        pass
+
+    assert Plain(1, 2) == Plain(1, 2) != Point(1, 2)
+    assert repr(Plain(1)).endswith("Plain(x=1, y=0, note='')")
+
+
 def test_other_classes_are_never_equal() -> None:
     assert Point(1, 2) != Point3(1, 2)
     assert Point3(1, 2) != Point(1, 2)
     assert Point3(1, 2, z=3) == Point3(1, 2, z=3) != Point3(1, 2, z=4)
     assert Point(1).__eq__(object()) is NotImplemented
-    assert Nothing() == Nothing() != Point(1)
+    assert Nothing() == Nothing()
+    assert Nothing().__eq__(Point(1)) is NotImplemented
     assert repr(Nothing()) == "Nothing()"
 
 
