@@ -240,7 +240,7 @@ def test_a_session_without_files_never_loads_anything_of_filesystems() -> None:
 
 # What files in memory are written and read without: importing it would make each new process slower.
 NOT_FOR_FILES = (
-    *("asyncio", "cattrs", "difflib", "hashlib", "logging", "re2", "subprocess"),
+    *("asyncio", "cattrs", "hashlib", "logging", "re2", "subprocess"),
     *("weakfs.backends.host", "weakfs.backends.overlay", "weakfs.cli", "weakfs.editing", "weakfs.history"),
     *("weakfs.filesystem.missing_path", "weakfs.processes.runner", "weakfs.reducers.merging", "weakfs.search"),
     *("weakfs.session.durable", "weakfs.session.files.content_references", "weakfs.session.replay.replay"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -320,8 +321,6 @@ class Toolset:
         return with_defaults(tool, arguments, self.provider)
 
     def _unknown(self, name: str) -> UnknownTool:
-        from difflib import get_close_matches
-
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return UnknownTool(f"there is no tool {name!r}; {hint}there are {', '.join(self._tools)}")

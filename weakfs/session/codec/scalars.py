@@ -6,10 +6,12 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from enum import Enum
 from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
+from uuid import UUID
 
 from weakfs.session.codec.shared_values import Json
 
@@ -95,9 +97,6 @@ def read_atom(row: Json) -> Any:
 @cache
 def simple_types() -> dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]]:
     """Return the types that have a canonical text form, with the functions that convert to and from it."""
-    from decimal import Decimal
-    from uuid import UUID
-
     return {
         datetime: (datetime.isoformat, datetime.fromisoformat),
         date: (date.isoformat, date.fromisoformat),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Self, get_args
 
 from attrs import Attribute, field, fields
@@ -75,8 +76,6 @@ class Capability:
         names = [one.name for one in fields(cls)]
         for name in given:
             if name not in names:
-                from difflib import get_close_matches
-
                 near = get_close_matches(name, names, n=1)
                 remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
                 raise TypeError(f"a Capability has no {name!r}; {remedy}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from weakfs.class_decorators import frozen
@@ -176,8 +177,6 @@ def _unknown(where: str, key: object, known: Sequence[str], offered: Sequence[st
     if not isinstance(key, str):
         return f"{where}{shown(key)}: not an argument name; names are text"
     name = one_line(clip(key, SHOWN))
-    from difflib import get_close_matches
-
     near = get_close_matches(name, known, n=1)
     remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}" if offered else "there are none"
     return f"{where}{name}: no such argument; {remedy}"
