@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -43,8 +44,8 @@ def test_another_name_is_an_attribute_error_that_names_the_package() -> None:
         "tools.permissions",
     ],
 )
-def test_no_lazy_name_is_that_of_a_module(package: str) -> None:
-    __import__(f"weakfs.{package}")
-    module = sys.modules[f"weakfs.{package}"]
+def test_all_names_are_found_and_none_is_that_of_a_module(package: str) -> None:
+    module = import_module(f"weakfs.{package}")
+    assert set(dir(module)) <= set(module.__all__)
     for name in module.__all__:
         assert not isinstance(getattr(module, name), type(sys)), name
