@@ -324,9 +324,7 @@ def test_many_run_at_once_and_end_at_once(start: Start, where: Place, table: Pro
     assert [echo.state for echo in echoes] == ["ended"] * count
 
 
-def test_input_that_is_closed_before_the_program_opens_it_is_read(
-    start: Start, shared_container: Container
-) -> None:
+def test_input_that_is_closed_before_the_program_opens_it_is_read(start: Start, shared_container: Container) -> None:
     first = shared_container._inspect().pid
     os.kill(first, signal.SIGSTOP)
     try:
