@@ -166,11 +166,13 @@ def test_files_in_memory_pass_the_conformance_suite_on_windows(tmp_path: Path) -
     assert " passed" in printed
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_the_command_line_shows_sessions(platform: Platform, tmp_path: Path) -> None:
     run_on(platform, COMMANDS, tmp_path)
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_every_package_can_be_imported(platform: Platform, tmp_path: Path) -> None:
     root = Path(weakfs.__file__).parent
@@ -206,6 +208,7 @@ def test_contents_beside_a_session_file_are_read_and_saved(platform: Platform, t
     assert printed.split() == [host.tree().digest]
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_tools_overlays_saving_and_loading_work(platform: Platform, tmp_path: Path) -> None:
     run_on(platform, WORK, tmp_path)

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from weakfs import DEFAULT_TOOLS, InMemoryFilesystem, Session, Tool, ToolResult, Toolset
 from weakfs.tools import HISTORY_TOOLS, PROCESS_TOOLS
-from weakfs.tools.handlers import ShellOptions, shell_tool
+from weakfs.tools.handlers import ShellOptions, eval_tool, shell_tool
 
 Arguments = Mapping[str, object]
 
@@ -157,6 +157,9 @@ def _page() -> Iterator[str]:
     yield "## Background processes\n"
     yield "`PROCESS_TOOLS` are no default tools. [Run commands](../howto/commands-and-sandbox.md) shows their use.\n"
     yield from _more(PROCESS_TOOLS)
+    yield "## Python\n"
+    yield "`weakfs.tools.handlers.eval_tool` is no default tool. It runs Python where `shell` runs commands.\n"
+    yield from _more((eval_tool(),))
     yield "## Taking work back\n"
     yield "`HISTORY_TOOLS` are no default tools. [Undo, revert and restore](../howto/undo.md) shows their use.\n"
     yield from _more(HISTORY_TOOLS)

@@ -82,6 +82,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("change", sample(list(CHANGES)))
 def test_a_restore_is_exact(files: ContainerFilesystem, change: str) -> None:
     before, tree = state(files), files.tree()

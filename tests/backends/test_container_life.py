@@ -92,6 +92,7 @@ def test_a_limit_of_nothing_is_refused(name: str) -> None:
 # The size of the layer
 
 
+@pytest.mark.exhaustive
 def test_a_command_that_writes_too_much_is_killed_and_undone(files: ContainerFilesystem) -> None:
     files.exec("echo kept > kept")
     before = state(files)
@@ -147,6 +148,7 @@ def test_a_layer_is_measured_only_when_it_may_have_grown(tmp_path: Path, monkeyp
 # Processes
 
 
+@pytest.mark.exhaustive
 def test_too_many_processes_end(files: ContainerFilesystem) -> None:
     process = started(
         tools_of(files, limits=CommandLimits(max_processes=20)), "for i in $(seq 60); do sleep 1000 & done; wait"

@@ -53,6 +53,7 @@ def opened(podman: Podman, session: Session, store: Path, **options: object) -> 
 CHANGE = "rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; echo b > /usr/lib/pkg/b; rm /etc/motd; chmod 700 /var; ln -s a link"
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("kind", ["tree", "tar"])
 def test_a_container_is_made_again_elsewhere_as_it_was(podman: Podman, tmp_path: Path, kind: str) -> None:
     session = Session()

@@ -70,6 +70,7 @@ LINKS: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("case", LINKS)
 def test_no_operation_goes_through_a_link_to_the_outside(any_house: House, case: str, policy: SymlinkPolicy) -> None:
@@ -90,6 +91,7 @@ def test_no_operation_goes_through_a_link_to_the_outside(any_house: House, case:
         assert house.outside() == house.before, what
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("case", LINKS)
 def test_looking_at_everything_shows_links_and_not_what_they_lead_to(

@@ -113,6 +113,7 @@ def wait_for_the_last_of_its_programs(imports: str) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX)
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.1, 0.2])
 def test_a_kill_loses_no_snapshot_that_was_reported(root: Path, tmp_path: Path, delay: float) -> None:
     fill(root)

@@ -256,6 +256,7 @@ def killed_at(moment: int, root: Path, store: Path, change: Callable[[HostFilesy
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("change", ["longer", "empty", "append", "chmod"])
 @pytest.mark.parametrize("place", ["same disk", "another disk"])
 def test_a_process_that_is_killed_at_any_call_leaves_all_of_a_change_or_nothing(

@@ -174,6 +174,7 @@ def test_undoing_a_change_of_the_lower_layer_is_exact(fs: HostFilesystem, marked
     assert all("hard link" in note for note in getattr(caught.value, "__notes__", ()))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("way", ["restore", "rollback", "record"])
 @pytest.mark.parametrize("change", CHANGES_BELOW)
 def test_going_back_to_a_moment_of_the_lower_layer_is_exact(

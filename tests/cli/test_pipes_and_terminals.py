@@ -62,6 +62,7 @@ def in_a_pipe_that_closes(*arguments: str | Path) -> tuple[int, bytes]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(
     "words",
     [

@@ -79,6 +79,7 @@ def test_a_call_that_fails_leaves_no_trace(run: Run, place: Place, tmp_path: Pat
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("sandbox", [pytest.param("required", marks=needs_sandbox), "auto", "off"])
 def test_a_command_that_fails_midway_leaves_no_trace(run: Run, place: Place, tmp_path: Path, sandbox: str) -> None:
     before = place.seen

@@ -267,6 +267,7 @@ def test_a_pipe_gets_neither_colours_nor_a_bar(place: Place) -> None:
         assert b"\x1b" not in done.stdout
 
 
+@pytest.mark.exhaustive
 def test_many_at_once_lose_nothing(place: Place) -> None:
     number = 6 if is_exhaustive() else 4
     running = [

@@ -33,6 +33,7 @@ CASES: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("case", CASES)
 def test_a_hunk_of_many_equal_lines_is_refused_with_few_searches(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     searches = 0

@@ -51,6 +51,7 @@ def test_one_match_at_the_end_of_many_megabytes_is_found() -> None:
     assert done.text == f"{text}\tlast = 2\n"
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(
     ("text", "old"),
     [

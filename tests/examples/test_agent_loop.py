@@ -84,6 +84,7 @@ def test_each_request_says_again_all_that_was_said_and_every_call_is_answered_in
     assert "## Virtual filesystem" in cast(str, system)
 
 
+@pytest.mark.sampled(by_rule=True)
 @BOTH
 def test_work_that_an_error_stopped_at_any_turn_comes_to_the_same_end(
     provider: Provider, tmp_path: Path, project: Path

@@ -214,6 +214,7 @@ def test_the_loop_needs_no_client_library_but_something_that_answers(tmp_path: P
 HALF = "\ud83d"
 
 
+@pytest.mark.sampled
 @BOTH
 @pytest.mark.parametrize(
     "turn",

@@ -80,6 +80,7 @@ def test_other_processes_go_on_with_the_work_of_one_that_was_killed(
     assert made == sorted(call.id for turn in script(provider) for call in turn.calls)
 
 
+@pytest.mark.exhaustive
 def test_calls_that_were_made_and_not_saved_when_the_process_ended_are_made_again(
     tmp_path: Path, project: Path
 ) -> None:

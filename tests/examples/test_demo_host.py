@@ -32,6 +32,7 @@ def test_without_git_the_digests_tell_and_without_a_sandbox_no_command_is_run(
     assert "shell: " not in out
 
 
+@pytest.mark.exhaustive
 def test_a_rollback_that_forgets_something_is_not_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename_word = host.rename_word
 

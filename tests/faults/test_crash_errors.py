@@ -39,6 +39,7 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("code", ERRORS, ids=lambda code: errno.errorcode[code])
 def test_an_error_at_any_call_leaves_the_old_file_or_the_new_one(code: int, tmp_path: Path) -> None:
     path = tmp_path / "session.json"

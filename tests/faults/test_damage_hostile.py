@@ -102,6 +102,7 @@ def test_a_long_chain_of_bases_is_read_one_step_at_a_time(court: Court) -> None:
     assert InMemoryFilesystem(loaded(court, made(court, trees=trees, blobs=["x"]))).read("/f").content == "x"
 
 
+@pytest.mark.exhaustive
 def test_a_very_deep_tree_can_be_loaded_hashed_saved_and_let_go(court: Court) -> None:
     trees = [directory(files=[["f", 0, 0]])]
     trees += [directory(directories=[["d", number]]) for number in range(50_000)]

@@ -59,6 +59,7 @@ def test_a_full_disk_at_any_moment_leaves_the_old_snapshots_whole(small_disk: Pa
     assert (root / "a.txt").read_text() == "first"
 
 
+@pytest.mark.exhaustive
 def test_compactions_and_snapshots_side_by_side_lose_nothing(tmp_path: Path) -> None:
     roots = [tmp_path / f"root{number}" for number in range(3)]
     for root in roots:

@@ -95,6 +95,7 @@ WORKS: dict[str, Callable[[Desk, str], object]] = {
 }
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("what", WORKS)
 def test_a_call_is_in_the_files_and_in_the_session_or_in_neither(what: str, tmp_path: Path) -> None:
     standard_desk(tmp_path)
@@ -177,6 +178,7 @@ def test_a_transaction_of_a_fork_is_whole_in_the_files_and_in_the_session_only_w
     assert outcomes >= {(False, False), (True, True)}
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["folder", "sqlite"])
 @pytest.mark.parametrize("seed", sample(range(8)))
 def test_whatever_was_acknowledged_is_there_after_a_kill_at_any_moment(

@@ -15,7 +15,7 @@ KILLS = share(12)
 SEED = 1
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(
     ("what", "kind"),
     [

@@ -105,6 +105,7 @@ def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot, bef
     assert house.outside() == house.before
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("policy", ["deny", "within_root_only"])
 def test_links_that_are_swapped_in_by_others_are_never_followed(any_house: House, policy: SymlinkPolicy) -> None:
     house = any_house

@@ -131,6 +131,7 @@ def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stat_cache, "COARSE_TICK", 1 << 62)
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("nothing_trusted")
 @pytest.mark.parametrize("error", [DeadlineExceeded, TransactionCancelled])
 @pytest.mark.parametrize("name", WORK)

@@ -97,6 +97,7 @@ def shelf_seen_elsewhere(session: Session) -> dict[str, int]:
     return seen[0]
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.__name__ for scene in SCENES])
 def test_an_interrupt_at_any_place_leaves_a_session_that_adds_up_and_goes_on(scene: Callable[[Session], None]) -> None:
     def attempt(place: int) -> bool:

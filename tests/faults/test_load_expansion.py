@@ -97,6 +97,7 @@ HOSTILE: list[tuple[Callable[[int], Row], int, str]] = [
 ]
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(("tell", "count", "match"), HOSTILE, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_file_that_expands_to_many_times_its_size_is_refused(
     tell: Callable[[int], Row], count: int, match: str, tmp_path: Path

@@ -45,6 +45,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("mode", ["off", "required"])
 def test_a_runtime_that_is_killed_at_any_moment_leaves_no_process(tmp_path: Path, mode: SandboxMode) -> None:
     if mode == "required" and Bubblewrap().problem():

@@ -98,6 +98,7 @@ def wait_for(directory: Path) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_command_does_not_outlive_its_runtime(tmp_path: Path, mode: SandboxMode, number: int) -> None:
     cookie = secrets.token_hex(16)
@@ -113,6 +114,7 @@ def test_a_command_does_not_outlive_its_runtime(tmp_path: Path, mode: SandboxMod
         time.sleep(0.01)
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_a_runtime_that_is_killed_at_any_moment_leaves_nothing_running(tmp_path: Path, mode: SandboxMode) -> None:
     cookie = secrets.token_hex(16)
     for moment in range(share(25)):

@@ -86,7 +86,7 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
         read_whole(store.tree(entry))
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("work", ["snapshot", "compact"])
 def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when: str, work: str) -> None:
@@ -195,6 +195,7 @@ def test_several_processes_take_snapshots_at_once(tmp_path: Path) -> None:
         read_whole(store.tree(entry))
 
 
+@pytest.mark.exhaustive
 def test_snapshots_and_compactions_of_several_processes_go_together(tmp_path: Path) -> None:
     roots = [make_root(tmp_path / f"root{number}") for number in range(3)]
     store = Store(tmp_path / "store")

@@ -187,6 +187,7 @@ COMPARISONS: dict[str, Callable[[FileTree, FileTree], object]] = {
 }
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("verb", COMPARISONS)
 def test_two_such_trees_that_differ_everywhere_are_not_compared(verb: str) -> None:
     one, other = doubled(DEPTH), doubled(DEPTH, b"other\n")

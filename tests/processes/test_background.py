@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -102,6 +103,7 @@ def ended(process: BackgroundProcess) -> tuple[int | None, str | None]:
 # What it is given and what it says
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_a_server_answers_as_often_as_it_is_asked(start: Start, where: Place) -> None:
     server = start("echo ready; while read word; do echo got $word; echo $word >> asked; done; exit 7", where)
     printed(server, "ready\n")
@@ -211,6 +213,7 @@ def test_a_signal_is_the_programs_to_handle(start: Start, where: Place) -> None:
     assert ended(process) == (9, None)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_one_that_ignores_sigterm_is_killed(start: Start, where: Place, is_stopped: bool) -> None:
     process = start("trap '' TERM; echo ready; while :; do sleep 1000; done", where)
@@ -223,6 +226,7 @@ def test_one_that_ignores_sigterm_is_killed(start: Start, where: Place, is_stopp
     assert ended(process)[1] == "it is not wanted"
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_what_it_left_running_ends_with_it(start: Start, tmp_path: Path, mode: SandboxMode) -> None:
     witness = Witness(tmp_path)
     process = start(f"(setsid sh -c 'trap : TERM; {Witness.HOLD}; sleep 1000; sleep 1000' &) ; {Witness.AWAIT}", mode)
@@ -318,6 +322,21 @@ def test_many_run_at_once_and_end_at_once(start: Start, where: Place, table: Pro
     assert all(f"hello {2 * i}\n" in echo.output(0, 100).text for i, echo in enumerate(echoes[::2]))
     assert len(table.end_all("the test is over")) == count - len(echoes[::2])
     assert [echo.state for echo in echoes] == ["ended"] * count
+
+
+def test_input_that_is_closed_before_the_program_opens_it_is_read(start: Start, shared_container: Container) -> None:
+    first = shared_container._inspect().pid
+    os.kill(first, signal.SIGSTOP)
+    try:
+        process = start("cat", "container")
+        process.write(b"all of it\n", close=True)
+        while process._stdin_is_open:
+            time.sleep(0.001)
+    finally:
+        os.kill(first, signal.SIGCONT)
+
+    assert ended(process) == (0, None)
+    assert process.output(0, 100).text == "all of it\n"
 
 
 def test_any_thread_may_use_it(start: Start, where: Place) -> None:

@@ -383,6 +383,7 @@ def test_without_an_interpreter_nothing_is_run(
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_calls_leave_no_descriptors_and_no_zombies(tmp_path: Path, mode: SandboxMode) -> None:
     run("true", tmp_path, mode)
     # What earlier tests of this process left to the collector is closed now, and not in the middle.
@@ -404,6 +405,7 @@ def _children_of(task: str) -> list[str]:
     return Path(f"/proc/self/task/{task}/children").read_text().split()
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> None:
     def one(number: int) -> CompletedCommand:
         return run(f"echo {number} > {number}; echo {number}; sleep 1000 & exit {number}", tmp_path, mode)

@@ -82,6 +82,7 @@ def odd_event(random: Random, path: str, at: int) -> Event:
     return EntryPut(path, tree_of({path.rpartition("/")[2]: leaf.special(leaf.FIFO, at=at)}), at)
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("names", [PLAIN_NAMES[:4], PLAIN_NAMES, MANY_NAMES], ids=["few", "plain", "many"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_run_of_events_gives_what_the_reducers_give_one_by_one(names: tuple[str, ...], packed: bool) -> None:

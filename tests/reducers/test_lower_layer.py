@@ -21,6 +21,7 @@ def test_both_sides_keep_what_either_saw() -> None:
     assert [*merged] == seen("/before", "/ours", "/theirs")
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("ours_dropped", [False, True])
 def test_what_was_seen_before_a_side_dropped_everything_is_dropped(ours_dropped: bool) -> None:
     kept, dropped = BASE.extend(seen("/kept")), Log[LowerEntry]().extend(seen("/after"))

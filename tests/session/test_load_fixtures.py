@@ -40,6 +40,7 @@ def test_a_saved_session_still_holds_what_it_held(path: Path) -> None:
     assert found.keys() == expected.keys()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_a_saved_session_can_be_used(path: Path, tmp_path: Path) -> None:
     session = loaded(path)

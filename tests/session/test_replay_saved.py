@@ -25,6 +25,7 @@ def moments_of(session: Session) -> list[Moment]:
     return list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_a_session_that_an_earlier_version_saved_is_replayed(path: Path) -> None:
     session = loaded(path)

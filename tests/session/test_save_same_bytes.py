@@ -38,6 +38,7 @@ def saved(session: Session, path: Path) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("seed", ["0", "1", "4294967295"])
 def test_other_processes_and_hash_seeds_give_the_same_bytes(seed: str, tmp_path: Path) -> None:
     python(seed, "-m", "fixtures.sessions", str(tmp_path))

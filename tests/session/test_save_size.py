@@ -64,7 +64,7 @@ def size(session: Session, folder: Path) -> int:
     return session.save(folder / "s.json").size_bytes
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("content", [short, page])
 @pytest.mark.parametrize("shape", [flat, nested])
 def test_a_hundred_snapshots_cost_little_more_than_one(

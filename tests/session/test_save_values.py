@@ -26,6 +26,7 @@ def test_a_value_comes_back(case: tuple[object, object], by_event: bool, tmp_pat
     assert exactly(back, value), back
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
 @pytest.mark.parametrize("case", ODD, ids=named)
 def test_a_value_comes_back_or_is_refused_where_it_enters_with_its_place(

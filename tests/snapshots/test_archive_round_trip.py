@@ -74,6 +74,7 @@ print(hashlib.sha256(to_tar(random_tree(Random(1), names=ODD_NAMES, width=40))).
 """
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("seed", ["0", "1", "77"])
 def test_an_archive_does_not_depend_on_the_process_or_hash_seed(seed: str) -> None:
     environment = {"PYTHONHASHSEED": seed, "TZ": "Asia/Kolkata", "LC_ALL": "C"}

@@ -60,6 +60,7 @@ def scan_as_nobody(root: Path) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(
     ("path", "mode", "named"),
     [

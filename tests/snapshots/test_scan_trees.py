@@ -160,6 +160,7 @@ def test_a_socket_and_a_fifo_are_listed_and_never_opened(root: Path) -> None:
     assert found["/socket"][0] is leaf.SOCKET  # type: ignore[index]  # it is no directory
 
 
+@pytest.mark.exhaustive
 def test_a_tree_deeper_than_any_path_may_be_is_scanned(tmp_path: Path) -> None:
     depth = 3000
     root = tmp_path / "root"

@@ -22,6 +22,7 @@ def location(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> str
     return empty_location(engine, request, tmp_path)
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_calls_at_once_are_stored_once_and_read_back(engine: str, location: str) -> None:
     async def main() -> bytes:
@@ -58,6 +59,7 @@ def test_calls_at_once_are_stored_once_and_read_back(engine: str, location: str)
     assert saved
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_eight_workers_that_merge_lose_no_update(engine: str, location: str) -> None:
     rounds = 40 if is_exhaustive() else 2

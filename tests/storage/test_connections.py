@@ -79,6 +79,7 @@ def empty(store: EventStore) -> None:
         store.delete(name)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("cut", ["request", "answer"])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("client", ["sync", "async"])
@@ -106,6 +107,7 @@ def test_a_lost_connection_loses_and_doubles_nothing(
     assert unknown
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("client", ["sync", "async"])
 def test_a_restarted_server_has_what_was_acknowledged(request: pytest.FixtureRequest, engine: str, client: str) -> None:

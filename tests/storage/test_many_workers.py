@@ -42,6 +42,7 @@ def results(engine: str, location: str, *options: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> None:
     # Short sessions, as every new worker opens some. A request takes milliseconds where S3 is simulated.
@@ -57,6 +58,7 @@ def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> Non
     assert int(str(found["kills"])) > calls // calls_per_kill // 8
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["postgresql"])
 @pytest.mark.parametrize(
     "awaited",

@@ -280,6 +280,7 @@ def test_an_answer_can_be_encoded_whatever_its_message(ending: str) -> None:
     assert tools.call("write_file", {"path": "/a", "content": ""}).success
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_a_call_that_is_dropped_disturbs_nobody(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     tools = make()
     call = tools.external_call("Bash", {}).begin()

@@ -69,6 +69,7 @@ def ids(case: object) -> str:
     return str(case)[:60]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "arguments", "status", "code"), FAILURES, ids=ids)
 def test_a_call_fails_on_every_backend_as_in_memory(
     make: Make, name: str, arguments: dict[str, object], status: str, code: str

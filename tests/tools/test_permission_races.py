@@ -97,6 +97,7 @@ def swapping(directory: Path, target: str) -> Iterator[None]:
         process.wait()
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(("policy", "narrowed"), POLICIES)
 def test_a_file_that_becomes_a_link_again_and_again_is_never_read_where_it_leads(
     tmp_path: Path, policy: SymlinkPolicy, narrowed: SymlinkPolicy | None

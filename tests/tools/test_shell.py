@@ -157,6 +157,7 @@ def test_an_exit_code_is_an_answer_and_what_was_done_stays(toolset: Make, comman
     assert result.summary_text.startswith(f"Exit code {code}, 1 path changed")
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_a_command_whose_time_is_over_fails_and_everything_is_undone(toolset: Make) -> None:
     tools = toolset(PLAIN)
     before = tools.filesystem.tree().fingerprint
@@ -191,6 +192,7 @@ def state(tools: Toolset) -> tuple[str, list[object]]:
     return files.tree().fingerprint, [(entry.path, files.stat(entry.path).modified_at) for entry in files.walk()]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", HAVOC)
 def test_whatever_an_unfinished_command_did_is_undone(toolset: Make, command: str) -> None:
     tools = toolset(PLAIN)
@@ -204,6 +206,7 @@ def test_whatever_an_unfinished_command_did_is_undone(toolset: Make, command: st
     assert state(tools) == before
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", HAVOC)
 def test_whatever_a_command_did_is_undone_when_its_call_fails_afterwards(toolset: Make, command: str) -> None:
     tools = toolset(PLAIN)

@@ -87,6 +87,7 @@ def test_files_that_are_too_large_together_are_refused_without_being_read(toolse
     assert f"{1 << 30} are allowed" in result.message
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_directories_that_are_nested_too_deep_are_refused_and_undone(toolset: Make) -> None:
     nest = "import os\nfor _ in range(2000):\n    os.mkdir('d'); os.chdir('d')\nopen('file', 'w')"
 
@@ -96,6 +97,7 @@ def test_directories_that_are_nested_too_deep_are_refused_and_undone(toolset: Ma
     assert "it is 65 segments deep and 64 are allowed" in result.message
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_long_names_below_too_many_directories_are_refused_and_undone(toolset: Make) -> None:
     name = "n" * 255
     nest = f"import os\nfor _ in range(500):\n    os.mkdir('{name}'); os.chdir('{name}')"
@@ -107,6 +109,7 @@ def test_long_names_below_too_many_directories_are_refused_and_undone(toolset: M
     assert tools.filesystem.exists(f"/{name}")
 
 
+@pytest.mark.sampled(by_rule=True)
 def test_too_many_files_are_refused_and_undone(toolset: Make) -> None:
     tools = toolset(max_new_entries=100)
 

@@ -54,6 +54,7 @@ def killed_after(where: str, acknowledged: int) -> int:
     return last
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(("engine", "seed"), sample([*product(("folder", "sqlite"), range(40))]))
 def test_what_was_acknowledged_survives_a_kill(
     engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

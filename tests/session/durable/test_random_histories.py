@@ -126,6 +126,7 @@ def ticking() -> Callable[[], int]:
     return lambda: next(numbers)
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("seed", sample(range(200)))
 def test_a_session_that_is_opened_again_equals_one_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = Random(seed)

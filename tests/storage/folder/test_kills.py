@@ -12,6 +12,7 @@ import pytest
 from tests.sampling import is_exhaustive, share
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("durability", ["process", "power"])
 def test_a_killed_process_loses_nothing_that_it_reported(tmp_path: Path, durability: str) -> None:
     stride, times = 1 if is_exhaustive() else 29, share(1200 if durability == "process" else 200) // 6

@@ -145,14 +145,16 @@ class ContainerProgram:
         supervisor, until = self._supervisor, monotonic() + KILLING
         supervisor.programs.discard(self._files.name)
         while supervisor.is_alive:
-            # What cleared its environment belongs to no program, and is killed with the last of them.
-            left = list(self._processes() if supervisor.programs else supervisor.processes())
+            # What cleared its environment belongs to no program, and is killed with the last of them. The next one is
+            # not started meanwhile.
+            with supervisor.admission:
+                left = list(self._processes() if supervisor.programs else supervisor.processes())
+                supervisor.send(signal.SIGKILL, left)
             if not left:
                 return
             if monotonic() > until:
                 self._problem = f"{len(left)} of its processes could not be killed; stop the container"
                 return
-            supervisor.send(signal.SIGKILL, left)
             time.sleep(PAUSE * 2)
 
     def _watch(self) -> None:

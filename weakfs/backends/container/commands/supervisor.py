@@ -78,8 +78,9 @@ class Supervisor:
         self._pid = pid
         # Held by a command, which has all processes to itself.
         self._commands = Lock()
-        # The names of programs that run beside commands.
+        # The names of programs that run beside commands, and what is held to add one.
         self.programs: set[str] = set()
+        self.admission = Lock()
         self._requests = self._connected()
         self.listing = ProcessList(pid, only="" if is_alone else mark)
 
@@ -195,7 +196,8 @@ class Supervisor:
                 "cannot start a process in the container: a command is using it alone; try again when that has ended",
             )
         try:
-            self.programs.add(name)
+            with self.admission:
+                self.programs.add(name)
         finally:
             self._commands.release()
 

@@ -18,8 +18,10 @@ while IFS=' ' read -r request rest <&3; do
             # A shell of its own, because some shells redirect their own descriptors for the time of a command.
             (
                 export WEAKFS_COMMAND="$mark$rest"
+                # Opening it for reading alone would wait for a writer, and the host may have closed it again.
+                [ ! -p "$control/$rest/in" ] || exec 5<>"$control/$rest/in"
                 exec /bin/sh "$control/$rest/script" \
-                    <"$control/$rest/in" >"$control/$rest/out" 2>"$control/$rest/err"
+                    <"$control/$rest/in" >"$control/$rest/out" 2>"$control/$rest/err" 5>&-
             )
             echo $? >&4
         ) &
