@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,10 @@ from weakfs.cli.errors import DONE, UNMET, USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.options import expansion_option, json_option, registry_option
 from weakfs.cli.output import Output
+
+if TYPE_CHECKING:
+    from weakfs import Session
+    from weakfs.history import Forgetting
 
 
 @click.command("forget")
@@ -48,20 +53,13 @@ def forget_command(
     session = load(file, registry, max_expansion)
     with as_failure(f"forget anything of {file!r}"):
         report = forget(session, path, text=text, preview=True)
-    if not preview and not report.is_empty:
-        what = f"{counted(len(report.records), 'record')} and {counted(len(report.calls), 'call')} of {shown(file)}"
-        if not is_sure:
-            if as_json or not sys.stdin.isatty():
-                raise Failure(f"cannot ask whether to change {what}; pass --yes to change them", status=USAGE)
-            click.confirm(f"This changes {what}, and cannot be undone.\nForget it for good?", abort=True, err=True)
+    found: tuple[str, ...] = ()
+    if not preview:
+        if not (report.is_empty or is_sure):
+            _ask(file, report, can_ask=not as_json and sys.stdin.isatty())
         with as_failure(f"forget anything of {file!r}"):
             report = forget(session, path, text=text)
-            found = report.found_in
-            if not is_location(file):
-                session.save(file)
-                found = report.search(file, f"{file}.blobs")
-    else:
-        found = ()
+            found = report.found_in if is_location(file) else _saved(session, file, report)
     if as_json:
         out.record(
             type="forgotten",
@@ -75,7 +73,7 @@ def forget_command(
             found_in=list(found),
         )
         return UNMET if found else DONE
-    if report.is_empty:
+    if report.is_empty and not found:
         out.line("nothing to forget: the session does not hold it")
         return DONE
     out.line(
@@ -91,3 +89,19 @@ def forget_command(
     if not preview and not found:
         out.line("searched the files of the session: none holds it")
     return UNMET if found else DONE
+
+
+def _ask(file: str, report: Forgetting, *, can_ask: bool) -> None:
+    what = f"{counted(len(report.records), 'record')} and {counted(len(report.calls), 'call')} of {shown(file)}"
+    if not can_ask:
+        raise Failure(f"cannot ask whether to change {what}; pass --yes to change them", status=USAGE)
+    click.confirm(f"This changes {what}, and cannot be undone.\nForget it for good?", abort=True, err=True)
+
+
+def _saved(session: Session, file: str, report: Forgetting) -> tuple[str, ...]:
+    """Save a session to its file again; return the files that still hold what was forgotten."""
+    places = (file, f"{file}.blobs")
+    # If the session holds nothing of it, a killed process may have left blobs beside the file.
+    if not report.is_empty or report.search(*places):
+        session.save(file)
+    return report.search(*places)

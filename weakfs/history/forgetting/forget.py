@@ -12,8 +12,9 @@ from weakfs.history.forgetting.path_contents import contents_at, forms_of_conten
 from weakfs.history.forgetting.redaction import Redaction
 from weakfs.history.forgetting.rewriting import Mapper, Rewriting
 from weakfs.history.forgetting.search import files_with_forms
+from weakfs.reducers import ExternalFsSnapshot, ExternalTrees
 from weakfs.session import Session, SessionError
-from weakfs.session.durable.replacement import local_of, replace_stream
+from weakfs.session.durable.replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.schema import Rules
 from weakfs.session.state import SessionState
@@ -72,6 +73,9 @@ def forget(session: Session, path: str | None = None, *, text: str | None = None
     """
     if (path is None) == (text is None):
         raise ValueError("cannot tell what to forget: pass either a path or text")
+    if session._log is not None:
+        # It takes the lock too.
+        session._log.checkpoints.wait()
     with session.lock:
         _check(session)
         line, rules = session._trunk, session._rules
@@ -87,10 +91,10 @@ def forget(session: Session, path: str | None = None, *, text: str | None = None
         after, work = _rewritten(line, rules, contents, calls)
         report = _report(line, after, work, contents, preview=preview)
         report = evolve(report, unreached=tuple(_unreached(session, work)), forms=forms)
-        if preview or report.is_empty:
+        if preview:
             return report
         if session._log is None:
-            session._trunk = after
+            session._trunk = line if report.is_empty else after
             return report
         return _stored(session, after, report)
 
@@ -140,8 +144,10 @@ def _report(line: Timeline, after: Timeline, work: Rewriting, contents: Redactio
 def _unreached(session: Session, work: Rewriting) -> Iterator[str]:
     yield "other copies of the session: files saved elsewhere or not saved again, backups, exported git repositories"
     yield "programs and models that have read it already"
-    for external in session.attached:
-        yield f"the files of {external.filesystem_id} as they are now, and the snapshots in its store"
+    known = session[ExternalTrees].latest() or ExternalTrees()
+    taken = (one.filesystem_id for one in session[ExternalFsSnapshot].all())
+    for name in dict.fromkeys((*(one.filesystem_id for one in session.attached), *known.trees, *taken)):
+        yield f"the files of {name} as they are now, and the snapshots in its store: drop these, and compact the store"
     for digest in sorted(work.mapper.unreadable):
         yield f"the content {digest}, which is missing"
 
@@ -150,14 +156,20 @@ def _stored(session: Session, after: Timeline, report: Forgetting) -> Forgetting
     """Replace the stored history, close the session, and search its storage."""
     log = session._log
     assert log is not None
-    log.flush()
-    log.checkpoints.wait()
     url, name, head = log.store.url, log.stream, log.head
+    if report.is_empty:
+        # A killed process may have replaced the history, and left the old one to be erased.
+        erase(url)
+        return evolve(report, found_in=report.search(*_places(url)))
+    log.flush()
     copy = type(session)(session_id=session.session_id, registry=session.registry, clock=session._clock)
     header = {"session_id": session.session_id, "origin_id": session.origin_id, "counter": session._counter}
     copy._take_over(session._rules, after, header)
     replace_stream(url, name, head, lambda where: copy.copy_to(where, durability="power"))
     session.close("something was forgotten, and its storage replaced: open it again")
+    return evolve(report, found_in=report.search(*_places(url)))
+
+
+def _places(url: str) -> list[str]:
     path = local_of(url)
-    places = [path] if url.startswith("folder:") else [path, f"{path}-wal", f"{path}-shm"]
-    return evolve(report, found_in=report.search(*places))
+    return [path] if url.startswith("folder:") else [path, f"{path}-wal", f"{path}-shm"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from attrs import define, field, fields, has
 from pyrsistent import pmap
@@ -12,7 +12,7 @@ from weakfs.history.forgetting.redaction import Redaction
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
-from weakfs.reducers.tree.leaf import CONTENT, Special
+from weakfs.reducers.tree.leaf import CONTENT, Leaf, Special
 from weakfs.reducers.tree.node import entries, find, is_tree, tree_of
 from weakfs.session import Merged
 from weakfs.session.blobs.blob import Stored
@@ -109,8 +109,9 @@ class Mapper:
             if is_tree(node):
                 after = self.value(node)
             else:
-                content = self.value(node[CONTENT])
-                after = node if content is node[CONTENT] else (content, *node[1:4], bytearray())
+                leaf = cast(Leaf, node)
+                content = self.value(leaf[CONTENT])
+                after = leaf if content is leaf[CONTENT] else (content, *leaf[1:4], bytearray())
             new_name = self.contents.text(name)
             is_same = is_same and after is node and new_name is name
             nodes[new_name] = after
@@ -249,7 +250,7 @@ def _content_at(state: Table, event: Any) -> bytes | None:
     leaf = None if tree is None else find(tree, segments_of(event.path))
     if leaf is None or is_tree(leaf):
         return None if isinstance(event, FileSpliced) else b""
-    content = leaf[CONTENT]
+    content = cast(Leaf, leaf)[CONTENT]
     if isinstance(content, str | Special):
         return b""
     try:

@@ -36,7 +36,7 @@ def local_of(url: str) -> str:
             f"cannot erase anything from {url}: only folders and SQLite files can be erased for good; export the "
             f"session to a file, forget there, delete the session, and import the file"
         )
-    return path
+    return os.path.abspath(path)
 
 
 def replace_stream(url: str, name: str, expected: int, copy_to: Callable[[str], None]) -> None:
@@ -70,6 +70,8 @@ def replace_stream(url: str, name: str, expected: int, copy_to: Callable[[str], 
 def erase(url: str) -> None:
     """Remove what killed replacements left in a folder or beside a SQLite file, and the file's free pages."""
     path = local_of(url)
+    if not os.path.lexists(path):
+        return
     if url.startswith("folder:"):
         _remove_left(path)
         return
@@ -79,6 +81,11 @@ def erase(url: str) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as error:
+        raise StorageError(
+            f"cannot erase the free pages of {path!r}: {error}; close other programs that use the file, free as much "
+            f"space as the file takes, and forget again"
+        ) from error
     finally:
         connection.close()
 
@@ -118,8 +125,11 @@ def _exchange(folder: str, copy: str, name: str) -> None:
     call = ctypes.CDLL(None, use_errno=True).renameat2
     call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     if call(-100, os.fsencode(new), -100, os.fsencode(old), _EXCHANGE):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), old)
+        error = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), old)
+        raise StorageError(
+            f"cannot replace session {name!r} in {folder!r}: {error.strerror}; the file system has to support the "
+            f"exchange of two names (renameat2), as ext4, xfs, btrfs and tmpfs do"
+        ) from error
     for parent in (os.path.dirname(old), os.path.dirname(new)):
         descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -153,5 +163,10 @@ def _exchange_rows(path: str, copy: str, name: str) -> None:
         connection.execute("DELETE FROM main.streams WHERE id = ?", (old,))
         connection.execute("UPDATE main.streams SET name = ? WHERE id = ?", (name, own))
         connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        # Closing the connection rolls back.
+        raise StorageError(
+            f"cannot replace session {name!r} in {path!r}: {error}; check the disk, and that no other program uses it"
+        ) from error
     finally:
         connection.close()
