@@ -11,15 +11,17 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from weakfs import InMemoryFilesystem, Session, SessionError, Toolset
+from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionClosed, SessionError, Toolset
 from weakfs.history import forget
 from weakfs.history.forgetting.redaction import forms_of, placeholder
 from weakfs.history.forgetting.search import files_with
 from weakfs.reducers import FileTree
 from weakfs.session.durable import replacement
+from weakfs.storage.errors import StorageError
 from weakfs.tools import ToolCall
 from weakfs.tools.blobs import Blobs
 
@@ -212,6 +214,7 @@ import os, signal, sys
 from weakfs import Session
 from weakfs.history import forget
 from weakfs.session.durable import replacement
+from weakfs.storage.errors import StorageError
 
 def die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -255,3 +258,54 @@ def test_a_killed_forgetting_leaves_the_old_history_or_the_new_one(
     assert forget(Session.open(where, "mine"), text=SECRET).found_in == ()
     assert files_with(SECRET, [str(tmp_path)]) == ()
     assert not [name for name in os.listdir(tmp_path) if name.startswith(replacement.PREFIX)]
+
+
+@pytest.mark.parametrize("url", ["folder:{}/store", "sqlite:{}/sessions.db"])
+def test_another_process_that_has_the_session_open_cannot_bring_it_back(tmp_path: Path, url: str) -> None:
+    where = url.format(tmp_path)
+    session = busy(Session.open(where, "mine"))
+    other = Session.open(where, "mine")
+    forget(session, text=SECRET)
+
+    with pytest.raises((StorageError, SessionError)):
+        InMemoryFilesystem(other).write("/again.txt", "from the old history")
+
+    with pytest.raises(SessionClosed, match="open it again"):
+        InMemoryFilesystem(session).write("/again.txt", "through the closed session")
+    assert files_with(SECRET, [str(tmp_path)]) == ()
+
+
+def test_other_sessions_of_the_storage_stay_as_they_are(tmp_path: Path) -> None:
+    where = f"sqlite:{tmp_path}/sessions.db"
+    with Session.open(where, "other") as other:
+        InMemoryFilesystem(other).write("/a.txt", "of another session")
+        before = other.to_bytes()
+    forget(busy(Session.open(where, "mine")), text=SECRET)
+
+    with Session.open(where, "other") as other:
+        assert other.to_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["tree", "tar", "git"])
+def test_a_rollback_of_a_host_directory_puts_back_the_placeholder(
+    tmp_path: Path, kind: Literal["tree", "tar", "git"]
+) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "old.txt").write_text(f"was {SECRET}")
+    session = Session(session_id="mine")
+    files = HostFilesystem(root, session=session, snapshots=kind, store=tmp_path / "store")
+    session.snapshot("before")
+    Toolset(session, files).call("edit_file", {"path": "/old.txt", "old_string": "was", "new_string": "later"})
+
+    report = forget(session, text=SECRET)
+
+    assert (root / "old.txt").read_text() == f"later {SECRET}"
+    assert any("snapshots in its store" in one for one in report.unreached)
+    assert not any(form in session.to_bytes() for form in forms_of(SECRET))
+    session.rollback("before")
+    assert (root / "old.txt").read_text() == "was [forgotten.....]"
+    # The rollback recorded the file that it replaced, which still had the text: it has to go from there first.
+    assert SECRET.encode() in session.to_bytes()
+    forget(session, text=SECRET)
+    assert SECRET.encode() not in session.to_bytes()

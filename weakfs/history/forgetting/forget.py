@@ -65,6 +65,9 @@ def forget(session: Session, path: str | None = None, *, text: str | None = None
     ever there is replaced, at other paths too if a file was copied or moved, and so is the text of calls that worked on
     it; other contents that quote it stay, for which there is `text`.
 
+    Files of a host directory stay as they are, and the session records them again when it works on them: remove the
+    text there first. The snapshots in the store of the directory stay too.
+
     A session in memory must be saved again. A session in a folder or in SQLite is replaced there in one step, its files
     are searched for what was forgotten, and the session is closed: open it again. This cannot be undone.
 
@@ -147,7 +150,10 @@ def _unreached(session: Session, work: Rewriting) -> Iterator[str]:
     known = session[ExternalTrees].latest() or ExternalTrees()
     taken = (one.filesystem_id for one in session[ExternalFsSnapshot].all())
     for name in dict.fromkeys((*(one.filesystem_id for one in session.attached), *known.trees, *taken)):
-        yield f"the files of {name} as they are now, and the snapshots in its store: drop these, and compact the store"
+        yield (
+            f"the files of {name} as they are now, and the snapshots in its store: remove it from the files first, or "
+            f"the session records it again; drop the snapshots, and compact the store"
+        )
     for digest in sorted(work.mapper.unreadable):
         yield f"the content {digest}, which is missing"
 
