@@ -21,7 +21,22 @@ PATHS = ("/a", "/b", "/d/c")
 TEXTS = st.sampled_from([SECRET, f"x{SECRET}y{SECRET}", SECRET[:5], SECRET[5:], f"{SECRET}{SECRET[:4]}", "plain\n", ""])
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["write", "append", "call", "edit", "copy", "move", "delete", "snapshot", "rollback", "fork"]),
+        st.sampled_from(
+            [
+                "write",
+                "append",
+                "call",
+                "edit",
+                "copy",
+                "move",
+                "delete",
+                "snapshot",
+                "rollback",
+                "fork",
+                "grow",
+                "mend",
+            ]
+        ),
         st.sampled_from(PATHS),
         st.sampled_from(PATHS),
         TEXTS,
@@ -40,6 +55,20 @@ def perform(session: Session, steps: Sequence[Step]) -> None:
             fs.write(path, text)
         elif what == "append":
             fs.append(path, text)
+        elif what == "grow":
+            # Appends put the secret together, and an edit takes it apart again.
+            cut = number % (len(SECRET) - 1) + 1
+            fs.write(path, f"{text}{SECRET[:cut]}")
+            fs.append(path, SECRET[cut:])
+            fs.append(path, text)
+            tools.call(
+                "edit_file", {"path": path, "old_string": SECRET[:6], "new_string": "pulled", "replace_all": True}
+            )
+        elif what == "mend":
+            # An edit puts it together, and a splice beside it follows.
+            fs.write(path, f"begin {SECRET[:4]}HERE{SECRET[6:]} end {text}")
+            tools.call("edit_file", {"path": path, "old_string": "HERE", "new_string": SECRET[4:6]})
+            tools.call("edit_file", {"path": path, "old_string": "begin", "new_string": "started"})
         elif what == "call":
             tools.call("write_file", {"path": path, "content": text * 90})
         elif what == "edit":
