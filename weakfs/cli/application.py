@@ -10,6 +10,7 @@ import weakfs
 from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
+from weakfs.cli.commands.forget import forget_command
 from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.timeline import timeline_command
 from weakfs.cli.declarations.host import COMMANDS
@@ -43,6 +44,7 @@ for one in (
     *UNDO_COMMANDS,
     *BLAME_COMMANDS,
     containers_command,
+    forget_command,
     sql_command,
     export_git_command,
     timeline_command,

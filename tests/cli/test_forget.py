@@ -1,0 +1,78 @@
+"""`weakfs forget`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weakfs import InMemoryFilesystem, Session
+
+SECRET = "sk-live-9f8e7d6c"
+
+
+def weakfs(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "weakfs.cli", *words]
+    return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    session = Session(session_id="mine")
+    InMemoryFilesystem(session).write("/a.txt", f"key={SECRET}\n")
+    session.save(tmp_path / "mine.json")
+    return tmp_path / "mine.json"
+
+
+def test_forget_removes_a_text_from_a_session_file_and_never_prints_it(saved: Path) -> None:
+    done = weakfs("forget", str(saved), "--text", "-", "--yes", given=SECRET + "\n")
+
+    assert done.returncode == 0
+    assert "none holds it" in done.stdout
+    assert SECRET not in done.stdout + done.stderr + saved.read_text()
+    assert InMemoryFilesystem(Session.load(saved)).read("/a.txt").content == "key=[forgotten.....]\n"
+
+
+def test_forget_removes_a_path_from_storage(saved: Path, tmp_path: Path) -> None:
+    where = f"sqlite:{tmp_path}/sessions.db"
+    Session.load(saved).copy_to(where)
+
+    done = weakfs("forget", where, "/a.txt", "--yes", "--json")
+
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["found_in"] == []
+    assert SECRET.encode() not in (tmp_path / "sessions.db").read_bytes()
+
+
+def test_forget_with_preview_changes_nothing(saved: Path) -> None:
+    before = saved.read_bytes()
+    done = weakfs("forget", str(saved), "--text", SECRET, "--preview")
+
+    assert done.returncode == 0
+    assert "would change 1 record" in done.stdout
+    assert saved.read_bytes() == before
+
+
+def test_forget_asks_first(saved: Path) -> None:
+    before = saved.read_bytes()
+    done = weakfs("forget", str(saved), "--text", SECRET)
+
+    assert done.returncode == 2
+    assert "pass --yes" in done.stderr
+    assert saved.read_bytes() == before
+
+
+def test_forget_needs_a_path_or_a_text(saved: Path) -> None:
+    assert weakfs("forget", str(saved)).returncode == 2
+    assert weakfs("forget", str(saved), "/a.txt", "--text", SECRET).returncode == 2
+
+
+def test_forgetting_what_is_not_there_changes_nothing(saved: Path) -> None:
+    before = saved.read_bytes()
+    done = weakfs("forget", str(saved), "--text", "never written", "--yes")
+
+    assert "nothing to forget" in done.stdout
+    assert saved.read_bytes() == before

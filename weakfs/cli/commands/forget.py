@@ -1,0 +1,107 @@
+"""`weakfs forget`: a text or a file that is removed from a session for good."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from weakfs.cli.errors import DONE, UNMET, USAGE, Failure, as_failure
+from weakfs.cli.formatting import counted, shown
+from weakfs.cli.options import expansion_option, json_option, registry_option
+from weakfs.cli.output import Output
+
+if TYPE_CHECKING:
+    from weakfs import Session
+    from weakfs.history import Forgetting
+
+
+@click.command("forget")
+@click.argument("file")
+@click.argument("path", required=False)
+@click.option("--text", metavar="TEXT", help='Forget a text; "-" reads it from standard input, less a last line end.')
+@click.option("--preview", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@registry_option
+@expansion_option
+@json_option
+def forget_command(
+    file: str,
+    path: str | None,
+    text: str | None,
+    preview: bool,
+    is_sure: bool,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
+) -> int:
+    """Remove a text, or all that the file PATH ever held, from the whole history of the session FILE.
+
+    FILE is a saved session, a folder, or a SQLite location such as sqlite:sessions.db#ID. A placeholder of the same
+    length takes the place of what is removed: in contents, records, snapshots, names and calls. This cannot be undone.
+    Afterwards the files of the session are searched; the exit status is 3 if one still holds it.
+    """
+    from weakfs.cli.sessions import is_location, load
+    from weakfs.history.forgetting.forget import forget
+
+    if (path is None) == (text is None):
+        raise Failure("cannot tell what to forget; give either PATH or --text TEXT", status=USAGE)
+    if text == "-":
+        text = sys.stdin.read().removesuffix("\n")
+    out = Output(finish_unread=True)
+    session = load(file, registry, max_expansion)
+    with as_failure(f"forget anything of {file!r}"):
+        report = forget(session, path, text=text, preview=True)
+    found: tuple[str, ...] = ()
+    if not preview:
+        if not (report.is_empty or is_sure):
+            _ask(file, report, can_ask=not as_json and sys.stdin.isatty())
+        with as_failure(f"forget anything of {file!r}"):
+            report = forget(session, path, text=text)
+            found = report.found_in if is_location(file) else _saved(session, file, report)
+    if as_json:
+        out.record(
+            type="forgotten",
+            preview=preview,
+            records=list(report.records),
+            calls=list(report.calls),
+            snapshots=list(report.snapshots),
+            contents=report.contents,
+            bytes=report.content_bytes,
+            unreached=list(report.unreached),
+            found_in=list(found),
+        )
+        return UNMET if found else DONE
+    if report.is_empty and not found:
+        out.line("nothing to forget: the session does not hold it")
+        return DONE
+    out.line(
+        ("would change" if preview else "changed", "bold"),
+        f" {counted(len(report.records), 'record')}, {counted(len(report.calls), 'call')}, "
+        f"{counted(len(report.snapshots), 'snapshot')}, {counted(report.contents, 'content')} of "
+        f"{counted(report.content_bytes, 'byte')}",
+    )
+    for one in report.unreached:
+        out.line(("not reached", "yellow"), f"  {shown(one)}")
+    for name in found:
+        out.line(("still there", "red"), f"  {shown(name)}")
+    if not preview and not found:
+        out.line("searched the files of the session: none holds it")
+    return UNMET if found else DONE
+
+
+def _ask(file: str, report: Forgetting, *, can_ask: bool) -> None:
+    what = f"{counted(len(report.records), 'record')} and {counted(len(report.calls), 'call')} of {shown(file)}"
+    if not can_ask:
+        raise Failure(f"cannot ask whether to change {what}; pass --yes to change them", status=USAGE)
+    click.confirm(f"This changes {what}, and cannot be undone.\nForget it for good?", abort=True, err=True)
+
+
+def _saved(session: Session, file: str, report: Forgetting) -> tuple[str, ...]:
+    """Save a session to its file again; return the files that still hold what was forgotten."""
+    places = (file, f"{file}.blobs")
+    # If the session holds nothing of it, a killed process may have left blobs beside the file.
+    if not report.is_empty or report.search(*places):
+        session.save(file)
+    return report.search(*places)

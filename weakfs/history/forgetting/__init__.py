@@ -1,0 +1,1 @@
+"""Forgetting: removing a text, or what a file ever held, from a session and its storage for good."""

@@ -1,0 +1,181 @@
+"""`forget`: remove a text, or what a file ever held, from a session and from its storage."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+from attrs import evolve, field, frozen
+
+from weakfs.filesystem.paths import normalize
+from weakfs.history.forgetting.path_contents import contents_at, forms_of_contents, redactions_of_path
+from weakfs.history.forgetting.redaction import Redaction
+from weakfs.history.forgetting.rewriting import Mapper, Rewriting
+from weakfs.history.forgetting.search import files_with_forms
+from weakfs.reducers import ExternalFsSnapshot, ExternalTrees
+from weakfs.session import Session, SessionError
+from weakfs.session.durable.replacement import erase, local_of, replace_stream
+from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.slices.schema import Rules
+from weakfs.session.state import SessionState
+from weakfs.session.transactions.transaction import Transaction
+from weakfs.tools import ToolCall
+
+# Replacing a digest changes the contents that name it, which have a digest too.
+_MOST_PASSES = 16
+
+
+@frozen
+class Forgetting:
+    """What was changed, or with `preview` would be.
+
+    `records` are numbers of records, `calls` ids of calls, and `snapshots` ids of snapshots; `contents` counts the
+    distinct contents, and `content_bytes` adds up their sizes. `unreached` says what may hold the text still: what
+    forgetting does not reach. `found_in` lists the files of the storage that still hold the text, which is none unless
+    something went wrong.
+    """
+
+    preview: bool
+    records: tuple[int, ...]
+    calls: tuple[str, ...]
+    snapshots: tuple[str, ...]
+    contents: int
+    content_bytes: int
+    unreached: tuple[str, ...]
+    found_in: tuple[str, ...] = ()
+    _forms: tuple[bytes, ...] = field(default=(), repr=False, eq=False)
+
+    def search(self, *paths: str) -> tuple[str, ...]:
+        """Return the files, among these and in these directories, that still hold what was forgotten, in any form."""
+        return files_with_forms(self._forms, paths)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the session holds nothing of it."""
+        return not (self.records or self.calls or self.snapshots or self.contents)
+
+
+def forget(session: Session, path: str | None = None, *, text: str | None = None, preview: bool = False) -> Forgetting:
+    """Replace a text, or every content that a file ever had, by a placeholder in the whole history of a session.
+
+    Give either `path` or `text`. The placeholder is as long as what it replaces and begins with `[forgotten]`. A text
+    is replaced in everything: contents, records, states, snapshots, names and calls, in whatever form it is stored: as
+    it is, escaped in JSON, in base64 or hexadecimal. Text that edits put together from pieces is replaced from the
+    record on that completed it; the pieces before that are not the text and stay. For a path, every content that was
+    ever there is replaced, at other paths too if a file was copied or moved, and so is the text of calls that worked on
+    it; other contents that quote it stay, for which there is `text`.
+
+    Files of a host directory stay as they are, and the session records them again when it works on them: remove the
+    text there first. The snapshots in the store of the directory stay too.
+
+    A session in memory must be saved again. A session in a folder or in SQLite is replaced there in one step, its files
+    are searched for what was forgotten, and the session is closed: open it again. This cannot be undone.
+
+    Raises `ValueError` for a text that cannot be forgotten, and `SessionError` in a transaction, while a fork of the
+    session is open, for a fork, and for storage whose bytes cannot be erased.
+    """
+    if (path is None) == (text is None):
+        raise ValueError("cannot tell what to forget: pass either a path or text")
+    if session._log is not None:
+        # It takes the lock too.
+        session._log.checkpoints.wait()
+    with session.lock:
+        _check(session)
+        line, rules = session._trunk, session._rules
+        if session._log is not None:
+            local_of(session._log.store.url)
+        if text is not None:
+            contents = calls = Redaction.of_text(text)
+            forms = tuple(contents.forms)
+        else:
+            known = contents_at(session, normalize(path or ""))
+            contents, calls = redactions_of_path(known)
+            forms = forms_of_contents(known)
+        after, work = _rewritten(line, rules, contents, calls)
+        report = _report(line, after, work, contents, preview=preview)
+        report = evolve(report, unreached=tuple(_unreached(session, work)), forms=forms)
+        if preview:
+            return report
+        if session._log is None:
+            session._trunk = line if report.is_empty else after
+            return report
+        return _stored(session, after, report)
+
+
+def _check(session: Session) -> None:
+    """Raise `SessionError` if something holds what a rewritten history could not take back."""
+    session._check_writable()
+    if session._base is not None:
+        raise SessionError("cannot forget in a fork: its parent would bring it back; merge or close it, and use that")
+    for other in gc.get_objects():
+        kind = type(other)
+        if kind is Transaction and other.session is session and other.open:
+            raise SessionError("cannot forget while a transaction or a call is open: try again when it has ended")
+        if issubclass(kind, SessionState) and other is not session and _is_open_fork(other, session):
+            raise SessionError(
+                f"cannot forget while the fork {other.session_id!r} is open: it would bring it back; close it first"
+            )
+
+
+def _is_open_fork(other: SessionState, session: Session) -> bool:
+    parent = getattr(other, "_parent", None)
+    return parent is not None and parent() is session and other._closed is None
+
+
+def _rewritten(line: Timeline, rules: Rules, contents: Redaction, calls: Redaction) -> tuple[Timeline, Rewriting]:
+    for _ in range(_MOST_PASSES):
+        known = len(contents.digests), len(calls.digests)
+        work = Rewriting(rules, Mapper(contents, calls))
+        after = work.line(line)
+        if (len(contents.digests), len(calls.digests)) == known:
+            return after, work
+    raise SessionError("cannot forget this: contents name one another's digests in a chain that does not end")
+
+
+def _report(line: Timeline, after: Timeline, work: Rewriting, contents: Redaction, *, preview: bool) -> Forgetting:
+    tag = next((spec.tag for cls, spec in work.rules.by_type.items() if cls is ToolCall), "")
+    pairs = zip(line.logs.get(tag, ()), after.logs.get(tag, ()), strict=True)
+    calls = tuple(old.call_id for old, new in pairs if old is not new and old != new)
+    snapshots = tuple(
+        old.snapshot_id
+        for old, new in zip(ordered_snapshots(line), ordered_snapshots(after), strict=True)
+        if old is not new
+    )
+    return Forgetting(preview, tuple(work.records), calls, snapshots, len(contents.digests), contents.replaced, ())
+
+
+def _unreached(session: Session, work: Rewriting) -> Iterator[str]:
+    yield "other copies of the session: files saved elsewhere or not saved again, backups, exported git repositories"
+    yield "programs and models that have read it already"
+    known = session[ExternalTrees].latest() or ExternalTrees()
+    taken = (one.filesystem_id for one in session[ExternalFsSnapshot].all())
+    for name in dict.fromkeys((*(one.filesystem_id for one in session.attached), *known.trees, *taken)):
+        yield (
+            f"the files of {name} as they are now, and the snapshots in its store: remove it from the files first, or "
+            f"the session records it again; drop the snapshots, and compact the store"
+        )
+    for digest in sorted(work.mapper.unreadable):
+        yield f"the content {digest}, which is missing"
+
+
+def _stored(session: Session, after: Timeline, report: Forgetting) -> Forgetting:
+    """Replace the stored history, close the session, and search its storage."""
+    log = session._log
+    assert log is not None
+    url, name, head = log.store.url, log.stream, log.head
+    if report.is_empty:
+        # A killed process may have replaced the history, and left the old one to be erased.
+        erase(url)
+        return evolve(report, found_in=report.search(*_places(url)))
+    log.flush()
+    copy = type(session)(session_id=session.session_id, registry=session.registry, clock=session._clock)
+    header = {"session_id": session.session_id, "origin_id": session.origin_id, "counter": session._counter}
+    copy._take_over(session._rules, after, header)
+    replace_stream(url, name, head, lambda where: copy.copy_to(where, durability="power"))
+    session.close("something was forgotten, and its storage replaced: open it again")
+    return evolve(report, found_in=report.search(*_places(url)))
+
+
+def _places(url: str) -> list[str]:
+    path = local_of(url)
+    return [path] if url.startswith("folder:") else [path, f"{path}-wal", f"{path}-shm"]

@@ -1,0 +1,280 @@
+"""Rewriting a timeline: every state is mapped, and every record leads from one mapped state to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from attrs import define, field, fields, has
+from pyrsistent import pmap
+
+from weakfs.history.forgetting.redaction import Redaction
+from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import FileAppended, FileSpliced, FileWritten
+from weakfs.reducers.tree.leaf import CONTENT, Leaf, Special
+from weakfs.reducers.tree.node import entries, find, is_tree, tree_of
+from weakfs.session import Merged
+from weakfs.session.blobs.blob import Stored
+from weakfs.session.blobs.rope import Rope, joined
+from weakfs.session.errors import MissingBlob
+from weakfs.session.history.keyframes import Mark
+from weakfs.session.history.log import Log
+from weakfs.session.history.packing import Packing
+from weakfs.session.history.snapshot_table import SnapshotTable
+from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.replay.reduction import Row, changed, event_of
+from weakfs.session.slices.schema import Rules
+from weakfs.session.slices.table import EMPTY_TABLE, Table
+from weakfs.session.slices.tags import tag_of
+from weakfs.tools.slices import FileSeen, FilesSeen, KeptBlob, ToolCall
+
+_CONTENT_EVENTS = (FileWritten, FileAppended, FileSpliced)
+_TREE, _EXTERNAL = tag_of(FileTree), tag_of(ExternalTrees)
+_ATOMS = (int, float, bool, type(None), Special)
+
+
+@define(eq=False)
+class Mapper:
+    """Maps the values that slices and records hold. Values that are shared stay shared."""
+
+    contents: Redaction
+    # For calls and the blobs that answers refer to.
+    calls: Redaction
+    unreadable: set[str] = field(factory=set[str])
+    # By identity; keeping a value alive keeps its id from being reused.
+    _known: dict[tuple[int, bool], tuple[object, Any]] = field(factory=dict[tuple[int, bool], "tuple[object, Any]"])
+
+    def value(self, value: Any, *, of_call: bool = False) -> Any:
+        """Return a value without what is forgotten; the same object if nothing in it changes."""
+        kind = type(value)
+        if kind in _ATOMS:
+            return value
+        if kind is str:
+            return (self.calls if of_call else self.contents).text(value)
+        key = (id(value), of_call)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = value, self._mapped(value, of_call)
+        return found[1]
+
+    def _mapped(self, value: Any, of_call: bool) -> Any:
+        if isinstance(value, bytes | Rope | Stored):
+            return self._content(value, of_call)
+        if type(value) is FileTree:
+            return self._tree(value)
+        if type(value) is FilesSeen:
+            return self._sights(value)
+        if isinstance(value, Table):
+            return _same(value, Table({tag: self.value(values, of_call=of_call) for tag, values in value.items()}))
+        if isinstance(value, Log):
+            items = [self.value(item, of_call=of_call) for item in value]
+            return value if all(map(_is, items, value)) else Log(items)
+        if isinstance(value, Mapping):
+            pairs = {self.value(k, of_call=of_call): self.value(v, of_call=of_call) for k, v in value.items()}
+            return _same(value, pmap(pairs) if isinstance(value, type(pmap())) else pairs)
+        if isinstance(value, tuple | list | set | frozenset):
+            items = [self.value(item, of_call=of_call) for item in value]
+            return value if all(map(_is, items, value)) else type(value)(items)
+        if has(type(value)):
+            return self._object(value, of_call)
+        return value
+
+    def _content(self, value: Any, of_call: bool) -> Any:
+        try:
+            whole = joined(value)
+        except MissingBlob as error:
+            self.unreadable.add(error.digest.hex() if error.digest else "")
+            return value
+        after = self.contents.content(whole)
+        if of_call:
+            after = self.calls.content(after)
+        return value if after is whole else after
+
+    def _object(self, value: Any, of_call: bool) -> Any:
+        of_call = of_call or type(value) in (ToolCall, KeptBlob)
+        values = {
+            one.alias: (getattr(value, one.name), self.value(getattr(value, one.name), of_call=of_call))
+            for one in fields(type(value))
+            if one.init
+        }
+        if all(old is new for old, new in values.values()):
+            return value
+        return type(value)(**{name: new for name, (_, new) in values.items()})
+
+    def _tree(self, tree: FileTree) -> FileTree:
+        nodes: dict[str, Any] = {}
+        is_same = True
+        for name, node in entries(tree):
+            if is_tree(node):
+                after = self.value(node)
+            else:
+                leaf = cast(Leaf, node)
+                content = self.value(leaf[CONTENT])
+                after = leaf if content is leaf[CONTENT] else (content, *leaf[1:4], bytearray())
+            new_name = self.contents.text(name)
+            is_same = is_same and after is node and new_name is name
+            nodes[new_name] = after
+        if is_same:
+            return tree
+        return tree_of(nodes, mode=tree.mode, modified_at=tree.modified_at, created_at=tree.created_at)
+
+    def _sights(self, value: FilesSeen) -> FilesSeen:
+        after = FilesSeen()
+        for key, parts in value.sights.items():
+            filesystem, _, caller = self.contents.text(key).partition("\n")
+            for part in parts:
+                for path, (version, seq) in part.items():
+                    new = None if version is None else self.contents.text(version)
+                    after = after.on_file_seen(FileSeen(caller, self.contents.text(path), new, seq, filesystem))
+        return after
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _same(old: Mapping[Any, Any], new: Any) -> Any:
+    return old if len(old) == len(new) and all(new.get(key) is value for key, value in old.items()) else new
+
+
+@define(eq=False)
+class Rewriting:
+    """One rewriting of a timeline. `records` are the numbers of the records that it changed."""
+
+    rules: Rules
+    mapper: Mapper
+    records: list[int] = field(factory=list[int])
+    # The states after records, for forks that branched off there.
+    _states: dict[int, Table] = field(factory=dict[int, Table])
+
+    def line(self, line: Timeline) -> Timeline:
+        """Return the rewritten timeline. O(everything that the session holds)."""
+        value = self.mapper.value
+        base = line.base
+        after = line.copy()
+        after.base = Mark(base.seq, value(base.state), value(base.logs), base.block_end)
+        after.rows = Log(self._rows(line))
+        after.state, after.logs = value(line.state), value(line.logs)
+        after.externals = pmap({seq: value(kept) for seq, kept in line.externals.items()})
+        table = SnapshotTable()
+        for entry in ordered_snapshots(line):
+            table = table.set(value(entry))
+        after.snapshots = table
+        after.packing = Packing()
+        after.forget_keyframes()
+        return after
+
+    def _rows(self, line: Timeline) -> list[Row]:
+        rows: list[Row] = []
+        state: Table | None = line.base.state
+        seq = line.base.seq
+        # The ends of merged forks, and the states after them; within one, `state` is that of the fork.
+        merges: list[tuple[int, Table | None]] = [(line.base.block_end, state)] if line.base.block_end > seq else []
+        self._states = {seq: line.base.state}
+        for row in line.rows:
+            seq += 1
+            rules = line.past.rules_at(seq, self.rules)
+            event = event_of(rules, row)
+            before = state
+            state = _next_state(rules, before, event)
+            new = self._row(rules, row, event, before)
+            if new is not row:
+                self.records.append(seq)
+            rows.append(new)
+            if isinstance(event, Merged) and event.count > 0:
+                merges.append((seq + event.count, event.state))
+                state = self._states.get(event.base)
+            if state is not None:
+                self._states[seq] = state
+            while merges and seq >= merges[-1][0]:
+                state = merges.pop()[1]
+                if state is not None:
+                    self._states[seq] = state
+        return rows
+
+    def _row(self, rules: Rules, row: Row, event: Any, before: Table | None) -> Row:
+        at, cause, tag, values = row
+        cause = None if cause is None else self.mapper.value(cause)
+        new = self._event(event, before)
+        if new is event:
+            return row if cause is row[1] or cause == row[1] else (at, cause, tag, values)
+        shape = rules.registry.by_type[type(new)]
+        return at, cause, shape.tag, shape.pack(new)
+
+    def _event(self, event: Any, before: Table | None) -> Any:
+        value = self.mapper.value
+        for name in ("path", "source", "destination"):
+            path = getattr(event, name, None)
+            if isinstance(path, str) and path.startswith("/"):
+                self._check_path(path)
+        new = value(event)
+        if not isinstance(event, _CONTENT_EVENTS):
+            return new
+        old = None if before is None else _content_at(before, event)
+        if old is None:
+            return new
+        wanted = value(_after(old, event))
+        mapped = value(old)
+        if _after(mapped, new) == wanted:
+            return new
+        return FileSpliced(new.path, (_difference(mapped, wanted),), new.at, filesystem=new.filesystem)
+
+    def _check_path(self, path: str) -> None:
+        contents = self.mapper.contents
+        if contents.text(path) != "/".join(map(contents.text, path.split("/"))):
+            raise ValueError(
+                "cannot forget a text that contains '/' and is part of the path of a file; forget one name of the path"
+            )
+
+
+def _next_state(rules: Rules, state: Table | None, event: Any) -> Table | None:
+    """Return the state after an event; `None` if it is unknown."""
+    if state is None:
+        return event.state if hasattr(event, "state") and isinstance(event.state, Table) else None
+    try:
+        return changed(rules, state, EMPTY_TABLE, event)[0]
+    except Exception:  # a fork's records need a state that compaction may have dropped
+        return None
+
+
+def _content_at(state: Table, event: Any) -> bytes | None:
+    """Return what a file holds before an event; nothing for a missing one, `None` if that is not known."""
+    values: Sequence[Any]
+    if event.filesystem is None:
+        values = state.get(_TREE, ())
+        tree = values[-1] if values else None
+    else:
+        values = state.get(_EXTERNAL, ())
+        tree = values[-1].tree(event.filesystem) if values else None
+    leaf = None if tree is None else find(tree, segments_of(event.path))
+    if leaf is None or is_tree(leaf):
+        return None if isinstance(event, FileSpliced) else b""
+    content = cast(Leaf, leaf)[CONTENT]
+    if isinstance(content, str | Special):
+        return b""
+    try:
+        return joined(content)
+    except MissingBlob:
+        return None
+
+
+def _after(old: bytes, event: Any) -> bytes:
+    if isinstance(event, FileWritten):
+        return joined(event.content)
+    if isinstance(event, FileAppended):
+        return old + joined(event.tail)
+    parts: list[bytes] = []
+    last = 0
+    for start, stop, content in event.pieces:
+        parts += [old[last:start], joined(content)]
+        last = stop
+    return b"".join((*parts, old[last:]))
+
+
+def _difference(old: bytes, new: bytes) -> tuple[int, int, bytes]:
+    """Return the piece that makes one content of another."""
+    most = min(len(old), len(new))
+    first = next((at for at in range(most) if old[at] != new[at]), most)
+    last = next((back for back in range(most - first) if old[-1 - back] != new[-1 - back]), most - first)
+    return first, len(old) - last, new[first : len(new) - last]

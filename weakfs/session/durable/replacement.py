@@ -1,0 +1,172 @@
+"""Replacing the whole stored history of a session in one step, so that nothing of the old one stays on the disk.
+
+A copy is written first. In a folder the directories of the two streams are exchanged by renameat2(2); in SQLite the
+rows are replaced in one transaction, and the file is written anew. Killed at any moment, the storage holds the old
+history or the new one; what a killed process leaves is removed by the next replacement, or by `erase`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from uuid import uuid4
+
+from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.opening import LEASE, event_store
+from weakfs.session.errors import SessionConflict, SessionError
+from weakfs.storage.errors import StorageError
+from weakfs.storage.folder.names import components
+from weakfs.storage.locations import local_path
+
+PREFIX = ".forgetting-"
+_EXCHANGE = 2
+_TABLES = ("frames", "contents", "checkpoints")
+
+
+def local_of(url: str) -> str:
+    """Return the folder or the file of a storage. Raises `SessionError` for storage whose bytes it cannot erase."""
+    path = local_path(url)
+    if path is None or not url.startswith(("folder:", "sqlite:")):
+        raise SessionError(
+            f"cannot erase anything from {url}: only folders and SQLite files can be erased for good; export the "
+            f"session to a file, forget there, delete the session, and import the file"
+        )
+    return os.path.abspath(path)
+
+
+def replace_stream(url: str, name: str, expected: int, copy_to: Callable[[str], None]) -> None:
+    """Replace the stream of a session, which ends at `expected`, by what `copy_to` stores at another location.
+
+    Raises `SessionConflict`, with nothing changed, if the session was changed since, `LeaseLost` if another process has
+    opened it exclusively, and `SessionError` for storage whose bytes cannot be erased.
+    """
+    path = local_of(url)
+    is_folder = url.startswith("folder:")
+    store = event_store(url, "power")
+    try:
+        # Until it ends, nobody else can append.
+        lease = HeldLease(store, store.lease(name, f"forget-{uuid4().hex}", LEASE))
+        try:
+            with _workplace(path if is_folder else os.path.dirname(path)) as work:
+                target = os.path.join(work, "copy" if is_folder else "copy.db")
+                copy_to(f"{'folder' if is_folder else 'sqlite'}:{target}")
+                if (head := store.head(name)) != expected:
+                    raise SessionConflict(name, expected, head)
+                lease.fencing()
+                (_exchange if is_folder else _exchange_rows)(path, target, name)
+        finally:
+            with suppress(StorageError):
+                lease.release()
+    finally:
+        store.close()
+    erase(url)
+
+
+def erase(url: str) -> None:
+    """Remove what killed replacements left in a folder or beside a SQLite file, and the file's free pages."""
+    path = local_of(url)
+    if not os.path.lexists(path):
+        return
+    if url.startswith("folder:"):
+        _remove_left(path)
+        return
+    _remove_left(os.path.dirname(path))
+    connection = sqlite3.connect(path, timeout=60, isolation_level=None)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as error:
+        raise StorageError(
+            f"cannot erase the free pages of {path!r}: {error}; close other programs that use the file, free as much "
+            f"space as the file takes, and forget again"
+        ) from error
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _workplace(parent: str) -> Iterator[str]:
+    """Yield a new directory, and remove it with everything in it at the end."""
+    work = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work)
+
+
+def _remove_left(parent: str) -> None:
+    """Remove the directories of replacements whose processes are gone."""
+    for name in os.listdir(parent):
+        number = name[len(PREFIX) :].split("-")[0]
+        if name.startswith(PREFIX) and number.isdigit() and not _is_running(int(number)):
+            shutil.rmtree(os.path.join(parent, name))
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _exchange(folder: str, copy: str, name: str) -> None:
+    """Exchange the directories of a stream in two folders in one step."""
+    parts = components(name, ".stream")
+    old, new = os.path.join(folder, *parts), os.path.join(copy, *parts)
+    call = ctypes.CDLL(None, use_errno=True).renameat2
+    call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    if call(-100, os.fsencode(new), -100, os.fsencode(old), _EXCHANGE):
+        error = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), old)
+        raise StorageError(
+            f"cannot replace session {name!r} in {folder!r}: {error.strerror}; the file system has to support the "
+            f"exchange of two names (renameat2), as ext4, xfs, btrfs and tmpfs do"
+        ) from error
+    for parent in (os.path.dirname(old), os.path.dirname(new)):
+        descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _exchange_rows(path: str, copy: str, name: str) -> None:
+    """Replace the rows of a stream by those of a copy in one transaction, which overwrites what it frees."""
+    connection = sqlite3.connect(path, timeout=60, isolation_level=None)
+    try:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("ATTACH ? AS copied", (copy,))
+        connection.execute("BEGIN IMMEDIATE")
+        ((new, number),) = connection.execute("SELECT id, number FROM copied.streams WHERE name = ?", (name,))
+        ((old,),) = connection.execute("SELECT id FROM main.streams WHERE name = ?", (name,))
+        # Another id: a process that has the session open finds its stream deleted.
+        connection.execute(
+            "INSERT INTO main.streams (name, number, fencing) SELECT ?, ?, fencing FROM main.streams WHERE id = ?",
+            (f"{name}\n{PREFIX}", number, old),
+        )
+        ((own,),) = connection.execute("SELECT last_insert_rowid()")
+        for table in _TABLES:
+            rest = {"frames": "number, data", "contents": "digest, data", "checkpoints": "number, data"}[table]
+            connection.execute(f"DELETE FROM main.{table} WHERE stream = ?", (old,))
+            connection.execute(
+                f"INSERT INTO main.{table} (stream, {rest}) SELECT ?, {rest} FROM copied.{table} WHERE stream = ?",
+                (own, new),
+            )
+        connection.execute("DELETE FROM main.streams WHERE id = ?", (old,))
+        connection.execute("UPDATE main.streams SET name = ? WHERE id = ?", (name, own))
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        # Closing the connection rolls back.
+        raise StorageError(
+            f"cannot replace session {name!r} in {path!r}: {error}; check the disk, and that no other program uses it"
+        ) from error
+    finally:
+        connection.close()
