@@ -18,7 +18,7 @@ from weakfs.integrations.mcp import filesystem_server
 
 pytestmark = pytest.mark.skipif(
     reference_program() is None,
-    reason=f"needs node and mcp-server-filesystem on the PATH; npm install @modelcontextprotocol/server-filesystem@{VERSION}",
+    reason=f"needs node, and on the PATH @modelcontextprotocol/server-filesystem@{VERSION} from npm",
 )
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452")

@@ -13,7 +13,8 @@ try:
     import mcp_types  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.mcp: the package mcp is not installed, or is older than 2.3; run: pip install 'weakfs[mcp]'"
+        "cannot use weakfs.integrations.mcp: the package mcp is not installed, or is older than 2.3; "
+        "run: pip install 'weakfs[mcp]'"
     ) from error
 
 from weakfs.integrations.mcp.reference.server import filesystem_server

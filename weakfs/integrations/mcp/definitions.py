@@ -12,7 +12,7 @@ from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.schemas import schema_of
 
 # Tools whose receipt says what the message says, so that either may be shown to the model.
-STRUCTURED = frozenset({"stat", "exists", "glob", "timeline", "snapshot", "undo", "redo", "revert", "restore"})
+STRUCTURED = frozenset({"stat", "exists", "timeline", "snapshot", "undo", "redo", "revert", "restore"})
 
 # Hints of the tools that `definitions` has none for.
 _KEEPS = types.ToolAnnotations(

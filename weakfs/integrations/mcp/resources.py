@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import mimetypes
-from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from itertools import islice
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -141,10 +141,15 @@ class Resources:
 
 
 def _after(cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
     try:
-        return None if cursor is None else normalize(urlsafe_b64decode(cursor.encode()).decode())
+        path = b64decode(cursor, altchars=b"-_", validate=True).decode()
+        if not path.startswith("/"):
+            raise ValueError(path)
     except ValueError:
         raise MCPError(types.INVALID_PARAMS, f"cannot list from {cursor!r}: it is not a cursor of this list") from None
+    return path
 
 
 def _files(files: Filesystem, directory: str, after: str | None) -> Iterator[FileEntry]:
