@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import mcp_types as types
@@ -56,6 +57,7 @@ class Notifications:
         self._clients: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
         # The URIs for which streams of the newer revision are open.
         self._listened: Counter[str] = Counter()
+        self._lock = Lock()
         self._waiting: list[Record] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsubscribe: Callable[[], None] | None = None
@@ -63,8 +65,8 @@ class Notifications:
 
     async def remember_client(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Middleware: remember each client of an older revision, which is told of changes of the list."""
-        if self._loop is None:
-            self._follow()
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._follow(loop)
         connection = _connection(ctx)
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS and connection not in self._clients:
             self._clients[connection] = set()
@@ -104,24 +106,23 @@ class Notifications:
 
         return handler
 
-    def close(self) -> None:
-        """Stop following the session."""
+    def _follow(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Follow the session from this event loop on; one that ended takes no more."""
         if self._unsubscribe is not None:
             self._unsubscribe()
-        self._loop = self._unsubscribe = None
-
-    def _follow(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        with self._lock:
+            self._loop, self._waiting = loop, []
         self._unsubscribe = self._session.subscribe(object, self._noticed)
 
     def _noticed(self, record: Record) -> None:
         """Queue a record; called in any thread."""
-        loop = self._loop
-        if loop is None or isinstance(record.event, _SILENT):
+        if isinstance(record.event, _SILENT):
             return
-        self._waiting.append(record)
-        if len(self._waiting) == 1:
-            # The loop may have ended meanwhile.
+        with self._lock:
+            self._waiting.append(record)
+            loop = self._loop if len(self._waiting) == 1 else None
+        if loop is not None:
+            # It may have ended meanwhile.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._start_telling)
 
@@ -129,7 +130,8 @@ class Notifications:
         self._telling = asyncio.get_running_loop().create_task(self._tell())
 
     async def _tell(self) -> None:
-        records, self._waiting = self._waiting, []
+        with self._lock:
+            records, self._waiting = self._waiting, []
         asked = {*self._listened}.union(*self._clients.values())
         updated = _changed(records, asked)
         is_new_list = any(not isinstance(record.event, _SAME_LIST) for record in records)
