@@ -85,7 +85,7 @@ def test_a_newer_client_listens() -> None:
 
 def roots(*directories: Path) -> Any:
     async def listed(_context: object) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=one.as_uri()) for one in directories])
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": one.as_uri()}) for one in directories])
 
     return listed
 

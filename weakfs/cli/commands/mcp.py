@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from attrs import frozen
@@ -14,10 +14,9 @@ from weakfs.cli.errors import DONE, USAGE, Failure, as_failure
 from weakfs.cli.options import EXIT_STATUSES, store_option
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
-
     from weakfs import HostFilesystem, Session
     from weakfs.filesystem import Filesystem
+    from weakfs.integrations.mcp.transports import AnyServer
 
 
 @frozen(kw_only=True)
@@ -139,7 +138,7 @@ def _session(location: str | None) -> Generator[Session]:
         yield session
 
 
-def _server(asked: Asked, session: Session) -> Server[Any]:
+def _server(asked: Asked, session: Session) -> AnyServer:
     from weakfs.integrations.mcp import SESSION_TOOLS, filesystem_server, toolset_server
     from weakfs.tools import DEFAULT_TOOLS, Toolset
 

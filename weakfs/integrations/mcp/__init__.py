@@ -12,6 +12,8 @@ try:
     import mcp.server.lowlevel  # noqa: F401
     import mcp_types  # noqa: F401
 except ModuleNotFoundError as error:
+    if error.name is None or not error.name.startswith("mcp"):
+        raise
     raise ModuleNotFoundError(
         "cannot use weakfs.integrations.mcp: the package mcp is not installed, or is older than 2.3; "
         "run: pip install 'weakfs[mcp]'"

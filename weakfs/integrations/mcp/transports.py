@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
+AnyServer: TypeAlias = Server[Any]
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-async def serve_stdio(server: Server[Any]) -> None:
+async def serve_stdio(server: AnyServer) -> None:
     """Serve one client over standard input and output, until it closes them.
 
     Meanwhile everything else that is printed goes to standard error.
@@ -23,7 +25,7 @@ async def serve_stdio(server: Server[Any]) -> None:
         await server.run(read, write, options)
 
 
-def http_app(server: Server[Any], *, host: str = "127.0.0.1", allowed_hosts: Sequence[str] = ()) -> Starlette:
+def http_app(server: AnyServer, *, host: str = "127.0.0.1", allowed_hosts: Sequence[str] = ()) -> Starlette:
     """Return the ASGI application of a server, with one endpoint, `/mcp`.
 
     Requests are refused whose `Host` header is neither this machine's nor in `allowed_hosts`, such as
@@ -47,7 +49,7 @@ def http_app(server: Server[Any], *, host: str = "127.0.0.1", allowed_hosts: Seq
 
 
 async def serve_http(
-    server: Server[Any], *, host: str = "127.0.0.1", port: int = 8000, allowed_hosts: Sequence[str] = ()
+    server: AnyServer, *, host: str = "127.0.0.1", port: int = 8000, allowed_hosts: Sequence[str] = ()
 ) -> None:
     """Serve any number of clients over HTTP, until the task is cancelled or the process is told to end."""
     import uvicorn
