@@ -254,3 +254,26 @@ except ModuleNotFoundError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "run: pip install 'weakfs[mcp]'" in done.stdout
+
+
+def test_another_process_undoes_while_the_server_runs(tmp_path: Path) -> None:
+    root, store, sessions = tmp_path / "root", str(tmp_path / "store"), str(tmp_path / "sessions")
+    root.mkdir()
+    options = (str(root), "--profile", "filesystem", "--session", sessions, "--store", store)
+
+    async def work() -> None:
+        async with stdio(*options, mode="legacy") as client:
+
+            async def write(name: str) -> None:
+                assert not (await client.call_tool("write_file", {"path": str(root / name), "content": name})).is_error
+
+            await asyncio.gather(*(write(f"file{number}") for number in range(10)))
+            await write("last")
+            undone = await asyncio.to_thread(run, "undo", sessions, "--root", str(root), "--store", store)
+            assert undone.returncode == 0, undone.stderr
+            assert not (root / "last").exists()
+            await write("after")
+            assert not (await client.call_tool("undo", {})).is_error
+            assert len([*root.iterdir()]) == 10
+
+    asyncio.run(work())
