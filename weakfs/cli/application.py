@@ -11,6 +11,7 @@ from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.forget import forget_command
+from weakfs.cli.commands.mcp import mcp_command
 from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.timeline import timeline_command
 from weakfs.cli.declarations.host import COMMANDS
@@ -48,6 +49,7 @@ for one in (
     sql_command,
     export_git_command,
     timeline_command,
+    mcp_command,
 ):
     command.add_command(one)
 

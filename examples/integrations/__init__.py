@@ -1,0 +1,1 @@
+"""Recorded runs of weakfs behind the interfaces of other projects."""

@@ -1,0 +1,20 @@
+"""The recorded run over MCP: the work, what went wrong, and that all of it is taken back in another process."""
+
+from __future__ import annotations
+
+import pytest
+
+from examples.integrations.mcp import main
+
+
+def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+    main()
+
+    printed = capfd.readouterr().out.splitlines()
+    assert [line for line in printed if line.startswith(("left", "calls"))] == [
+        "left: nothing",
+        "left: docs/ports.md src/app.py",
+        "left: src/app.py",
+        "calls: snapshot edit_file write_file edit_file shell undo restore write_file",
+    ]
+    assert sum(": failed: " in line for line in printed) == 1

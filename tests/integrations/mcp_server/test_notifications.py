@@ -1,0 +1,173 @@
+"""Changes of files as notifications, for clients of both eras; and roots of older clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client.client import Client
+from mcp.server.subscriptions import ResourceUpdated
+from mcp.shared.exceptions import MCPError
+
+from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs.integrations.mcp import filesystem_server, toolset_server
+from weakfs.integrations.mcp.reference.server import reference_definitions
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_an_older_client_hears_of_what_it_subscribed_to() -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.write("/d/a", "1")
+    heard: list[str] = []
+
+    async def note(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            heard.append(str(message.params.uri))
+        elif isinstance(message, types.ResourceListChangedNotification):
+            heard.append("list")
+
+    async def run() -> None:
+        server = toolset_server(Toolset(session))
+        async with Client(server, mode="legacy", message_handler=note) as client:
+            for path in ("/d/a", "/d", "/e"):
+                await client.subscribe_resource(f"weakfs://{path}")
+            # From a thread that is not the event loop's.
+            await asyncio.to_thread(files.append, "/d/a", "2")
+            await until(lambda: len(heard) >= 2)
+            assert sorted(heard) == ["weakfs:///d", "weakfs:///d/a"]
+
+            heard.clear()
+            await client.call_tool("write_file", {"path": "/new", "content": "x"})
+            await until(lambda: heard)
+            assert heard == ["list"]
+
+            await client.unsubscribe_resource("weakfs:///d/a")
+            heard.clear()
+            # A rollback may have changed anything.
+            session.rollback(1)
+            await until(lambda: len(heard) >= 3)
+            assert sorted(heard) == ["list", "weakfs:///d", "weakfs:///e"]
+            with pytest.raises(MCPError):
+                await client.subscribe_resource("file:///etc/passwd")
+
+    asyncio.run(run())
+
+
+def test_a_newer_client_listens() -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+
+    async def run() -> None:
+        server = toolset_server(Toolset(session))
+        async with (
+            Client(server, mode="2026-07-28") as client,
+            client.listen(resource_subscriptions=["weakfs:///a"]) as events,
+        ):
+            files.write("/other", "x")
+            files.write("/a", "x")
+            async for event in events:
+                assert event == ResourceUpdated(uri="weakfs:///a")
+                break
+
+    asyncio.run(run())
+
+
+def roots(*directories: Path) -> Any:
+    async def listed(_context: object) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": one.as_uri()}) for one in directories])
+
+    return listed
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.parametrize("use_roots", [True, False])
+def test_roots_of_an_older_client_replace_the_directories(tmp_path: Path, use_roots: bool) -> None:
+    given, root = tmp_path / "given", tmp_path / "a root"
+    for one in (given, root):
+        one.mkdir()
+    session = Session()
+
+    async def run() -> None:
+        server = filesystem_server([given], session=session, use_roots=use_roots, store=str(tmp_path / "store"))
+        async with Client(server, mode="legacy", list_roots_callback=roots(root, tmp_path / "none")) as client:
+            listed = await client.call_tool("list_allowed_directories", {})
+            allowed = root if use_roots else given
+            assert listed.structured_content == {"content": f"Allowed directories:\n{allowed}"}
+            for place in (given, root):
+                done = await client.call_tool("write_file", {"path": str(place / "x"), "content": "x"})
+                assert done.is_error is (place != allowed)
+
+    asyncio.run(run())
+    assert (root / "x").exists() is use_roots
+
+
+def test_without_a_directory_every_path_is_refused() -> None:
+    async def run() -> None:
+        async with Client(filesystem_server(), mode="legacy") as client:
+            refused = await client.call_tool("read_text_file", {"path": "/etc/passwd"})
+            assert refused.is_error
+            assert not (await client.call_tool("list_allowed_directories", {})).is_error
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("options", "added"),
+    [
+        ({"history_tools": False}, []),
+        ({}, ["timeline", "undo", "redo", "revert", "restore", "snapshot"]),
+        ({"read_only": True}, ["timeline"]),
+    ],
+)
+def test_the_reference_tools_are_listed_as_there(tmp_path: Path, options: Any, added: list[str]) -> None:
+    async def run() -> None:
+        server = filesystem_server([tmp_path], **options)
+        async with Client(server, mode="legacy") as client:
+            tools = (await client.list_tools()).tools
+            own = [
+                one
+                for one in reference_definitions()
+                if not options.get("read_only") or (one.annotations and one.annotations.read_only_hint)
+            ]
+            assert tools[: len(own)] == own
+            assert [one.name for one in tools[len(own) :]] == added
+            refused = await client.session.call_tool("write_file", {"path": str(tmp_path / "x"), "content": ""})
+            assert refused.is_error is bool(options.get("read_only"))
+
+    asyncio.run(run())
+
+
+def test_work_in_several_directories_is_undone_and_a_failed_call_changes_none(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for place in (one, other):
+        place.mkdir()
+        (place / "a.txt").write_text("a\n")
+
+    async def run() -> None:
+        server = filesystem_server([one, other, one / "."], store=str(tmp_path / "store"))
+        async with Client(server, mode="legacy") as client:
+            for place in (one, other):
+                edit = {"path": str(place / "a.txt"), "edits": [{"oldText": "a", "newText": "b"}]}
+                assert not (await client.call_tool("edit_file", edit)).is_error
+                assert (place / "a.txt").read_text() == "b\n"
+            moved = await client.call_tool(
+                "move_file", {"source": str(one / "a.txt"), "destination": str(other / "b.txt")}
+            )
+            assert moved.is_error
+            for place in (other, one):
+                undone = await client.call_tool("undo", {})
+                assert not undone.is_error, undone
+                assert (place / "a.txt").read_text() == "a\n"
+
+    asyncio.run(run())

@@ -1,0 +1,336 @@
+"""The server of a toolset, with the SDK's client in the same process, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import mcp_types as types
+import pytest
+from attrs import frozen
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+
+from weakfs import (
+    DEFAULT_TOOLS,
+    Capability,
+    HostFilesystem,
+    InMemoryFilesystem,
+    Session,
+    Tool,
+    ToolContext,
+    ToolResult,
+    Toolset,
+)
+from weakfs.integrations.mcp import SESSION_TOOLS, toolset_server
+from weakfs.tools import ToolCall
+from weakfs.tools.context import require_filesystem
+
+ERAS = ["legacy", "2026-07-28"]
+TOOLS = (*DEFAULT_TOOLS, *SESSION_TOOLS)
+
+
+def served(session: Session, work: Callable[[Client], Awaitable[None]], mode: str = "legacy", **options: Any) -> None:
+    tools = options.pop("tools", TOOLS)
+    toolset = Toolset(session, options.pop("filesystem", None), tools=tools, provider="mcp", **options)
+
+    async def run() -> None:
+        async with Client(toolset_server(toolset), mode=mode) as client:
+            await asyncio.wait_for(work(client), 30)
+
+    asyncio.run(run())
+
+
+async def call(client: Client, name: str, **arguments: object) -> types.CallToolResult:
+    return await client.call_tool(name, arguments)
+
+
+def text_of(result: types.CallToolResult) -> str:
+    assert isinstance(result.content[0], types.TextContent)
+    return result.content[0].text
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_tools_are_listed_with_schemas_and_hints(era: str) -> None:
+    async def work(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+
+        assert [*tools] == [tool.name for tool in TOOLS]
+        for tool in tools.values():
+            jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+            assert tool.annotations is not None
+        assert {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint} == {
+            "ls",
+            "read_file",
+            "glob",
+            "grep",
+            "stat",
+            "exists",
+            "timeline",
+        }
+
+    served(Session(), work, era)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_work_is_done_undone_and_named_by_its_call(era: str) -> None:
+    session = Session()
+
+    async def work(client: Client) -> None:
+        await call(client, "write_file", path="/a.txt", content="one\n")
+        second = await call(client, "write_file", path="/b.txt", content="two\n")
+        taken = await call(client, "snapshot", tag="both")
+        await call(client, "rm", path="/a.txt")
+        assert taken.structured_content is not None
+        assert taken.structured_content["tag"] == "both"
+
+        rows = (await call(client, "timeline")).structured_content["rows"]
+        assert [row["action"] for row in rows if row["kind"] == "call"] == ["write_file"] * 2 + ["snapshot", "rm"]
+        assert second.meta is not None
+        call_id = second.meta["weakfs/callId"]
+        assert call_id in {row["call_id"] for row in rows}
+
+        undone = await call(client, "undo")
+        assert "/a.txt" in text_of(undone)
+        assert not (await call(client, "revert", call_id=call_id)).is_error
+        assert text_of(await call(client, "read_file", path="/a.txt")) == "one\n"
+        assert (await call(client, "exists", path="/b.txt")).structured_content["exists"] is False
+        assert not (await call(client, "restore", moment="both")).is_error
+        assert text_of(await call(client, "read_file", path="/b.txt")) == "two\n"
+
+    served(session, work, era)
+    calls = session[ToolCall].all()
+    assert all(one.call_id.startswith("rpc-") for one in calls)
+    assert {one.caller for one in calls} == {"mcp 0.1.0"}
+
+
+def test_structured_results_fit_their_schemas() -> None:
+    async def work(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        await call(client, "write_file", path="/d/a.txt", content="one\n")
+        found = {
+            "stat": await call(client, "stat", path="/d/a.txt"),
+            "exists": await call(client, "exists", path="/none"),
+            "snapshot": await call(client, "snapshot"),
+            "timeline": await call(client, "timeline", path="/d", limit=5),
+            "undo": await call(client, "undo"),
+            "redo": await call(client, "redo"),
+            "restore": await call(client, "restore", moment="1", preview=True),
+        }
+        for name, result in found.items():
+            assert not result.is_error, text_of(result)
+            schema = tools[name].output_schema
+            assert schema is not None
+            jsonschema.validate(result.structured_content, schema)
+
+    served(Session(), work)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("read_file", {}, "path: missing"),
+        ("read_file", {"path": 5}, "path"),
+        ("read_file", {"path": "/none"}, "there is no such entry"),
+        ("write_file", {"path": "/a", "content": "x", "surprise": 1}, "surprise: no such argument"),
+        ("raed_file", {"path": "/a"}, "did you mean read_file?"),
+        ("snapshot", {"tag": " "}, "tag: it is blank"),
+        ("restore", {"moment": "never"}, "never"),
+        ("timeline", {"limit": 0}, "limit"),
+    ],
+)
+def test_bad_arguments_are_errors_that_a_model_can_read(
+    era: str, name: str, arguments: dict[str, object], said: str
+) -> None:
+    async def work(client: Client) -> None:
+        result = await client.session.call_tool(name, arguments)
+
+        assert result.is_error
+        assert said in text_of(result)
+        assert result.meta is not None
+        assert result.meta["weakfs/errorCode"]
+
+    session = Session()
+    served(session, work, era)
+    assert not InMemoryFilesystem(session).list()
+
+
+@frozen
+class Nothing:
+    """No parameters."""
+
+
+def test_a_bug_in_a_tool_is_an_answer_and_undone(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
+        require_filesystem(context).write("/half.txt", "half")
+        raise RuntimeError("a bug")
+
+    session = Session()
+
+    async def work(client: Client) -> None:
+        result = await call(client, "broken")
+        assert result.is_error
+        assert "RuntimeError: a bug" in text_of(result)
+        assert not (await call(client, "ls", path="/")).is_error
+
+    served(session, work, tools=[*DEFAULT_TOOLS, Tool("broken", "Fails.", Nothing, broken)])
+    assert not InMemoryFilesystem(session).exists("/half.txt")
+    assert "the tool broken failed unexpectedly" in caplog.text
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("on_host", [False, True])
+def test_a_cancelled_call_is_undone(era: str, on_host: bool, tmp_path: Path) -> None:
+    reached, release = threading.Event(), threading.Event()
+
+    def slow(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
+        require_filesystem(context).write("/half.txt", "half")
+        reached.set()
+        release.wait(20)
+        require_filesystem(context).write("/rest.txt", "rest")
+        return ToolResult("done", None)
+
+    (tmp_path / "root").mkdir()
+    session = Session()
+    files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store") if on_host else None
+
+    async def work(client: Client) -> None:
+        making = asyncio.create_task(client.call_tool("slow", {}))
+        await asyncio.to_thread(reached.wait, 20)
+        making.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+        while not any(one.tool == "slow" for one in session[ToolCall].all()):
+            await asyncio.sleep(0.01)
+        release.set()
+        assert not (await call(client, "ls", path="/")).is_error
+
+    served(session, work, era, filesystem=files, tools=[*DEFAULT_TOOLS, Tool("slow", "Waits.", Nothing, slow)])
+    assert [one.error_code for one in session[ToolCall].all() if one.tool == "slow"] == ["cancelled"]
+    assert not [*(tmp_path / "root").iterdir()]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_calls_may_run_side_by_side(era: str) -> None:
+    session = Session()
+
+    async def work(client: Client) -> None:
+        results = await asyncio.gather(
+            *(call(client, "write_file", path=f"/{number}.txt", content=str(number)) for number in range(30)),
+            *(call(client, "edit_file", path="/none", old_string="a", new_string="b") for _ in range(5)),
+        )
+        assert [result.is_error for result in results] == [False] * 30 + [True] * 5
+
+    served(session, work, era)
+    assert len(InMemoryFilesystem(session).list()) == 30
+    assert len({one.call_id for one in session[ToolCall].all()}) == 35
+
+
+def test_a_repeated_request_id_of_another_connection_is_another_call(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "sessions", "one") as session:
+
+        async def append(client: Client) -> None:
+            await call(client, "write_file", path="/log", content="x", mode="append")
+
+        served(session, append)
+        served(session, append)
+        assert InMemoryFilesystem(session).read("/log").content == "xx"
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_files_are_resources_now_and_at_earlier_moments(era: str, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    for on_host in (False, True):
+        session = Session()
+        files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store") if on_host else None
+
+        async def work(client: Client) -> None:
+            await call(client, "write_file", path="/a b/é.txt", content="one\n")
+            await call(client, "snapshot", tag="first")
+            await call(client, "write_file", path="/a b/é.txt", content="two\n")
+            listed = (await client.list_resources()).resources
+            assert [one.uri for one in listed] == ["weakfs:///a%20b/%C3%A9.txt"]
+
+            async def read(uri: str) -> object:
+                contents = (await client.read_resource(uri)).contents[0]
+                return contents.text if isinstance(contents, types.TextResourceContents) else contents.blob
+
+            assert await read(listed[0].uri) == "two\n"
+            assert await read(f"{listed[0].uri}?at=first") == "one\n"
+            assert json.loads(str(await read("weakfs:///"))) == [{"name": "a b", "type": "directory"}]
+            for uri in (
+                "weakfs:///none",
+                "weakfs:///a%20b/%C3%A9.txt?at=never",
+                "file:///etc/passwd",
+                "weakfs:///%FF",
+                "weakfs:///../x",
+                "weakfs://host/x",
+                "weakfs:///x?to=1",
+            ):
+                with pytest.raises(MCPError):
+                    await read(uri)
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [one.uri_template for one in templates] == ["weakfs:///{+path}{?at}"]
+
+        served(session, work, era, filesystem=files)
+
+
+def test_bytes_are_read_as_base64() -> None:
+    session = Session()
+    InMemoryFilesystem(session).write_bytes("/a.png", b"\x89PNG\xff")
+
+    async def work(client: Client) -> None:
+        contents = (await client.read_resource("weakfs:///a.png")).contents[0]
+        assert isinstance(contents, types.BlobResourceContents)
+        assert (contents.blob, contents.mime_type) == ("iVBOR/8=", "image/png")
+
+    served(session, work)
+
+
+def test_resources_are_listed_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weakfs.integrations.mcp.resources.PAGE", 3)
+    session = Session()
+    files = InMemoryFilesystem(session)
+    paths = ["/a-b", "/a.txt", "/a/b/c", "/a/x", "/a/y", "/b", "/c/d/e/f", "/d"]
+    for path in [*paths, "/.git/config", "/a/.hidden"]:
+        files.write(path, "x")
+
+    async def work(client: Client) -> None:
+        found: list[str] = []
+        cursor: str | None = None
+        sizes: list[int] = []
+        while True:
+            page = await client.list_resources(cursor=cursor)
+            sizes.append(len(page.resources))
+            found += [one.uri.removeprefix("weakfs://") for one in page.resources]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert sorted(found) == sorted(paths)
+        assert sizes == [3, 3, 2]
+        for bad in ("nonsense", "////", ""):
+            with pytest.raises(MCPError):
+                await client.list_resources(cursor=bad or "\x00")
+
+    served(session, work)
+
+
+def test_what_a_capability_forbids_is_no_resource() -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.write("/open/a", "x")
+    files.write("/secret/b", "y")
+
+    async def work(client: Client) -> None:
+        assert (await client.read_resource("weakfs:///open/a")).contents
+        for uri in ("weakfs:///secret/b", f"weakfs:///secret/b?at={session.seq}"):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+
+    served(session, work, capability=Capability(fs_roots=("/open",)))

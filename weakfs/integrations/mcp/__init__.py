@@ -1,0 +1,27 @@
+"""An MCP server over a session: its tools, its files as resources, and a stand-in for the reference filesystem server.
+
+`toolset_server` serves the tools of a `Toolset`, `filesystem_server` those of `@modelcontextprotocol/server-filesystem`
+over directories of the host. Both return a low-level `mcp.server.Server`, which `serve_stdio` and `serve_http` run.
+Needs the extra `weakfs[mcp]`.
+"""
+
+from __future__ import annotations
+
+try:
+    # mcp_types is part of mcp since 2.0.
+    import mcp.server.lowlevel  # noqa: F401
+    import mcp_types  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name is None or not error.name.startswith("mcp"):
+        raise
+    raise ModuleNotFoundError(
+        "cannot use weakfs.integrations.mcp: the package mcp is not installed, or is older than 2.3; "
+        "run: pip install 'weakfs[mcp]'"
+    ) from error
+
+from weakfs.integrations.mcp.reference.server import filesystem_server
+from weakfs.integrations.mcp.server import toolset_server
+from weakfs.integrations.mcp.session_tools import SESSION_TOOLS
+from weakfs.integrations.mcp.transports import http_app, serve_http, serve_stdio
+
+__all__ = ["SESSION_TOOLS", "filesystem_server", "http_app", "serve_http", "serve_stdio", "toolset_server"]

@@ -1,0 +1,62 @@
+"""Definitions of tools for `tools/list`: schemas of arguments and results, and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+
+from weakfs.integrations.mcp.calls import plain_receipt
+from weakfs.tools import ToolResult, Toolset
+from weakfs.tools.schemas import schema_of
+
+# Tools whose receipt says what the message says, so that either may be shown to the model.
+STRUCTURED = frozenset({"stat", "exists", "timeline", "snapshot", "undo", "redo", "revert", "restore"})
+
+# Hints of the tools that `definitions` has none for.
+_KEEPS = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
+_REPLACES = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+)
+_HINTS: Mapping[str, types.ToolAnnotations] = {
+    "timeline": types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    ),
+    "snapshot": _KEEPS,
+    "undo": _REPLACES,
+    "redo": _REPLACES,
+    "revert": _REPLACES,
+    "restore": _REPLACES,
+}
+
+
+def listed(toolset: Toolset) -> list[types.Tool]:
+    """Return the definitions of a toolset's tools, in their order."""
+    receipts = {tool.name: tool.receipt for tool in toolset.tools}
+    found: list[types.Tool] = []
+    for definition in toolset.definitions("mcp"):
+        tool = types.Tool.model_validate(definition)
+        update: dict[str, Any] = {}
+        if tool.name in _HINTS:
+            update["annotations"] = _HINTS[tool.name]
+        if tool.name in STRUCTURED:
+            update["output_schema"] = _output_schema(receipts[tool.name])
+        found.append(tool.model_copy(update=update))
+    return found
+
+
+def answered(name: str, result: ToolResult[object]) -> types.CallToolResult:
+    """Return the result of a call as MCP's, with structured content where the tool declares it."""
+    content = types.CallToolResult.model_validate({"content": result.content("mcp")}).content
+    structured = plain_receipt(result) if result.success and name in STRUCTURED else None
+    return types.CallToolResult(content=content, structured_content=structured, is_error=not result.success)
+
+
+def _output_schema(receipt: type) -> dict[str, object]:
+    """Return the schema of a receipt; every value that may be unknown is left out rather than null."""
+    schema = dict(schema_of(receipt))
+    schema["required"] = ["status", "summary_text"]
+    return schema

@@ -1,0 +1,182 @@
+"""Notifications about resources: records of the session become events for the clients that asked for them.
+
+Clients up to 2025-11-25 subscribe to single resources and are told of changes of the list without asking. Since
+2026-07-28 a client opens a stream with `subscriptions/listen`. Delivery is fire and forget in both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from weakfs.integrations.mcp.calls import Context
+from weakfs.integrations.mcp.resources import Place
+from weakfs.reducers.events import (
+    DirectoryMade,
+    EntryFound,
+    ExternalFsSnapshot,
+    FileAppended,
+    FileSpliced,
+    LowerEntry,
+    ModeChanged,
+    TreeSeen,
+)
+from weakfs.session import Record, Session
+from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
+
+# Records that change no file, and those that leave the list of files as it is.
+_SILENT = (EntryFound, ExternalFsSnapshot, FileSeen, KeptBlob, LowerEntry, ToolCall, TreeSeen)
+_SAME_LIST = (DirectoryMade, FileAppended, FileSpliced, ModeChanged)
+
+# How many resources one client may subscribe to, and how many different ones all clients together may listen for.
+MOST_SUBSCRIPTIONS = 10_000
+
+
+class Notifications:
+    """Follows the session while clients are connected, and tells each what it asked for.
+
+    Records that arrive while the event loop is busy are told of together. The session keeps no reference to a client
+    that has gone.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.bus = InMemorySubscriptionBus()
+        self._session = session
+        # Clients of older revisions, and the URIs that each subscribed to.
+        self._clients: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
+        # The URIs for which streams of the newer revision are open.
+        self._listened: Counter[str] = Counter()
+        self._lock = Lock()
+        self._waiting: list[Record] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._unsubscribe: Callable[[], None] | None = None
+        self._telling: asyncio.Task[None] | None = None
+
+    async def remember_client(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Middleware: remember each client of an older revision, which is told of changes of the list."""
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._follow(loop)
+        connection = _connection(ctx)
+        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS and connection not in self._clients:
+            self._clients[connection] = set()
+        return await call_next(ctx)
+
+    async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Tell this client of changes of a resource; a directory stands for everything below it."""
+        uris, uri = self._clients.setdefault(_connection(context), set()), str(params.uri)
+        _check(uri)
+        if len(uris) >= MOST_SUBSCRIPTIONS:
+            raise MCPError(types.INVALID_PARAMS, f"there are {len(uris)} subscriptions already; end some first")
+        uris.add(uri)
+        return types.EmptyResult()
+
+    async def unsubscribe(self, context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """Undo `subscribe`."""
+        self._clients.get(_connection(context), set()).discard(str(params.uri))
+        return types.EmptyResult()
+
+    def listening(
+        self, listen: ListenHandler
+    ) -> Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[types.SubscriptionsListenResult]]:
+        """Return the handler of `subscriptions/listen`: the SDK's, while the URIs of the stream are known here."""
+
+        async def handler(
+            context: Context, params: types.SubscriptionsListenRequestParams
+        ) -> types.SubscriptionsListenResult:
+            uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
+            if len(uris) + len(self._listened) > MOST_SUBSCRIPTIONS:
+                raise MCPError(types.INVALID_PARAMS, f"cannot listen for {len(uris)} resources: there are too many")
+            self._listened.update(uris)
+            try:
+                return await listen(context, params)
+            finally:
+                self._listened.subtract(uris)
+                self._listened = +self._listened
+
+        return handler
+
+    def _follow(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Follow the session from this event loop on; one that ended takes no more."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        with self._lock:
+            self._loop, self._waiting = loop, []
+        self._unsubscribe = self._session.subscribe(object, self._noticed)
+
+    def _noticed(self, record: Record) -> None:
+        """Queue a record; called in any thread."""
+        if isinstance(record.event, _SILENT):
+            return
+        with self._lock:
+            self._waiting.append(record)
+            loop = self._loop if len(self._waiting) == 1 else None
+        if loop is not None:
+            # It may have ended meanwhile.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._start_telling)
+
+    def _start_telling(self) -> None:
+        self._telling = asyncio.get_running_loop().create_task(self._tell())
+
+    async def _tell(self) -> None:
+        with self._lock:
+            records, self._waiting = self._waiting, []
+        asked = {*self._listened}.union(*self._clients.values())
+        updated = _changed(records, asked)
+        is_new_list = any(not isinstance(record.event, _SAME_LIST) for record in records)
+        if is_new_list:
+            await self.bus.publish(ResourcesListChanged())
+        for uri in updated:
+            await self.bus.publish(ResourceUpdated(uri=uri))
+        for connection, uris in [*self._clients.items()]:
+            if is_new_list:
+                await connection.notify("notifications/resources/list_changed", None)
+            for uri in updated & uris:
+                await connection.notify("notifications/resources/updated", {"uri": uri})
+
+
+def _connection(context: Context) -> Connection:
+    # The SDK hands out a session of its own for each request; what lasts as long as the client is its connection.
+    return context.session._connection
+
+
+def _check(uri: str) -> None:
+    try:
+        Place.of(uri)
+    except (OSError, ValueError) as error:
+        raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from None
+
+
+def _changed(records: Iterable[Record], uris: set[str]) -> set[str]:
+    """Return which resources may have changed: those at, below or above the paths of the records."""
+    paths: set[str] = set()
+    for record in records:
+        named = [getattr(record.event, name, None) for name in ("path", "source", "destination")]
+        found = [path for path in named if isinstance(path, str)]
+        if not found:
+            # A rollback, a merge or a restored snapshot may change everything.
+            paths.add("/")
+        paths.update(found)
+    return {uri for uri in uris if _concerns(uri, paths)}
+
+
+def _concerns(uri: str, paths: set[str]) -> bool:
+    try:
+        place = Place.of(uri)
+    except (OSError, ValueError):
+        return False
+    if place.at is not None:
+        return False
+    own = f"{place.path.rstrip('/')}/"
+    return any(own.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(own) for path in paths)

@@ -1,0 +1,230 @@
+"""Handlers of the reference server's tools, over the allowed directories."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from pathlib import Path
+from typing import Literal
+
+from attrs import frozen
+
+from weakfs.filesystem import Filesystem
+from weakfs.integrations.mcp.reference import texts
+from weakfs.integrations.mcp.reference.directories import Directories, HostPath
+from weakfs.tools import Receipt, ToolContext, ToolResult
+from weakfs.tools.results import answer_verbatim, summarize
+
+MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".bmp": "image/bmp",
+    ".svg": "image/svg+xml",
+    ".mp3": "audio/mpeg",
+    ".wav": "audio/wav",
+    ".ogg": "audio/ogg",
+    ".flac": "audio/flac",
+}
+
+Result = ToolResult[Receipt]
+
+
+@frozen
+class PathParams:
+    """What tools with one path take."""
+
+    path: str
+
+
+@frozen
+class ReadParams:
+    """What `read_file` and `read_text_file` take."""
+
+    path: str
+    tail: int | None = None
+    head: int | None = None
+
+
+@frozen
+class ReadManyParams:
+    """What `read_multiple_files` takes."""
+
+    paths: tuple[str, ...]
+
+
+@frozen
+class WriteParams:
+    """What `write_file` takes."""
+
+    path: str
+    content: str
+
+
+@frozen
+class Edit:
+    """One edit of `edit_file`."""
+
+    oldText: str  # noqa: N815  # the reference server's name
+    newText: str  # noqa: N815
+
+
+@frozen
+class EditParams:
+    """What `edit_file` takes."""
+
+    path: str
+    edits: tuple[Edit, ...]
+    dry_run: bool = False
+
+
+@frozen
+class MoveParams:
+    """What `move_file` takes."""
+
+    source: str
+    destination: str
+
+
+@frozen
+class SizesParams:
+    """What `list_directory_with_sizes` takes."""
+
+    path: str
+    sort_by: Literal["name", "size"] = "name"
+
+
+def told(text: str, summary: str | None = None) -> Result:
+    """Return a successful result: the text as it is, and a short summary for the record."""
+    return answer_verbatim(Receipt(summary_text=summarize(text if summary is None else summary)), text)
+
+
+def text_of(files: Filesystem, place: HostPath) -> str:
+    """Return a file's text; bytes that are no text become U+FFFD."""
+    return files.read_bytes(place.path).content.decode("utf-8", "replace")
+
+
+def read_handler(directories: Directories, params: ReadParams, *, context: ToolContext) -> Result:
+    """Read a file, or its first or last lines."""
+    place = directories.find(params.path)
+    if params.head and params.tail:
+        raise ValueError("Cannot specify both head and tail parameters simultaneously")
+    for name, count in (("head", params.head), ("tail", params.tail)):
+        if count is not None and count < 0:
+            raise ValueError(f"{name} is {count}; give a number of lines, 0 for all")
+    text = text_of(place.bound(context), place)
+    if params.tail:
+        text = "\n".join(texts.lf(text).split("\n")[-params.tail :])
+    elif params.head:
+        lines = text.split("\n")
+        text = "\n".join((lines if lines[-1] else lines[:-1])[: params.head])
+    return told(text, f"read {params.path}")
+
+
+def read_many_handler(directories: Directories, params: ReadManyParams, *, context: ToolContext) -> Result:
+    """Read several files; one that cannot be read does not keep the others from being read."""
+    if not params.paths:
+        raise ValueError("paths: At least one file path must be provided")
+
+    def shown(path: str) -> str:
+        try:
+            place = directories.find(path)
+            return f"{path}:\n{text_of(place.bound(context), place)}\n"
+        except (OSError, ValueError) as error:
+            return f"{path}: Error - {error}"
+
+    return told("\n---\n".join(map(shown, params.paths)), f"read {len(params.paths)} files")
+
+
+def media_handler(directories: Directories, params: PathParams, *, context: ToolContext) -> Result:
+    """Read a file as a content block; the message is its JSON."""
+    place = directories.find(params.path)
+    data = b64encode(place.bound(context).read_bytes(place.path).content).decode()
+    media_type = MEDIA_TYPES.get(os.path.splitext(place.real)[1].lower(), "application/octet-stream")
+    kind = media_type.partition("/")[0]
+    item: dict[str, object] = {"type": kind, "data": data, "mimeType": media_type}
+    if kind not in ("image", "audio"):
+        item = {
+            "type": "resource",
+            "resource": {"uri": Path(place.real).as_uri(), "mimeType": media_type, "blob": data},
+        }
+    return told(json.dumps(item), f"read {params.path}")
+
+
+def write_handler(directories: Directories, params: WriteParams, *, context: ToolContext) -> Result:
+    """Create or replace a file."""
+    place = directories.find(params.path)
+    place.bound(context).write(place.path, params.content, create_parents=False)
+    return told(f"Successfully wrote to {params.path}")
+
+
+def edit_handler(directories: Directories, params: EditParams, *, context: ToolContext) -> Result:
+    """Make edits one after the other, all or none."""
+    place = directories.find(params.path)
+    files = place.bound(context)
+    raw = files.read(place.path, limit=-1).content
+    text = before = texts.lf(raw)
+    for edit in params.edits:
+        done = texts.edited(text, texts.lf(edit.oldText), texts.lf(edit.newText))
+        if done is None:
+            raise ValueError(f"Could not find exact match for edit:\n{edit.oldText}")
+        text = done
+    if not params.dry_run:
+        has_crlf = "\r\n" in raw and raw.count("\n") == raw.count("\r\n")
+        files.write(place.path, text.replace("\n", "\r\n") if has_crlf else text)
+    return told(texts.fenced_diff(place.real, before, text), f"edited {params.path}")
+
+
+def mkdir_handler(directories: Directories, params: PathParams, *, context: ToolContext) -> Result:
+    """Make a directory with its parents."""
+    place = directories.find(params.path)
+    place.bound(context).mkdir(place.path)
+    return told(f"Successfully created directory {params.path}")
+
+
+def move_handler(directories: Directories, params: MoveParams, *, context: ToolContext) -> Result:
+    """Move a file or directory to a place where nothing is."""
+    source, target = directories.find(params.source), directories.find(params.destination)
+    files = source.bound(context)
+    if source.files.root != target.files.root:
+        raise ValueError(
+            f"cannot move {params.source!r} to {params.destination!r}: they lie in different allowed directories; read "
+            f"it, write it there, and leave the old one"
+        )
+    if files.exists(target.path):
+        raise FileExistsError(f"Destination already exists: {target.real}")
+    parent = target.path.rpartition("/")[0] or "/"
+    if not files.is_directory(parent):
+        raise FileNotFoundError(f"Parent directory does not exist: {os.path.dirname(target.real)}")
+    files.move(source.path, target.path)
+    return told(f"Successfully moved {params.source} to {params.destination}")
+
+
+def info_handler(directories: Directories, params: PathParams, *, context: ToolContext) -> Result:
+    """Show the details of an entry."""
+    place = directories.find(params.path)
+    status = place.bound(context).stat(place.path)
+    host = os.lstat(place.real)
+    fields = {
+        "size": host.st_size,
+        "created": texts.time_text(status.created_ns / 1e9),
+        "modified": texts.time_text(host.st_mtime),
+        "accessed": texts.time_text(host.st_atime),
+        "isDirectory": str(status.is_directory).lower(),
+        "isFile": str(status.is_file).lower(),
+        "permissions": f"{status.mode & 0o777:o}",
+    }
+    return told("\n".join(f"{name}: {value}" for name, value in fields.items()))
+
+
+@frozen
+class NoParams:
+    """What tools without arguments take."""
+
+
+def allowed_handler(directories: Directories, params: NoParams, *, context: ToolContext) -> Result:
+    """List the allowed directories."""
+    return told("\n".join(("Allowed directories:", *directories.allowed)))

@@ -1,0 +1,120 @@
+"""How the reference server writes sizes, times, names in order, and differences. Pure."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from unicodedata import normalize
+
+from weakfs.editing.unified_hunks import Change, changes
+
+CONTEXT = 4
+_UNITS = ("B", "KB", "MB", "GB", "TB")
+
+# The order of ASCII in ICU's root collation: white space and punctuation, symbols, digits; letters follow.
+_ORDER = {char: place for place, char in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789")}
+
+
+def size_text(size: int) -> str:
+    """Return a size as the reference server does: `1.50 KB`."""
+    if size <= 0:
+        return "0 B"
+    step = int(math.log(size) / math.log(1024))
+    if step == 0:
+        return f"{size} B"
+    return f"{size / 1024 ** min(step, len(_UNITS) - 1):.2f} {_UNITS[min(step, len(_UNITS) - 1)]}"
+
+
+def time_text(at: float) -> str:
+    """Return a time in seconds as JavaScript's `Date` prints it, in the local time zone."""
+    local = datetime.fromtimestamp(at).astimezone()
+    zone = "Coordinated Universal Time" if local.tzname() == "UTC" else local.tzname()
+    return f"{local:%a %b %d %Y %H:%M:%S} GMT{local:%z} ({zone})"
+
+
+def collation_key(name: str) -> tuple[object, ...]:
+    """Return a key that sorts names as JavaScript's `localeCompare` does, exactly for ASCII."""
+    plain = normalize("NFD", name)
+    first = tuple((0, _ORDER[char]) if char in _ORDER else (1, ord(char)) for char in plain.casefold())
+    # Letters that differ only in case: small ones first.
+    return first, tuple(char.isupper() for char in plain), name
+
+
+def lf(text: str) -> str:
+    """Return a text with `\\r\\n` replaced by `\\n`."""
+    return text.replace("\r\n", "\n")
+
+
+def edited(text: str, old: str, new: str) -> str | None:
+    """Return a text with the first match replaced: an exact one, else lines that differ in indentation only."""
+    if old in text:
+        return text.replace(old, new, 1)
+    wanted, lines = old.split("\n"), text.split("\n")
+    trimmed = [line.strip() for line in wanted]
+    for start in range(len(lines) - len(wanted) + 1):
+        if [line.strip() for line in lines[start : start + len(wanted)]] == trimmed:
+            indent = _indent(lines[start])
+            put_in = [
+                _indented(place, line, wanted[place] if place < len(wanted) else "", indent)
+                for place, line in enumerate(new.split("\n"))
+            ]
+            return "\n".join((*lines[:start], *put_in, *lines[start + len(wanted) :]))
+    return None
+
+
+def _indented(place: int, line: str, old: str, indent: str) -> str:
+    if place == 0:
+        return indent + line.lstrip()
+    before, after = _indent(old), _indent(line)
+    return indent + " " * max(0, len(after) - len(before)) + line.lstrip() if before and after else line
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def fenced_diff(name: str, before: str, after: str) -> str:
+    """Return the difference of two texts with LF lines as the reference server shows it, in a fence of backticks."""
+    old, new = _lines(before), _lines(after)
+    head = f"Index: {name}\n{'=' * 67}\n--- {name}\toriginal\n+++ {name}\tmodified\n"
+    diff = head + "".join(_hunk(old, new, group) for group in _groups([*changes(old, new)]))
+    fence = "```"
+    while fence in diff:
+        fence += "`"
+    return f"{fence}diff\n{diff}{fence}\n\n"
+
+
+def _lines(text: str) -> list[bytes]:
+    parts = text.encode("utf-8", "surrogatepass").split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _groups(found: list[Change]) -> list[list[Change]]:
+    groups: list[list[Change]] = []
+    for change in found:
+        if groups and change[0] - groups[-1][-1][1] <= 2 * CONTEXT:
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def _hunk(old: list[bytes], new: list[bytes], group: list[Change]) -> str:
+    start, stop = max(group[0][0] - CONTEXT, 0), min(group[-1][1] + CONTEXT, len(old))
+    new_start = group[0][2] - (group[0][0] - start)
+    new_stop = group[-1][3] + (stop - group[-1][1])
+    head = f"@@ -{_range(start, stop)} +{_range(new_start, new_stop)} @@\n"
+    found: list[bytes] = []
+    at = start
+    for old_start, old_stop, insert_start, insert_stop in group:
+        found += [b" " + line for line in old[at:old_start]]
+        found += [b"-" + line for line in old[old_start:old_stop]]
+        found += [b"+" + line for line in new[insert_start:insert_stop]]
+        at = old_stop
+    found += [b" " + line for line in old[at:stop]]
+    ended = (line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in found)
+    return head + b"".join(ended).decode("utf-8", "surrogatepass")
+
+
+def _range(start: int, stop: int) -> str:
+    return f"{start + 1 if stop > start else start},{stop - start}"

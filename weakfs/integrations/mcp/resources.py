@@ -1,0 +1,178 @@
+"""The files of a session as resources: `weakfs:///path`, and `weakfs:///path?at=MOMENT` for an earlier version."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import mimetypes
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from itertools import islice
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import mcp_types as types
+from attrs import frozen
+from mcp.shared.exceptions import MCPError
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.filesystem import FileEntry, Filesystem, Limits, normalize
+from weakfs.history.trees import Trees
+from weakfs.integrations.mcp.calls import Context
+from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.session import Session, SessionError
+from weakfs.tools import Toolset, build_tool_context
+
+SCHEME = "weakfs"
+PAGE = 500
+
+# What SDKs of older revisions expect for a resource that is not there, and later ones.
+RESOURCE_NOT_FOUND = -32002
+
+# A version that is only read has no size limit.
+_UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None, max_grep_matches=None)
+
+
+@frozen
+class Place:
+    """What the URI of a resource names: a canonical path, and a moment unless it is now."""
+
+    path: str
+    at: str | None = None
+
+    @classmethod
+    def of(cls, uri: str) -> Place:
+        """Read a URI; raise `ValueError` for any other."""
+        parts = urlsplit(uri)
+        query = parse_qs(parts.query, keep_blank_values=True)
+        if parts.scheme != SCHEME or parts.netloc or not query.keys() <= {"at"} or parts.fragment:
+            raise ValueError(f"cannot read the resource {uri!r}: it is not weakfs:///path or weakfs:///path?at=MOMENT")
+        return cls(normalize(unquote(parts.path, errors="strict")), query["at"][-1] if "at" in query else None)
+
+
+def uri_of(path: str) -> str:
+    """Return the URI of the file at a canonical path."""
+    return f"{SCHEME}://{quote(path)}"
+
+
+class Resources:
+    """Handlers of `resources/list`, `resources/templates/list` and `resources/read`.
+
+    A capability and a policy of the toolset hold here too. Hidden files and what lies in hidden directories can be read
+    but are not listed.
+    """
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+
+    async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        """List the files in the order of their paths, a page at a time. O(files before the page)."""
+        after = _after(None if params is None else params.cursor)
+        found = await asyncio.to_thread(self._page, after)
+        cursor = urlsafe_b64encode(found[PAGE - 1].path.encode()).decode() if len(found) > PAGE else None
+        resources = [
+            types.Resource(uri=uri_of(one.path), name=one.name, mime_type=_media_type(one.path)) for one in found[:PAGE]
+        ]
+        return types.ListResourcesResult(resources=resources, next_cursor=cursor)
+
+    async def templates(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """List the one template: a path, and a moment."""
+        template = types.ResourceTemplate(
+            uri_template="weakfs:///{+path}{?at}",
+            name="file",
+            title="File or directory",
+            description="The file at a path, or the entries of a directory as JSON; at is the number of a record, or "
+            "the tag or id of a snapshot.",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Read a file as text or bytes, or list a directory."""
+        uri = str(params.uri)
+        try:
+            contents = await asyncio.to_thread(self._contents, uri)
+        except (OSError, ValueError, SessionError) as error:
+            raise MCPError(_code(context), str(error), {"uri": uri}) from None
+        return types.ReadResourceResult(contents=[contents])
+
+    def _page(self, after: str | None) -> tuple[FileEntry, ...]:
+        beyond = (one for one in _files(self._guarded(self._toolset.filesystem), "/", after) if one.is_file)
+        return tuple(islice(beyond, PAGE + 1))
+
+    def _contents(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
+        place = Place.of(uri)
+        files = self._guarded(self._toolset.filesystem if place.at is None else self._past(place.at))
+        if files.is_directory(place.path):
+            kinds = {one.name: "directory" if one.is_directory else "file" for one in files.list(place.path)}
+            entries = [{"name": name, "type": kind} for name, kind in kinds.items()]
+            return types.TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(entries))
+        data = files.read_bytes(place.path).content
+        media_type = _media_type(place.path)
+        try:
+            return types.TextResourceContents(uri=uri, mime_type=media_type, text=data.decode())
+        except UnicodeDecodeError:
+            return types.BlobResourceContents(uri=uri, mime_type=media_type, blob=b64encode(data).decode())
+
+    def _guarded(self, files: Filesystem) -> Filesystem:
+        toolset = self._toolset
+        if toolset.capability is None and toolset.policy is None:
+            return files
+        context = build_tool_context(
+            session=getattr(files, "session", toolset.session),
+            filesystem=files,
+            limits=toolset.limits,
+            capability=toolset.capability,
+            policy=toolset.policy,
+            operation="read",
+        )
+        return files if context.filesystem is None else context.filesystem
+
+    def _past(self, at: str) -> Filesystem:
+        session = self._toolset.session
+        view = session.at(int(at) if at.isascii() and at.isdigit() and len(at) < 19 else at)
+        name = getattr(self._toolset.filesystem, "filesystem_id", None)
+        external = session[ExternalTrees].latest()
+        known = name if external is not None and name in external.trees else None
+        held = Session(session_id="past")
+        past = InMemoryFilesystem(held, limits=_UNLIMITED, read_only=True)
+        held[FileTree].seed(Trees(session).at(view, known))
+        return past
+
+
+def _after(cursor: str | None) -> str | None:
+    if cursor is None:
+        return None
+    try:
+        path = b64decode(cursor, altchars=b"-_", validate=True).decode()
+        if not path.startswith("/"):
+            raise ValueError(path)
+    except ValueError:
+        raise MCPError(types.INVALID_PARAMS, f"cannot list from {cursor!r}: it is not a cursor of this list") from None
+    return path
+
+
+def _files(files: Filesystem, directory: str, after: str | None) -> Iterator[FileEntry]:
+    """Yield the entries below a directory in the order of their paths, segment by segment, behind `after`."""
+    for entry in sorted(files.list(directory), key=lambda one: one.name):
+        if entry.name.startswith(".") or (after is not None and _is_before(entry.path, after)):
+            continue
+        if entry.is_directory:
+            yield from _files(files, entry.path, after)
+        elif entry.path != after:
+            yield entry
+
+
+def _is_before(path: str, after: str) -> bool:
+    """Return whether everything at and below a path has been listed."""
+    segments, last = path.split("/"), after.split("/")
+    return segments < last[: len(segments)]
+
+
+def _media_type(path: str) -> str | None:
+    return mimetypes.guess_type(path, strict=False)[0]
+
+
+def _code(context: Context) -> int:
+    # 2026-07-28 has no code of its own for this.
+    return RESOURCE_NOT_FOUND if context.protocol_version < "2026" else types.INVALID_PARAMS

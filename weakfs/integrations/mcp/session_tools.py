@@ -1,0 +1,161 @@
+"""Tools for the history of a session: `timeline` and `snapshot`, beside those of `weakfs.tools.HISTORY_TOOLS`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from attrs import evolve, field, frozen
+
+from weakfs.filesystem import normalize
+from weakfs.history.plain_values import moment
+from weakfs.history.timeline import TimelineRow, timeline
+from weakfs.messages import one_line, plural
+from weakfs.session import SessionError
+from weakfs.tools import HISTORY_TOOLS, Receipt, Tool, ToolContext, ToolResult, ToolValidationError, param
+from weakfs.tools.permissions import may_show
+from weakfs.tools.results import answer, summarize
+
+# How many files a row of the message names.
+MOST_FILES = 8
+SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
+
+
+@frozen
+class TimelineParams:
+    """What `timeline` takes."""
+
+    limit: int = field(default=20, metadata=param("how many of the newest rows", at_least=1))
+    path: str | None = field(default=None, metadata=param("only what changed this file or directory"))
+
+
+@frozen
+class TimelineFile:
+    """One file that a row changed, and its lines if they are known."""
+
+    path: str
+    change: str
+    source: str | None = None
+    lines_added: int | None = None
+    lines_removed: int | None = None
+
+
+@frozen(kw_only=True)
+class TimelineEntry:
+    """One row of the answer: `call_id` is what `revert` takes, `last_record` what `restore` takes."""
+
+    kind: str
+    at: str
+    action: str
+    target: str
+    status: str
+    call_id: str | None = None
+    caller: str | None = None
+    first_record: int | None = None
+    last_record: int | None = None
+    files: tuple[TimelineFile, ...] = ()
+
+
+@frozen(kw_only=True)
+class TimelineReceipt(Receipt):
+    """What `timeline` found, oldest first."""
+
+    rows: tuple[TimelineEntry, ...] | None = None
+
+
+@frozen
+class SnapshotParams:
+    """What `snapshot` takes."""
+
+    tag: str | None = field(default=None, metadata=param("a name to restore it by"))
+
+
+@frozen(kw_only=True)
+class SnapshotReceipt(Receipt):
+    """The snapshot that was taken."""
+
+    snapshot_id: str | None = None
+    tag: str | None = None
+
+
+def timeline_handler(params: TimelineParams, *, context: ToolContext) -> ToolResult[TimelineReceipt]:
+    """Return the newest rows of the session's timeline. O(records)."""
+    below = None if params.path is None else normalize(params.path)
+    newest = deque(_rows(context, below), maxlen=params.limit)
+    rows = tuple(map(_entry, newest))
+    receipt = TimelineReceipt(summary_text=summarize(plural(len(rows), "row")), rows=rows)
+    return answer(receipt, "\n".join((*map(_line, rows), f"[{receipt.summary_text}]")))
+
+
+def snapshot_handler(params: SnapshotParams, *, context: ToolContext) -> ToolResult[SnapshotReceipt]:
+    """Take a snapshot of the session and its directories."""
+    if params.tag is not None and not params.tag.strip():
+        raise ToolValidationError("tag: it is blank; give a name, or leave it out")
+    try:
+        taken = context.session.snapshot(params.tag)
+    except SessionError as error:
+        raise ToolValidationError(str(error)) from error
+    name = taken.snapshot_id if taken.tag is None else taken.tag
+    receipt = SnapshotReceipt(
+        summary_text=summarize(f"took the snapshot {name}"), snapshot_id=taken.snapshot_id, tag=taken.tag
+    )
+    return answer(receipt)
+
+
+def _rows(context: ToolContext, below: str | None) -> Iterator[TimelineRow]:
+    for row in timeline(context.session):
+        shown = tuple(one for one in row.files if may_show(context.filesystem, one.path))
+        kept = evolve(row, files=shown) if len(shown) < len(row.files) else row
+        if below is None or any(_is_below(one.path, below) or _is_below(one.source, below) for one in kept.files):
+            yield kept
+
+
+def _is_below(path: str | None, directory: str) -> bool:
+    return path is not None and (directory in ("/", path) or path.startswith(f"{directory}/"))
+
+
+def _entry(row: TimelineRow) -> TimelineEntry:
+    return TimelineEntry(
+        kind=row.kind,
+        at=moment(row.at, fraction=True),
+        action=row.action,
+        target=row.target,
+        status=row.status,
+        call_id=row.name,
+        caller=row.caller,
+        first_record=row.first,
+        last_record=row.last,
+        files=tuple(TimelineFile(one.path, one.change, one.source, one.added, one.removed) for one in row.files),
+    )
+
+
+def _line(row: TimelineEntry) -> str:
+    records = "" if row.last_record is None else f" record {row.last_record}"
+    head = f"{row.at} {row.kind} {row.call_id or ''}{records}: {row.action} {row.target} {row.status}"
+    files = [f"  {SIGNS[one.change]} {one_line(one.path)}" for one in row.files[:MOST_FILES]]
+    more = [f"  and {len(row.files) - MOST_FILES} more"] if len(row.files) > MOST_FILES else []
+    return "\n".join((" ".join(head.split()), *files, *more))
+
+
+TIMELINE = Tool(
+    "timeline",
+    "Show what happened to the files, oldest first: calls with their ids, changes outside calls, snapshots, and the "
+    "files that each changed. revert takes the id of a call, restore the number of a record or a snapshot's tag.",
+    TimelineParams,
+    timeline_handler,
+    read_only=True,
+    receipt=TimelineReceipt,
+    operation="list",
+)
+
+SNAPSHOT = Tool(
+    "snapshot",
+    "Remember the files as they are now, so that restore can bring them back.",
+    SnapshotParams,
+    snapshot_handler,
+    receipt=SnapshotReceipt,
+    operation="write",
+)
+
+# The history of a session, for toolsets that are served: `tools=[*DEFAULT_TOOLS, *SESSION_TOOLS]`.
+SESSION_TOOLS: tuple[Tool, ...] = (TIMELINE, *HISTORY_TOOLS, SNAPSHOT)
