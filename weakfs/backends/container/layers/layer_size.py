@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 from time import monotonic
+
+from weakfs.class_decorators import frozen
+from weakfs.snapshots.directory.entries import DIRECTORY
 
 # A layer is measured at least this often, in seconds: other programs may free space while it grows.
 SELDOM = 1.0
@@ -42,15 +46,71 @@ def free_space(directory: int) -> int:
 
 
 def size_of_layer(directory: int) -> int:
-    """Return how many bytes the entries of an open directory take on the disk; entries that vanish are left out."""
+    """Return how many bytes the entries of an open directory take on the disk; entries that vanish are left out.
+
+    Directories may be nested to any depth: only one is open at a time.
+    """
     total, known = 0, set[int]()
-    for _, directories, files, descriptor in os.fwalk(".", dir_fd=directory):
-        for name in (*directories, *files):
-            try:
-                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            except OSError:
-                continue
-            if status.st_nlink == 1 or name in directories or status.st_ino not in known:
-                known.add(status.st_ino)
-                total += status.st_blocks * 512
+    here = os.open(".", DIRECTORY, dir_fd=directory)
+    try:
+        entered = [_Entered(".", _identity(here), os.listdir(here))]
+        while entered:
+            while entered[-1].names:
+                name = entered[-1].names.pop()
+                try:
+                    status = os.stat(name, dir_fd=here, follow_symlinks=False)
+                    if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1 or status.st_ino not in known:
+                        known.add(status.st_ino)
+                        total += status.st_blocks * 512
+                    if stat.S_ISDIR(status.st_mode):
+                        below = os.open(name, DIRECTORY, dir_fd=here)
+                        here = _moved_to(below, here)
+                        entered.append(_Entered(name, _identity(here), []))
+                        entered[-1].names.extend(os.listdir(here))
+                except OSError:
+                    continue
+            entered.pop()
+            if entered:
+                here = _moved_to(_parent(here, entered, directory), here)
+    finally:
+        os.close(here)
     return total
+
+
+@frozen
+class _Entered:
+    """A directory that is being measured, with the names of its entries that were not measured yet."""
+
+    name: str
+    identity: tuple[int, int]
+    names: list[str]
+
+
+def _parent(here: int, entered: list[_Entered], top: int) -> int:
+    """Open the last directory of `entered`, the parent of the open one.
+
+    If a directory was moved meanwhile, it is looked up by name from the top, and what is not there is dropped.
+    """
+    above = os.open("..", DIRECTORY, dir_fd=here)
+    if _identity(above) == entered[-1].identity:
+        return above
+    above = _moved_to(os.open(".", DIRECTORY, dir_fd=top), above)
+    for at, one in enumerate(entered[1:], 1):
+        try:
+            below = os.open(one.name, DIRECTORY, dir_fd=above)
+        except OSError:
+            del entered[at:]
+            break
+        above = _moved_to(below, above)
+    return above
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
+
+
+def _moved_to(descriptor: int, before: int) -> int:
+    """Close the directory that was open before, and return the next one."""
+    os.close(before)
+    return descriptor
