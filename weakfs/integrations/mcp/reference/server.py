@@ -23,7 +23,7 @@ from weakfs.integrations.mcp.reference.directories import Directories, valid_roo
 from weakfs.integrations.mcp.session_tools import SESSION_TOOLS, TIMELINE
 from weakfs.session import Session
 from weakfs.tools import Tool, ToolResult, Toolset
-from weakfs.tools.permissions.capability import Operation
+from weakfs.tools.permissions import Operation
 
 logger = logging.getLogger("weakfs.integrations.mcp")
 
