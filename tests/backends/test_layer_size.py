@@ -66,11 +66,7 @@ def test_what_is_beside_a_directory_that_is_moved_meanwhile_counts(
         (tmp_path / name).write_bytes(b"x" * 1_000_000)
     # Names are taken from the end: directories first.
     listed = os.listdir
-    monkeypatch.setattr(
-        layer_size.os,
-        "listdir",
-        lambda descriptor: sorted(listed(descriptor), key=lambda name: len(name), reverse=True),
-    )
+    monkeypatch.setattr(os, "listdir", lambda descriptor: sorted(listed(descriptor), key=len, reverse=True))
     parent = layer_size._parent
 
     def moving(*arguments: object) -> int:
