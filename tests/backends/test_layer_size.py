@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def test_entries_of_all_directories_count_and_hard_links_once(tmp_path: Path) ->
 
 def test_directories_may_be_nested_deeper_than_calls_and_open_files_allow(tmp_path: Path) -> None:
     directory = opened(tmp_path)
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     here = os.dup(directory)
     try:
@@ -52,7 +54,7 @@ def test_directories_may_be_nested_deeper_than_calls_and_open_files_allow(tmp_pa
         (tmp_path / "beside").write_bytes(b"x" * 1_000_000)
 
         assert size_of_layer(directory) >= 1_000_000
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before
     finally:
         remove(directory, b"d")
         os.close(directory)
