@@ -106,6 +106,19 @@ def test_a_command_that_times_out_is_undone(files: ContainerFilesystem, change: 
     assert state(files) == before
 
 
+@pytest.mark.parametrize("prefix", ["user.overlay.", "user.fuseoverlayfs."])
+def test_a_command_cannot_hide_files_of_the_image_by_an_attribute(files: ContainerFilesystem, prefix: str) -> None:
+    files.exec("echo new > /usr/lib/pkg/new")
+    # As a program in the container may set it.
+    os.setxattr(f"{files.container.path_of_files()}/usr/lib/pkg", f"{prefix}opaque", b"y")
+    files.exec("true")
+    before, snapshot = state(files), files.snapshot()
+    files.exec("rm /usr/lib/pkg/a")
+    files.restore(snapshot)
+    assert state(files) == before
+    assert files.read("/usr/lib/pkg/a").content == "a of the image\n"
+
+
 def test_extended_attributes_are_restored(files: ContainerFilesystem) -> None:
     place = f"{files.container.path_of_files()}/etc/motd"
     files.write("/workspace/a", "a")

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 
 from weakfs.backends.container.layers.image_files import ImageFiles
-from weakfs.backends.container.layers.layer import OVERLAY, ROOT, Layer, Owner, Xattrs, shown, xattrs_of
+from weakfs.backends.container.layers.layer import ROOT, Layer, Owner, Xattrs, overlay_prefixes, shown, xattrs_of
 from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
@@ -86,7 +86,7 @@ class AttributeRestore:
             for old in there.keys() - xattrs.keys():
                 os.removexattr(place, old, follow_symlinks=False)
             for new, value in xattrs.items():
-                if there.get(new) != value and not new.startswith(OVERLAY):
+                if there.get(new) != value and not new.startswith(overlay_prefixes()):
                     os.setxattr(place, new, value, follow_symlinks=False)
         finally:
             os.close(directory)

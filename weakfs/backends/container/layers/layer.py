@@ -11,8 +11,9 @@ import os
 import stat
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from errno import ENODATA, ENOENT, ENOTSUP
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, cast
 
 import orjson
@@ -33,9 +34,8 @@ from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
 # The names in the tree that a snapshot keeps.
 FILES, ATTRIBUTES = "files", "attributes.json"
 
-# Written by the kernel and by fuse-overlayfs for themselves.
-OVERLAY = ("trusted.overlay.", "user.overlay.", "user.fuseoverlayfs.")
-OPAQUE = tuple(f"{prefix}opaque" for prefix in OVERLAY)
+# How the attributes begin that the kernel and fuse-overlayfs write for themselves.
+TRUSTED, UNPRIVILEGED = ("trusted.overlay.",), ("user.overlay.", "user.fuseoverlayfs.")
 
 Owner = tuple[int, int]
 ROOT: Owner = (0, 0)
@@ -245,14 +245,27 @@ def is_whiteout(status: os.stat_result) -> bool:
     return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
+@cache
+def overlay_prefixes() -> tuple[str, ...]:
+    """Return how the attributes begin by which an overlay marks entries.
+
+    Overlays that root mounts outside of a user namespace use trusted attributes only; any program in the container may
+    set the others, which mean nothing there.
+    """
+    with suppress(OSError), open("/proc/self/uid_map") as ids:
+        if os.geteuid() == 0 and ids.read().split() == ["0", "0", str(2**32 - 1)]:
+            return TRUSTED
+    return TRUSTED + UNPRIVILEGED
+
+
 def is_opaque(xattrs: Xattrs) -> bool:
     """Return whether a directory of a layer hides what is below it."""
-    return any(xattrs.get(name) == b"y" for name in OPAQUE)
+    return any(xattrs.get(f"{prefix}opaque") == b"y" for prefix in overlay_prefixes())
 
 
 def shown(xattrs: Xattrs) -> dict[str, bytes]:
     """Return the extended attributes that a program in the container sees."""
-    return {name: value for name, value in xattrs.items() if not name.startswith(OVERLAY)}
+    return {name: value for name, value in xattrs.items() if not name.startswith(overlay_prefixes())}
 
 
 def xattrs_of(descriptor: int, host: str) -> dict[str, bytes]:
