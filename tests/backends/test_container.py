@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from tests.containers import IMAGE
 from tests.sampling import sample
-from weakfs import Limits
+from weakfs import Limits, Session
 from weakfs.backends.container import ContainerFilesystem, Podman
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.processes import CommandLimits, StopEvent
@@ -117,6 +118,26 @@ def test_a_command_cannot_hide_files_of_the_image_by_an_attribute(files: Contain
     files.restore(snapshot)
     assert state(files) == before
     assert files.read("/usr/lib/pkg/a").content == "a of the image\n"
+
+
+@pytest.mark.parametrize("options", ["metacopy=on", "redirect_dir=on"])
+def test_layers_that_refer_to_the_image_are_restored(podman: Podman, tmp_path: Path, options: str) -> None:
+    referring = evolve(podman, options=(*podman.options, "--storage-opt", f"overlay.mountopt=nodev,{options}"))
+    files = ContainerFilesystem(Session(), image=IMAGE, store=tmp_path, runtime=referring)
+    try:
+        files.exec("chmod 600 /etc/motd; mv /usr/lib/pkg /usr/lib/moved")
+        before, snapshot = state(files), files.snapshot()
+        files.exec("echo other > /etc/motd; rm -r /usr/lib/moved")
+        with pytest.raises(TimeoutError, match="was undone"):
+            files.exec("chmod 700 /etc/motd; mv /usr/lib /usr/other; sleep 60", timeout=0.3)
+
+        files.restore(snapshot)
+
+        assert state(files) == before
+        assert files.read("/etc/motd").content == "from the image\n"
+        assert files.read("/usr/lib/moved/a").content == "a of the image\n"
+    finally:
+        files.container.remove()
 
 
 def test_extended_attributes_are_restored(files: ContainerFilesystem) -> None:

@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.command_files import is_readable
-from weakfs.backends.container.commands.process_list import mount_points, owner_of, topmost
+from weakfs.backends.container.commands.process_list import mount_points, owner_of, refers_to_lower, topmost
 from weakfs.backends.container.commands.supervisor import Supervisor
 from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers.image_files import ImageFiles
@@ -77,6 +77,7 @@ class Container:
         self._requests = -1
         # While it is open, the supervisor runs on; the kernel closes it when this process is killed.
         self._lifeline = -1
+        self._refers_to_image: bool | None = None
         self.starts = 0  # What was opened before the last one is of no use.
         self.max_layer_size: int | None = MAX_LAYER_SIZE
         self.idle_after: float | None = IDLE_AFTER
@@ -215,7 +216,7 @@ class Container:
                 f"cannot start the container {self.name!r}: its first process ended at once; the image needs a "
                 f"/bin/sh, and '{self.podman.program} logs {self.name}' may say more",
             ) from error
-        self._inspected = found
+        self._inspected, self._refers_to_image = found, None
         self.starts += 1
         if self.is_own and self.idle_after is not None:
             IDLENESS.watch(self)
@@ -246,7 +247,8 @@ class Container:
 
     def _too_large(self) -> Callable[[], str | None]:
         """Return a message that says why the layer is too large, or `None`."""
-        most, layer = self.max_layer_size, self.open_layer()
+        most, upper = self.max_layer_size, self._inspect().upper
+        layer = self.open_files() if upper is None else os.open(upper, DIRECTORY)
         weakref.finalize(size := LayerSize(most or 0), os.close, layer)
         return lambda: (
             f"the files of the container take more than the {most} bytes that are allowed"
@@ -353,8 +355,15 @@ class Container:
 
     @property
     def has_layer(self) -> bool:
-        """Whether the storage driver keeps what differs from the image in a directory of its own."""
-        return self._inspected.upper is not None
+        """Whether a directory holds everything that differs from the image, and only that.
+
+        It does not if the storage driver has no layers, or if the layer refers to the image: with `metacopy`, it has
+        files without their contents, and with `redirect_dir`, directories without their entries.
+        """
+        inspected = self._inspect()
+        if self._refers_to_image is None:
+            self._refers_to_image = refers_to_lower(inspected.pid)
+        return inspected.upper is not None and not self._refers_to_image
 
     def open_files(self) -> int:
         """Open the root of the container's files, without what is mounted on them; the caller closes it."""
@@ -373,8 +382,8 @@ class Container:
 
     def open_layer(self) -> int:
         """Open the directory of what differs from the image, or of all files if there is none."""
-        inspected = self._inspect()
-        return self.open_files() if inspected.upper is None else os.open(inspected.upper, DIRECTORY)
+        upper = self._inspect().upper
+        return os.open(upper, DIRECTORY) if upper is not None and self.has_layer else self.open_files()
 
     def _merged(self, inspected: Inspected) -> str:
         # The driver vfs has no mounts, and does not say where the files are before it is asked for one.

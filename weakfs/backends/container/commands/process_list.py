@@ -105,6 +105,13 @@ def mount_points(pid: int) -> list[str]:
         return [line.split()[4].encode().decode("unicode_escape") for line in lines]
 
 
+def refers_to_lower(pid: int) -> bool:
+    """Return whether the root of a process is an overlay whose upper layer may refer to what is below it."""
+    with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        options = {option for line in lines if line.split()[4] == "/" for option in line.split()[-1].split(",")}
+    return bool(options & {"metacopy=on", "redirect_dir=on"})
+
+
 def topmost(points: Iterable[str]) -> tuple[str, ...]:
     """Return paths without `/` and those that are below others."""
     found: list[str] = []
