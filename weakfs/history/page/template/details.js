@@ -260,7 +260,7 @@ function showFile(key, [content, mode]) {
     document.getElementById("blame").focus();
   } });
   toggle.checked = Boolean(blame) && isBlamed;
-  const why = blame ? "" : " (only for text as it is at the end, in files that a row changed)";
+  const why = blame ? "" : " (for the last version of changed files)";
   filePanel.replaceChildren(
     make("h2", {}, shown(path)),
     make("p", { class: "actions" }, make("label", {}, toggle, ` Blame${why}`), make("span", { class: "note" }, `mode ${mode.toString(8)}`)),
