@@ -219,9 +219,7 @@ def _changed(trees: Trees, before: SessionView | None, after: SessionView | None
     return tuple(_changed_file(filesystem, change) for filesystem, change in changes), changes
 
 
-def changes_between(
-    trees: Trees, before: SessionView, after: SessionView
-) -> Iterator[tuple[str | None, FileChange]]:
+def changes_between(trees: Trees, before: SessionView, after: SessionView) -> Iterator[tuple[str | None, FileChange]]:
     """Yield each file that differs between two states, by filesystem."""
     for filesystem, (old, new) in trees.changed(before, after).items():
         for change in file_changes(old, new, diff(old, new)):

@@ -50,9 +50,9 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
     page.on("request", lambda request: asked.append(request.url))
     page.on("dialog", lambda dialog: told.append(f"dialog {dialog.message}"))
 
-    def show_session(session: Session, **options: bool) -> Page:
+    def show_session(session: Session, *, with_contents: bool = True) -> Page:
         file = tmp_path / "page.html"
-        file.write_bytes(timeline_page(session, "s.json", **options).encode())
+        file.write_bytes(timeline_page(session, "s.json", with_contents=with_contents).encode())
         page.goto(file.as_uri())
         return page
 

@@ -30,7 +30,8 @@ def text_of(contents: list[Any], number: int) -> str:
         return cast(str, entry)
     base, start, end, middle = entry
     units = text_of(contents, base).encode("utf-16-le")
-    return units[: 2 * start].decode("utf-16-le") + middle + units[len(units) - 2 * end :].decode("utf-16-le")
+    parts = units[: 2 * start].decode("utf-16-le"), middle, units[len(units) - 2 * end :].decode("utf-16-le")
+    return "".join(parts)
 
 
 def files_after(data: dict[str, Any], number: int | None) -> dict[str, str]:
@@ -71,7 +72,9 @@ def test_the_files_after_each_row_are_those_of_the_session(seed: int) -> None:
 
     def work(files: InMemoryFilesystem) -> None:
         path, other = (f"/{random.choice('abc')}/{random.choice('xyz')}" for _ in range(2))
-        text = "".join(random.choice(("a\n", "b\n", "ü\n", "\N{GRINNING FACE}\n")) for _ in range(random.randint(0, 40)))
+        text = "".join(
+            random.choice(("a\n", "b\n", "ü\n", "\N{GRINNING FACE}\n")) for _ in range(random.randint(0, 40))
+        )
         if random.random() < 0.7 or not files.exists(path):
             files.write(path, text)
         elif path == other or files.exists(other):
@@ -202,7 +205,9 @@ def test_an_empty_session_has_a_page_without_rows() -> None:
 
 def test_commands_and_calls_may_have_any_name() -> None:
     session = Session(session_id="main")
-    Toolset(session).call("write_file", {"path": f"/{HOSTILE[2:9]}", "content": HOSTILE}, call_id=HOSTILE, caller=HOSTILE)
+    Toolset(session).call(
+        "write_file", {"path": f"/{HOSTILE[2:9]}", "content": HOSTILE}, call_id=HOSTILE, caller=HOSTILE
+    )
     text = timeline_page(session, HOSTILE)
     assert "<img" not in text
     assert text.count("</script>") == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 
 def targets(page: Page) -> list[str]:
-    return page.locator(".row").evaluate_all("all => all.map(one => one.querySelector('.target').textContent)")
+    return cast(
+        "list[str]",
+        page.locator(".row").evaluate_all("all => all.map(one => one.querySelector('.target').textContent)"),
+    )
 
 
 def names(page: Page) -> list[str]:
-    return page.locator("#tree .entry").evaluate_all("all => all.map(one => one.firstChild.textContent)")
+    return cast(
+        "list[str]", page.locator("#tree .entry").evaluate_all("all => all.map(one => one.firstChild.textContent)")
+    )
 
 
 def select(page: Page, text: str, **options: Any) -> None:
@@ -35,7 +40,8 @@ def copied(page: Page, button: str) -> str:
     """Press a button that copies, and return what it copied."""
     page.evaluate(
         """() => Object.defineProperty(
-            navigator, "clipboard", {configurable: true, value: {writeText: async (text) => { window.copy = text; }}})"""
+            navigator, "clipboard",
+            {configurable: true, value: {writeText: async (text) => { window.copy = text; }}})"""
     )
     page.get_by_role("button", name=button, exact=True).first.click()
     page.wait_for_function("document.getElementById('said').textContent.endsWith('copied')")
@@ -92,7 +98,7 @@ def test_rows_without_files_say_why(show: Show, story: Session) -> None:
 
 def test_a_patch_applies_with_git(show: Show, story: Session, tmp_path: Path) -> None:
     files = InMemoryFilesystem(story)
-    files.write("/names/with \"quotes\"\tand ü.txt", "no line end")
+    files.write('/names/with "quotes"\tand ü.txt', "no line end")
     files.chmod("/own.md", 0o755)
     page = show(story)
     page.locator(".row").first.click()
@@ -225,8 +231,9 @@ def test_every_control_has_a_name(show: Show, story: Session) -> None:
     for tab in ("Files", "Changes"):
         page.get_by_role("tab", name=tab).click()
         nameless = page.locator("button, input, select, [role=option], [role=region], [role=listbox]").evaluate_all(
-            """all => all.filter(one => !(one.getAttribute("aria-label") || one.labels?.length || one.textContent.trim()))
-                         .map(one => one.outerHTML)"""
+            """all => all
+                .filter(one => !(one.getAttribute("aria-label") || one.labels?.length || one.textContent.trim()))
+                .map(one => one.outerHTML)"""
         )
         assert nameless == []
     assert page.locator("html").get_attribute("lang") == "en"

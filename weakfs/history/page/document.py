@@ -19,9 +19,7 @@ SCRIPTS = ("contents.js", "differences.js", "syntax.js", "trees.js", "row_list.j
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-def timeline_page(
-    session: Session, where: str, *, limits: PageLimits | None = None, with_contents: bool = True
-) -> str:
+def timeline_page(session: Session, where: str, *, limits: PageLimits | None = None, with_contents: bool = True) -> str:
     """Return an HTML page of a session's timeline that needs no server and loads nothing.
 
     `where` is the file or location of the session as a user types it in a shell, for the commands that the page shows.

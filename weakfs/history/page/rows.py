@@ -1,4 +1,4 @@
-"""The data of a page: its rows, the lanes of forks, the files after each row, and who wrote the lines of the last files."""
+"""The data of a page: its rows, the lanes of forks, the files after each row, and blame of the last files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import groupby
 from attrs import field
 
 from weakfs.class_decorators import define
+from weakfs.history.blame.lines import Blames
 from weakfs.history.page.contents import PageContents, PageLimits
 from weakfs.history.timeline import RowChanges, TimelineRow, changes_between, changes_of_rows
 from weakfs.history.tree_patch import FileChange
@@ -227,6 +228,7 @@ class _Page:
     def _blames(self) -> tuple[list[Fields], int]:
         """Return the rows that wrote the lines of the files at the end, and how many files were left out."""
         found: list[Fields] = []
+        known = Blames()
         lines = left_out = 0
         last = {filesystem: self.trees.at(self.session, filesystem) for filesystem, _ in self._changed}
         for filesystem, path in sorted(self._changed, key=lambda one: (one[0] or "", one[1])):
@@ -239,7 +241,7 @@ class _Page:
             if lines >= self.limits.blame_lines:
                 left_out += 1
                 continue
-            blame = self.session.blame(path, filesystem=filesystem)
+            blame = known.of(self.session, path, at=None, filesystem=filesystem)
             lines += len(blame)
             rows = (self._row_of.get(line.record) for line in blame)
             runs = [[row, len(list(same))] for row, same in groupby(rows)]
