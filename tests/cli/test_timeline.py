@@ -36,3 +36,38 @@ def test_json_has_every_field(run: Run, saved: Path) -> None:
 def test_an_empty_session_shows_nothing(run: Run, tmp_path: Path) -> None:
     Session(session_id="empty").save(tmp_path / "s.json")
     assert (run("timeline", tmp_path / "s.json").status, run("timeline", tmp_path / "s.json").out) == (0, "")
+
+
+def test_a_page_is_written_whole(run: Run, saved: Path, tmp_path: Path) -> None:
+    page = tmp_path / "a page.html"
+    done = run("timeline", saved, "--html", page)
+    assert (done.status, done.err) == (0, "")
+    assert done.out == f"{page}: {page.stat().st_size:,} bytes\n"
+    text = page.read_text("utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "host = 'a'" in text
+    assert "\x1b" not in text
+
+
+def test_a_page_can_leave_contents_out(run: Run, saved: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert run("timeline", saved, "--html", page, "--no-contents").status == 0
+    assert "host = 'a'" not in page.read_text("utf-8")
+
+
+def test_the_formats_exclude_one_another(run: Run, saved: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    for other in ("--json", "--files"):
+        done = run("timeline", saved, "--html", page, other)
+        assert (done.status, page.exists()) == (2, False)
+        assert "leave these out" in done.err
+    done = run("timeline", saved, "--no-contents")
+    assert done.status == 2
+    assert "add --html PAGE" in done.err
+
+
+def test_a_page_that_cannot_be_written_is_named(run: Run, saved: Path, tmp_path: Path) -> None:
+    page = tmp_path / "none" / "page.html"
+    done = run("timeline", saved, "--html", page)
+    assert done.status == 1
+    assert done.err.startswith(f"weakfs: cannot write {str(page)!r}")

@@ -12,7 +12,7 @@ from weakfs.history.call_texts import status_of, target_of_call
 from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.plain_values import moment
 from weakfs.history.steps import Step, steps_of
-from weakfs.history.tree_patch import count_changed_lines, file_changes
+from weakfs.history.tree_patch import FileChange, count_changed_lines, file_changes
 from weakfs.history.trees import Trees
 from weakfs.messages import one_line
 from weakfs.reducers import EntryFound, LowerEntry, TreeSeen, diff
@@ -77,26 +77,51 @@ class TimelineRow:
         return fields
 
 
+@frozen(kw_only=True, eq=False)
+class RowChanges:
+    """A row with what it changed: each file before and after, by filesystem.
+
+    `changes` has one entry for each of `row.files`, and is `None` if a state that it would need was compacted away.
+    `step` is the record at which the row stands, `None` for snapshots and for calls whose record was dropped.
+    """
+
+    row: TimelineRow
+    changes: tuple[tuple[str | None, FileChange], ...] | None = ()
+    step: Step | None = None
+
+
 def timeline(session: Session) -> Iterator[TimelineRow]:
     """Yield the rows of a session, oldest first. O(records), plus what each of them changed."""
-    return _Timeline(session).rows()
+    return (one.row for one in changes_of_rows(session, Trees(session)))
+
+
+def changes_of_rows(session: Session, trees: Trees) -> Iterator[RowChanges]:
+    """Yield the rows of a session, as `timeline` does, with the files before and after each."""
+    return _Timeline(session, trees).rows()
+
+
+# The files that a row names, and their states; `None` if a state was compacted away.
+_Found = tuple[tuple[ChangedFile, ...], tuple[tuple[str | None, FileChange], ...] | None]
+_NOTHING: _Found = ((), ())
+_COMPACTED: _Found = ((), None)
 
 
 @define(eq=False)
 class _Timeline:
     session: Session
+    trees: Trees
     _calls: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
     # The call that a record belongs to.
     _owners: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
     # By the record with which they begin: the states before calls.
     _before: dict[int, SessionView | None] = field(factory=dict[int, SessionView | None])
-    _files: dict[int, tuple[ChangedFile, ...]] = field(factory=dict[int, tuple[ChangedFile, ...]])
+    _found: dict[int, _Found] = field(factory=dict[int, _Found])
 
-    def rows(self) -> Iterator[TimelineRow]:
-        session, trees = self.session, Trees(self.session)
+    def rows(self) -> Iterator[RowChanges]:
+        session = self.session
         for call in calls_of(session):
             if call.record is None:
-                yield _call_row(call, None, ())
+                yield RowChanges(row=_call_row(call, None, ()), changes=None)
                 continue
             self._calls[call.record.seq] = call
             if call.first is not None and call.last is not None:
@@ -104,28 +129,30 @@ class _Timeline:
         waiting = sorted(session.snapshots, key=lambda snapshot: snapshot.seq, reverse=True)
         for step in steps_of(session):
             while waiting and waiting[-1].seq < step.record.seq:
-                yield _snapshot_row(waiting.pop())
-            yield from self._rows_of(step, trees)
-        yield from map(_snapshot_row, reversed(waiting))
+                yield RowChanges(row=_snapshot_row(waiting.pop()))
+            yield from self._rows_of(step)
+        yield from (RowChanges(row=_snapshot_row(snapshot)) for snapshot in reversed(waiting))
 
-    def _rows_of(self, step: Step, trees: Trees) -> Iterator[TimelineRow]:
+    def _rows_of(self, step: Step) -> Iterator[RowChanges]:
         record = step.record
         owner = self._owners.get(record.seq)
         if owner is not None:
             if record.seq == owner.first:
                 self._before[owner.number] = step.before
             if record.seq == owner.last_state:
-                self._files[owner.number] = _changed(trees, self._before.pop(owner.number, None), step.after)
+                self._found[owner.number] = _changed(self.trees, self._before.pop(owner.number, None), step.after)
         fork = None if step.fork == self.session.session_id else step.fork
         call = self._calls.get(record.seq)
         if call is not None:
-            yield _call_row(call, fork, self._files.pop(call.number, ()))
+            is_known = call.first is not None or call.call.first_seq is None
+            files, changes = self._found.pop(call.number, _NOTHING if is_known else _COMPACTED)
+            yield RowChanges(row=_call_row(call, fork, files), changes=changes, step=step)
         elif owner is None and not isinstance(record.event, (*OBSERVATIONS, ToolCall)):
             is_merge = isinstance(record.event, Merged) and record.event.count > 0
             # What a merge brought is in the rows of the fork's own records.
-            files = () if is_merge else _changed(trees, step.before, step.after)
+            files, changes = _NOTHING if is_merge else _changed(self.trees, step.before, step.after)
             tag = self.session.registry.by_type[type(record.event)].tag
-            yield _record_row(record, tag, fork, files)
+            yield RowChanges(row=_record_row(record, tag, fork, files), changes=changes, step=step)
 
 
 def _call_row(numbered: NumberedCall, fork: str | None, files: tuple[ChangedFile, ...]) -> TimelineRow:
@@ -184,18 +211,24 @@ def _snapshot_row(snapshot: Snapshot) -> TimelineRow:
     )
 
 
-def _changed(trees: Trees, before: SessionView | None, after: SessionView | None) -> tuple[ChangedFile, ...]:
-    """Return the files that differ between two states; none if one of them was compacted away."""
+def _changed(trees: Trees, before: SessionView | None, after: SessionView | None) -> _Found:
+    """Return the files that differ between two states, and how."""
     if before is None or after is None:
-        return ()
-    found: list[ChangedFile] = []
+        return _COMPACTED
+    changes = tuple(changes_between(trees, before, after))
+    return tuple(_changed_file(filesystem, change) for filesystem, change in changes), changes
+
+
+def changes_between(trees: Trees, before: SessionView, after: SessionView) -> Iterator[tuple[str | None, FileChange]]:
+    """Yield each file that differs between two states, by filesystem."""
     for filesystem, (old, new) in trees.changed(before, after).items():
         for change in file_changes(old, new, diff(old, new)):
-            is_moved = change.path != change.new_path
-            kind: Change = "added" if change.old is None else "removed" if change.new is None else "changed"
-            added, removed = count_changed_lines(change) or (None, None)
-            source = change.path if is_moved else None
-            found.append(
-                ChangedFile(change.new_path, "moved" if is_moved else kind, source, added, removed, filesystem)
-            )
-    return tuple(found)
+            yield filesystem, change
+
+
+def _changed_file(filesystem: str | None, change: FileChange) -> ChangedFile:
+    is_moved = change.path != change.new_path
+    kind: Change = "added" if change.old is None else "removed" if change.new is None else "changed"
+    added, removed = count_changed_lines(change) or (None, None)
+    source = change.path if is_moved else None
+    return ChangedFile(change.new_path, "moved" if is_moved else kind, source, added, removed, filesystem)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from weakfs.cli.errors import DONE, as_failure
-from weakfs.cli.formatting import counted, date_and_time, shown
+from weakfs.cli.formatting import counted, date_and_time, shown, typed
 from weakfs.cli.options import expansion_option, json_option, registry_option
 from weakfs.cli.output import Output
+
+if TYPE_CHECKING:
+    from weakfs import Session
 
 SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
 # The longest target that the table shows, in characters.
@@ -17,11 +22,25 @@ MAX_TARGET = 40
 @click.command("timeline")
 @click.argument("file")
 @click.option("--files", "with_files", is_flag=True, help="List every file that a row changed below it.")
+@click.option(
+    "--html",
+    "page",
+    metavar="PAGE",
+    type=click.Path(),
+    help="Write one HTML page that shows everything, and needs no server.",
+)
+@click.option("--no-contents", is_flag=True, help="With --html: leave out the contents of all files.")
 @registry_option
 @expansion_option
 @json_option
 def timeline_command(
-    file: str, with_files: bool, registry: str | None, max_expansion: float | None, as_json: bool
+    file: str,
+    with_files: bool,
+    page: str | None,
+    no_contents: bool,
+    registry: str | None,
+    max_expansion: float | None,
+    as_json: bool,
 ) -> int:
     """Show what happened in the session FILE: calls, changes outside calls, merges, rollbacks and snapshots.
 
@@ -30,11 +49,20 @@ def timeline_command(
     that it changed, with the lines added and removed.
 
     With --json, each line is an object, and "files" lists what changed.
+
+    With --html, PAGE is written: rows to search, differences, the files at any moment, and who wrote each line. It
+    contains the files that calls changed; --no-contents leaves these out.
     """
+    if page is not None and (as_json or with_files):
+        raise click.UsageError("--html goes with neither --json nor --files: the page has all of it; leave these out")
+    if no_contents and page is None:
+        raise click.UsageError("--no-contents goes with --html only; add --html PAGE")
     from weakfs.cli.sessions import load
     from weakfs.history.timeline import TimelineRow, timeline
 
     session = load(file, registry, max_expansion)
+    if page is not None:
+        return _write_page(session, file, page, with_contents=not no_contents)
     out = Output()
     with as_failure("read the history"):
         if as_json:
@@ -73,4 +101,19 @@ def timeline_command(
         for one in row.files:
             origin = "" if one.source is None else f"{shown(one.source)} -> "
             out.line(f"    {SIGNS[one.change]}  {origin}{shown(one.path)}")
+    return DONE
+
+
+def _write_page(session: Session, file: str, page: str, *, with_contents: bool) -> int:
+    from weakfs.history.page import timeline_page
+    from weakfs.session.files.atomic_write import write_atomically
+    from weakfs.storage.engines.urls import redacted
+
+    where = typed(redacted(file))
+    with as_failure("read the history"):
+        text = timeline_page(session, where, with_contents=with_contents)
+    data = text.encode()
+    with as_failure(f"write {page!r}"):
+        write_atomically(page, [data])
+    Output(finish_unread=True).line(f"{shown(page)}: {counted(len(data), 'byte')}")
     return DONE

@@ -1,0 +1,228 @@
+"""The data of the page: contents stored once, the files after each row, forks, and what is left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
+from weakfs.history.page import PageLimits, timeline_page
+from weakfs.history.page.contents import common_ends, utf16_length
+from weakfs.history.page.document import embedded
+from weakfs.history.page.rows import page_data
+from weakfs.reducers import FileTree
+from weakfs.reducers.tree.leaf import content_of
+from weakfs.reducers.tree.node import walk
+
+from .conftest import HOSTILE
+
+
+def text_of(contents: list[Any], number: int) -> str:
+    """Put a content together, in UTF-16 units as the page does."""
+    entry = contents[number]
+    if not isinstance(entry, list):
+        return cast(str, entry)
+    base, start, end, middle = entry
+    units = text_of(contents, base).encode("utf-16-le")
+    parts = units[: 2 * start].decode("utf-16-le"), middle, units[len(units) - 2 * end :].decode("utf-16-le")
+    return "".join(parts)
+
+
+def files_after(data: dict[str, Any], number: int | None) -> dict[str, str]:
+    """Return the files after a row, as the page does."""
+    if number is None:
+        return {}
+    row = data["rows"][number]
+    assert row.get("state", ()) is not None
+    files = files_after(data, row.get("parent"))
+    if "state" in row:
+        for entry in row["state"]:
+            files.pop(entry[1], None)
+            if len(entry) > 2:
+                files[entry[1]] = text_of(data["contents"], entry[2])
+        return files
+    for one in row.get("files", ()):
+        files.pop(one.get("source", one["path"]), None)
+        if "new" in one:
+            files[one["path"]] = text_of(data["contents"], one["new"])
+    return files
+
+
+def files_of(tree: FileTree | None) -> dict[str, str]:
+    assert tree is not None
+    return {path: content_of(leaf).decode() for path, leaf in walk(tree) if type(leaf) is not FileTree}
+
+
+def data_of(session: Session, **options: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads(json.dumps(page_data(session, **options))))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_files_after_each_row_are_those_of_the_session(seed: int) -> None:
+    random = Random(seed)
+    session = Session(session_id="main")
+    files = InMemoryFilesystem(session)
+    moments: list[dict[str, str]] = []
+
+    def work(files: InMemoryFilesystem) -> None:
+        path, other = (f"/{random.choice('abc')}/{random.choice('xyz')}" for _ in range(2))
+        text = "".join(
+            random.choice(("a\n", "b\n", "ü\n", "\N{GRINNING FACE}\n")) for _ in range(random.randint(0, 40))
+        )
+        if random.random() < 0.7 or not files.exists(path):
+            files.write(path, text)
+        elif path == other or files.exists(other):
+            files.delete(path)
+        else:
+            files.move(path, other)
+
+    for step in range(30):
+        if step % 6 == 5:
+            fork = session.fork()
+            for _ in range(random.randint(0, 3)):
+                work(InMemoryFilesystem(fork))
+            work(files)
+            session.merge(fork, on_conflict="theirs")
+        elif step == 20:
+            session.rollback(random.randint(1, session.seq))
+        else:
+            work(files)
+        moments.append(files_of(session[FileTree].latest()))
+    data = data_of(session)
+    found = [files_after(data, number) for number, row in enumerate(data["rows"]) if "lane" not in row]
+    assert found[-1] == moments[-1]
+    # Each moment is found, in order.
+    position = 0
+    for moment in moments:
+        position += found[position:].index(moment)
+
+
+def test_equal_contents_are_stored_once_and_changed_ones_as_what_changed() -> None:
+    session = Session(session_id="main")
+    files = InMemoryFilesystem(session)
+    text = "".join(f"line {number}\n" for number in range(1000))
+    files.write("/a", text)
+    files.write("/b", text)
+    files.write("/a", text.replace("line 500\n", "other \N{GRINNING FACE}\n"))
+    contents = data_of(session)["contents"]
+    assert len(contents) == 2
+    assert contents[0] == text
+    assert len(contents[1][3]) < 20
+    assert text_of(contents, 1) == text.replace("line 500\n", "other \N{GRINNING FACE}\n")
+
+
+def test_common_ends_never_overlap() -> None:
+    assert common_ends("aaa", "aaaaa") == (3, 0)
+    assert common_ends("abcX", "abYcX") == (2, 2)
+    assert common_ends("", "x") == (0, 0)
+    assert utf16_length("ü\N{GRINNING FACE}") == 3
+
+
+def test_a_fork_has_a_lane_from_where_it_left_to_its_merge(story: Session) -> None:
+    data = data_of(story)
+    rows, (fork,) = data["rows"], data["forks"]
+    assert [row.get("name") for row in rows if row.get("lane") == 1] == ["f1"]
+    assert rows[fork["start"]]["name"] == "c2"
+    assert (rows[fork["end"]]["kind"], fork["name"]) == ("merge", "story/idea1")
+    assert "files" not in rows[fork["end"]]
+    assert files_after(data, fork["end"]).keys() == {"/src/a.py", "/idea.txt"}
+
+
+def test_blame_names_the_row_of_each_line(story: Session) -> None:
+    data = data_of(story)
+    names = {
+        one["path"]: [(data["rows"][row].get("name"), count) for row, count in one["runs"]] for one in data["blames"]
+    }
+    assert names == {"/b.py": [("c3", 1), ("c1", 1)], "/idea.txt": [("f1", 1)], "/own.md": [(None, 1)]}
+
+
+def test_compacted_work_is_told_from_work_that_changed_nothing(story: Session) -> None:
+    assert not any("compacted" in row for row in data_of(story)["rows"])
+    story.compact(keep=0)
+    data = data_of(story)
+    calls = [row for row in data["rows"] if row["kind"] == "call"]
+    assert len(calls) == 6
+    assert all(row["compacted"] and row["state"] is None for row in calls)
+
+
+def test_what_is_beyond_a_limit_is_left_out_and_counted(story: Session) -> None:
+    limited = data_of(story, limits=PageLimits(rows=3, file_bytes=5, blame_lines=1))
+    assert len(limited["rows"]) == 3
+    left = limited["left_out"]
+    assert (left["rows"], left["large"] > 0) == (6, True)
+    full = data_of(story, limits=PageLimits(changed_bytes=20, unchanged_bytes=0))
+    assert full["left_out"]["full"] > 0
+    nothing = data_of(story, limits=PageLimits(entries=0))
+    assert nothing["left_out"]["trees"] > 0
+    assert all(row["state"] is None for row in nothing["rows"])
+
+
+def test_without_contents_no_line_of_a_file_is_in_the_page(story: Session) -> None:
+    text = timeline_page(story, "s.json", with_contents=False)
+    assert "two = " not in text
+    assert "two = " in timeline_page(story, "s.json")
+
+
+def test_files_that_are_no_utf8_are_marked() -> None:
+    session = Session(session_id="main")
+    InMemoryFilesystem(session).write_bytes("/latin", b"caf\xe9\n")
+    assert data_of(session)["contents"] == [{"size": 5, "why": "encoding", "text": "caf\ufffd\n"}]
+
+
+def test_data_cannot_end_its_block() -> None:
+    value = {HOSTILE: "\u2028\u2029&<>\ud800"}
+    text = embedded(value)
+    assert not set(text) & set("<>&\u2028\u2029\ud800")
+    assert json.loads(text) == value
+
+
+def test_the_policy_allows_the_script_and_the_style_of_the_page_only(story: Session) -> None:
+    text = timeline_page(story, "s.json")
+    policy = re.search('Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; ")
+    assert "unsafe" not in policy[1]
+    scripts, styles = re.findall("<script>(.*?)</script>", text, re.S), re.findall("<style>(.*?)</style>", text, re.S)
+    assert (len(scripts), len(styles)) == (1, 1)
+    for source in (*scripts, *styles):
+        assert b64encode(sha256(source.encode()).digest()).decode() in policy[1]
+    assert not re.search("innerHTML|insertAdjacentHTML|document.write|eval|https?:(?!//www.w3.org)", scripts[0])
+
+
+def test_a_page_is_the_same_bytes_each_time(story: Session) -> None:
+    assert timeline_page(story, "s.json") == timeline_page(story, "s.json")
+
+
+def test_files_on_the_host_name_their_filesystem(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.txt").write_text("one\n")
+    session = Session(session_id="host")
+    tools = Toolset(session, HostFilesystem(root, session=session, store=tmp_path / "store"))
+    tools.call("edit_file", {"path": "/a.txt", "old_string": "one", "new_string": "two"})
+    tools.call("write_file", {"path": "/b.txt", "content": "b\n"})
+    data = data_of(session)
+    assert {one["filesystem"] for row in data["rows"] for one in row.get("files", ())} == {f"host:{root}"}
+    last = max(number for number, row in enumerate(data["rows"]) if row["kind"] == "call")
+    assert files_after(data, last) == {"/a.txt": "two\n", "/b.txt": "b\n"}
+
+
+def test_an_empty_session_has_a_page_without_rows() -> None:
+    assert data_of(Session(session_id="empty"))["rows"] == []
+
+
+def test_commands_and_calls_may_have_any_name() -> None:
+    session = Session(session_id="main")
+    Toolset(session).call(
+        "write_file", {"path": f"/{HOSTILE[2:9]}", "content": HOSTILE}, call_id=HOSTILE, caller=HOSTILE
+    )
+    text = timeline_page(session, HOSTILE)
+    assert "<img" not in text
+    assert text.count("</script>") == 2
