@@ -27,7 +27,8 @@ HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--<script>"
 Show = Callable[..., "Page"]
 
 
-@pytest.fixture(scope="session")
+# No longer than for a module: as long as Playwright runs, so does an event loop in this thread.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     if shutil.which(CHROMIUM) is None:
