@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -95,11 +95,31 @@ def mcp_command(
     with _session(location) as session:
         server = _server(asked, session)
         if port is None:
-            asyncio.run(serve_stdio(server))
+            _run(serve_stdio(server))
         else:
             with as_failure(f"serve on {host!r}"):
+                # It handles signals itself.
                 asyncio.run(serve_http(server, host=host, port=port, allowed_hosts=allowed_hosts))
     return DONE
+
+
+def _run(serving: Coroutine[object, object, None]) -> None:
+    """Serve until a termination signal cancels it: an exception that a signal raises could hit any task."""
+    import asyncio
+
+    from weakfs.cli.signals import TERMINATION_SIGNALS
+
+    async def serve() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        for number in TERMINATION_SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        await serving
+
+    try:
+        asyncio.run(serve())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def _check(asked: Asked) -> None:

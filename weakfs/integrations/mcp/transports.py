@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from io import FileIO
+from threading import Thread
 from typing import Any, TypeAlias
 
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -18,11 +22,42 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 async def serve_stdio(server: AnyServer) -> None:
     """Serve one client over standard input and output, until it closes them.
 
-    Meanwhile everything else that is printed goes to standard error.
+    Meanwhile everything else that is printed goes to standard error. If the task is cancelled, it ends at once.
     """
     options = server.create_initialization_options(NotificationOptions(resources_changed=True))
-    async with stdio_server() as (read, write):
-        await server.run(read, write, options)
+    with _stdin_through_pipe() as end:
+        async with stdio_server() as (read, write):
+            try:
+                await server.run(read, write, options)
+            finally:
+                end()
+
+
+@contextmanager
+def _stdin_through_pipe() -> Generator[Callable[[], None]]:
+    """Put a pipe in the place of standard input, and yield a function that ends it.
+
+    The transport reads in a thread that it waits for, however long the client keeps standard input open.
+    """
+    original = os.dup(0)
+    reader, writer = os.pipe()
+    os.dup2(reader, 0)
+    os.close(reader)
+    pipe = FileIO(writer, "wb")
+    Thread(target=_copy, args=(original, pipe), name="weakfs mcp input", daemon=True).start()
+    try:
+        yield pipe.close
+    finally:
+        pipe.close()
+        os.dup2(original, 0)
+
+
+def _copy(source: int, pipe: FileIO) -> None:
+    # The pipe is closed meanwhile if nobody wants more.
+    with suppress(OSError, ValueError), pipe:
+        while data := os.read(source, 1 << 16):
+            while data:
+                data = data[pipe.write(data) or 0 :]
 
 
 def http_app(server: AnyServer, *, host: str = "127.0.0.1", allowed_hosts: Sequence[str] = ()) -> Starlette:
