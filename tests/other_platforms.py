@@ -20,7 +20,10 @@ Platform = Literal["win32", "darwin"]
 
 PRELUDE = """
 import os, sys
+from platform import uname
 
+# It runs programs on what it takes for Windows, and keeps what it has found out.
+uname()
 platform, fork, wait = sys.argv.pop(1), os.fork, os.waitpid
 if platform == "win32":
     missing_modules = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"}
