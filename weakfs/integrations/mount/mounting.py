@@ -19,7 +19,7 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import Filesystem
-from weakfs.filesystem.checkout import ReadBack
+from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import normalize
 from weakfs.integrations.mount.operations import Fuse, Operations
@@ -180,7 +180,7 @@ class MountedFilesystem(InMemoryFilesystem):
         path: str = "/",
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
-    ) -> AbstractContextManager[CheckoutDirectory]:
+    ) -> AbstractContextManager[Checkout]:
         """Lend the mount to a program. The filesystem's limits hold while it writes, and `read_back` is not needed."""
         return self._mount._lent(self, path)
 
