@@ -69,7 +69,7 @@ class Mount:
 
     def _start(self, files: Filesystem, *, read_only: bool, cache_seconds: float) -> None:
         self._operations = Operations(files, self._has_begun.set)
-        self.files = MountedFilesystem(files, self) if type(files) is InMemoryFilesystem else files
+        self.files = FilesystemOnMount(files, self) if type(files) is InMemoryFilesystem else files
 
         def answer() -> None:
             try:
@@ -161,7 +161,7 @@ class Mount:
         laid.changed = changed_paths(before, after, "/")
 
 
-class MountedFilesystem(InMemoryFilesystem):
+class FilesystemOnMount(InMemoryFilesystem):
     """Files in memory whose checkouts are the directory at which they are mounted."""
 
     __slots__ = ("_mount",)
