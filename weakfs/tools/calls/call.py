@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve, field
 
 from weakfs.class_decorators import define
-from weakfs.filesystem import normalize
 from weakfs.filesystem.errors import absence_in
+from weakfs.filesystem.lookup import canonical_path
 from weakfs.messages import one_line
 from weakfs.session import (
     Cancellation,
@@ -406,7 +406,7 @@ class Call:
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
                     # It does not exist any more, or is not a file.
-                    readings.check(self.caller, normalize(target))
+                    readings.check(self.caller, canonical_path(self.context.filesystem, target))
             else:
                 if self.require_read:
                     readings.check_was_read(self.caller, path)
