@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.mounted.mount_point import MountPoint
+from weakfs.backends.mounted.mount_point import MountPoint, recorded_mount, refuse_overlap
 from weakfs.filesystem import (
     BaseFilesystem,
     Checkout,
@@ -63,14 +63,14 @@ class MountedFilesystem(BaseFilesystem):
                 f"BaseFilesystem and is not mounted yet, such as an InMemoryFilesystem or a HostFilesystem"
             )
         self._files: BaseFilesystem = files
-        known = _recorded(self.session, files.filesystem_id)
+        known = recorded_mount(self.session, files.filesystem_id)
         if mounted_at is None and known is None:
             raise ValueError(
                 f"cannot tell where to mount {files!r}: its session does not say where it was mounted; give "
                 f"mounted_at='/workspace'"
             )
         self._point = MountPoint.at(cast(str, known if mounted_at is None else mounted_at))
-        _refuse_overlap(self._point, files)
+        refuse_overlap(self._point, files)
         if mounted_at is not None and mounted_at != known and self.session is not None and not files.read_only:
             self.session.dispatch(FilesystemMounted(mounted_at, self.session.now(), files.filesystem_id))
 
@@ -104,12 +104,14 @@ class MountedFilesystem(BaseFilesystem):
         return self._files.limits
 
     @property
-    def follow_symlinks(self) -> SymlinkPolicy:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def follow_symlinks(self) -> SymlinkPolicy:
         """What becomes of a symbolic link that is used as a path."""
         return self._files.follow_symlinks
 
     @follow_symlinks.setter
-    def follow_symlinks(self, policy: SymlinkPolicy) -> None:
+    def follow_symlinks(  # pyright: ignore[reportIncompatibleVariableOverride]  # a variable with other words
+        self, policy: SymlinkPolicy
+    ) -> None:
         self._files = copy(self._files)
         self._files.follow_symlinks = policy
 
@@ -405,28 +407,3 @@ class MountedFilesystem(BaseFilesystem):
         if not isinstance(self._files, SupportsProcesses):
             raise fault(OSError, ENOTSUP, no_processes(self._files))
         return self._files.background.seen_from(lambda place: MountedWorkplace(place, self._point))
-
-
-def _recorded(session: Session | None, filesystem_id: str) -> str | None:
-    """Return where a session last had the files of a filesystem."""
-    mounts = () if session is None else session[FilesystemMounted].all()
-    return next((one.mounted_at for one in reversed(mounts) if one.filesystem == filesystem_id), None)
-
-
-def _refuse_overlap(point: MountPoint, files: BaseFilesystem) -> None:
-    """Raise `ValueError` for a mount point of which a path of the host would say something else."""
-    place = getattr(files, "container", None)
-    if place is not None:
-        if files.root != point.path:
-            raise ValueError(
-                f"cannot mount the files of a container at {point.path!r}: its programs see them at {files.root!r}, "
-                f"which is their name there; open it with root={point.path!r}, or use it as it is if the root is '/'"
-            )
-        return
-    root = files.root
-    own = files._below_host_root(point.path)
-    if own not in (None, "/") or (root not in ("/", point.path) and is_within(root, point.path)):
-        raise ValueError(
-            f"cannot mount {root!r} at {point.path!r}: one is inside the other, so that a path could mean two files; "
-            f"use another mount point, such as '/workspace', or {root!r} itself"
-        )

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 import attrs
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem import Note
+from weakfs.filesystem import BaseFilesystem, Note
 from weakfs.filesystem.errors import Absence, absence_in
 from weakfs.filesystem.paths import is_within, normalize
 from weakfs.processes import check_mount_point
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.mount_points import FilesystemMounted
 from weakfs.reducers.tree.node import Segments
+from weakfs.session import Session
 
 # An absolute path in a message.
 _QUOTED = re.compile(r"'(/[^'\n]*)'")
@@ -89,3 +91,28 @@ class MountPoint:
             return found[0] if is_elsewhere(path) else repr(self.mounted(path))
 
         return _QUOTED.sub(rename, message)
+
+
+def recorded_mount(session: Session | None, filesystem_id: str) -> str | None:
+    """Return where a session last had the files of a filesystem."""
+    mounts = () if session is None else session[FilesystemMounted].all()
+    return next((one.mounted_at for one in reversed(mounts) if one.filesystem == filesystem_id), None)
+
+
+def refuse_overlap(point: MountPoint, files: BaseFilesystem) -> None:
+    """Raise `ValueError` for a mount point of which a path of the host would say something else."""
+    place = getattr(files, "container", None)
+    if place is not None:
+        if files.root != point.path:
+            raise ValueError(
+                f"cannot mount the files of a container at {point.path!r}: its programs see them at {files.root!r}, "
+                f"which is their name there; open it with root={point.path!r}, or use it as it is if the root is '/'"
+            )
+        return
+    root = files.root
+    own = files._below_host_root(point.path)
+    if own not in (None, "/") or (root not in ("/", point.path) and is_within(root, point.path)):
+        raise ValueError(
+            f"cannot mount {root!r} at {point.path!r}: one is inside the other, so that a path could mean two files; "
+            f"use another mount point, such as '/workspace', or {root!r} itself"
+        )
