@@ -231,12 +231,22 @@ class Call:
         return tool
 
     def _handle(self) -> object:
-        return self._prepare().handler(self._params, context=self.context)
+        tool = self._prepare()
+        if tool.runs_programs:
+            from weakfs.tools.calls.program_call import run_handler
+
+            return run_handler(tool, self._params, self.context, partial(self._checked, tool))
+        return tool.handler(self._params, context=self.context)
 
     async def _ahandle(self) -> object:
         tool = cast(Tool, self.tool)
         if tool.is_async:
-            handler = cast("Callable[..., Awaitable[object]]", self._prepare().handler)
+            prepared = self._prepare()
+            if prepared.runs_programs:
+                from weakfs.tools.calls.program_call import await_handler
+
+                return await await_handler(prepared, self._params, self.context, partial(self._checked, prepared))
+            handler = cast("Callable[..., Awaitable[object]]", prepared.handler)
             return await handler(self._params, context=self.context)
         if not self._in_thread:
             return self._handle()
