@@ -24,7 +24,10 @@ from weakfs.tools import ToolCall
 FIRST: list[tuple[str, dict[str, object]]] = [
     ("edit_file", {"file_path": "/workspace/src/app.py", "old_string": "port = 80", "new_string": "port = 8000"}),
     ("write_file", {"file_path": "/workspace/docs/ports.md", "content": "8000: the server\n"}),
-    ("edit_file", {"file_path": "/workspace/src/app.py", "old_string": "host = 'localhost'", "new_string": "host = ''"}),
+    (
+        "edit_file",
+        {"file_path": "/workspace/src/app.py", "old_string": "host = 'localhost'", "new_string": "host = ''"},
+    ),
     ("execute", {"command": "cat /workspace/src/app.py; rm -r /workspace/src /workspace/docs"}),
 ]
 SECOND: list[tuple[str, dict[str, object]]] = [
@@ -72,7 +75,7 @@ def work(place: Path, calls: list[tuple[str, dict[str, object]]], *, undo: bool)
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
+    if len(sys.argv) == 2 and Path(sys.argv[1]).is_dir():
         work(Path(sys.argv[1]), SECOND, undo=True)
         return
     with tempfile.TemporaryDirectory() as directory:

@@ -208,7 +208,9 @@ def _edit(file_path: str, old_string: str, new_string: str, replace_all: bool) -
 def _upload(files: list[tuple[str, bytes]]) -> Request:
     contents = tuple(content for _, content in files)
     return Request(
-        "upload_files", {"paths": [path for path, _ in files], "sizes": [len(content) for content in contents]}, contents
+        "upload_files",
+        {"paths": [path for path, _ in files], "sizes": [len(content) for content in contents]},
+        contents,
     )
 
 

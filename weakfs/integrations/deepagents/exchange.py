@@ -10,7 +10,7 @@ from weakfs.class_decorators import define
 from weakfs.tools import Receipt, ToolContext, ToolResult
 from weakfs.tools.results import answer, summarize
 
-
+# Where the texts of deepagents disagree with one another.
 Dialect = Literal["protocol", "sandbox"]
 
 

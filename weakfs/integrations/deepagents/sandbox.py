@@ -63,9 +63,7 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
         def execute(params: ExecuteParams, *, context: ToolContext) -> ToolResult[ShellReceipt]:
             return _execute(params, context, self._shell)
 
-        tool = Tool(
-            "execute", "Run a command.", ExecuteParams, execute, receipt=ShellReceipt, operation="shell"
-        )
+        tool = Tool("execute", "Run a command.", ExecuteParams, execute, receipt=ShellReceipt, operation="shell")
         return (*super()._tools(), tool)
 
     @property
@@ -77,7 +75,7 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
         """Run a shell command; standard output and standard error come in the order in which they were written."""
         return _response(*self._made(Request("execute", {"command": command, "timeout": timeout})))
 
-    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109  # the protocol's
+    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a shell command; if this is cancelled, it is killed, and what it changed is undone."""
         return _response(*await self._amade(Request("execute", {"command": command, "timeout": timeout})))
 
