@@ -21,7 +21,7 @@ from weakfs.backends.host.foreign_changes import SMALL, looks_like
 from weakfs.backends.host.snapshot_kinds import Kinds
 from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace, without_unfinished
 from weakfs.backends.trampoline import Steps, run
-from weakfs.filesystem import FileEntry, FilesystemSnapshot, Note, paths
+from weakfs.filesystem import FilesystemSnapshot, Note, paths
 from weakfs.filesystem.errors import fault
 from weakfs.processes import ENVIRONMENT, CommandOptions
 from weakfs.processes.background import Launcher
@@ -36,7 +36,7 @@ from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.diff import differences
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
 from weakfs.session import MissingBlob, UnknownSnapshot
-from weakfs.snapshots.directory.nodes import OnDisk
+from weakfs.snapshots.directory.nodes import Kind, OnDisk
 from weakfs.snapshots.scan.read_back import events_between
 from weakfs.snapshots.scan.sinks import Sink
 
@@ -163,9 +163,9 @@ class ContainerFiles(HostFilesystem):
         hidden = self._root.hidden
         return [(name, node) for name, node in super().entries(segments) if (*segments, name) not in hidden]
 
-    def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+    def _names(self, segments: Segments) -> list[tuple[str, Kind]]:
         hidden = self._root.hidden
-        return tuple(one for one in super().list_entries(segments, prefix) if (*segments, one.name) not in hidden)
+        return [(name, kind) for name, kind in super()._names(segments) if (*segments, name) not in hidden]
 
     def totals(self, segments: Segments) -> tuple[int, int, int]:
         tree = self._tree_at(segments)

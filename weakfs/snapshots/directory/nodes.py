@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
-from errno import EINVAL, ENOENT, ENOTDIR
+from errno import EFBIG, EINVAL, ENOENT, ENOTDIR
 from itertools import chain, islice
 from typing import Literal, cast
 
@@ -17,7 +18,8 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
 from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
 from weakfs.snapshots.directory.birth_time import birth_time
-from weakfs.snapshots.directory.held_directory import ABSENT, HeldDirectory, Parent
+from weakfs.snapshots.directory.entries import host_bytes
+from weakfs.snapshots.directory.held_directory import ABSENT, READ, HeldDirectory, Parent
 from weakfs.snapshots.scan.stat_cache import canonical_name
 
 # Interruption is checked once per this many directory entries.
@@ -54,7 +56,11 @@ class OnDisk:
 
     def join(self) -> bytes:
         """Read the whole file."""
-        return b"".join(self.pieces())
+        descriptor = self.open()
+        try:
+            return read_whole(descriptor)
+        finally:
+            os.close(descriptor)
 
     def piece(self, start: int, stop: int) -> bytes:
         """Read part of the file; less if the file ends before `stop`."""
@@ -76,6 +82,31 @@ class OnDisk:
             yield from checked_between(read_pieces(descriptor, 0, os.fstat(descriptor).st_size))
         finally:
             os.close(descriptor)
+
+
+def read_listed(directory: int, name: str, most: int) -> bytes:
+    """Read a regular file that was just listed in an open directory.
+
+    Raises `OSError`: EFBIG for a file of more than `most` bytes, EINVAL if something else is there now.
+    """
+    descriptor = os.open(host_bytes(name), READ, dir_fd=directory)
+    try:
+        return read_whole(descriptor, most)
+    finally:
+        os.close(descriptor)
+
+
+def read_whole(descriptor: int, most: int = sys.maxsize) -> bytes:
+    """Read an open file; see `read_listed` for what is raised."""
+    status = os.fstat(descriptor)
+    size = status.st_size
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(EINVAL, "it is not a regular file")
+    if size > most:
+        raise OSError(EFBIG, os.strerror(EFBIG))
+    # Of a small file, reading the holes takes less time than asking where they are.
+    data = os.pread(descriptor, size, 0) if size <= PIECE else b""
+    return data if len(data) == size else b"".join(checked_between(read_pieces(descriptor, 0, size)))
 
 
 class ReadableDirectory(HeldDirectory):
