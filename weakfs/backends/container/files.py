@@ -23,6 +23,7 @@ from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace, withou
 from weakfs.backends.trampoline import Steps, run
 from weakfs.filesystem import FilesystemSnapshot, Note, paths
 from weakfs.filesystem.errors import fault
+from weakfs.filesystem.operations.read import PathArg
 from weakfs.processes import ENVIRONMENT, CommandOptions
 from weakfs.processes.background import Launcher
 from weakfs.processes.environment import select
@@ -34,6 +35,7 @@ from weakfs.reducers.partial_trees import with_changes
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.diff import differences
+from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
 from weakfs.session import MissingBlob, UnknownSnapshot
 from weakfs.snapshots.directory.nodes import Kind, OnDisk
@@ -158,6 +160,9 @@ class ContainerFiles(HostFilesystem):
 
     def lookup(self, segments: Segments) -> Node | None:
         return None if self._is_hidden(segments) else super().lookup(segments)
+
+    def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:
+        return self._file_there(path, verb)
 
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         hidden = self._root.hidden

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BufferedReader
 from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.host.disk_changes import CHANGES_FILE, apply
+from weakfs.backends.host.disk_changes import CHANGES_ENTRY, CHANGES_FILE, apply
 from weakfs.backends.host.foreign_changes import found_before, looks_like
 from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
+from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.primitives import UNSEARCHABLE, Searched
 from weakfs.platforms import garbage_collection_paused
 from weakfs.processes.background import BackgroundProcesses
@@ -38,9 +39,10 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Listing, Node, Segme
 from weakfs.session import Session
 from weakfs.session.blobs.rope import Content
 from weakfs.session.external import INEXACT
+from weakfs.snapshots.directory.entries import host_bytes
 from weakfs.snapshots.directory.hard_links import SharedFile
 from weakfs.snapshots.directory.held_directory import PASSAGE
-from weakfs.snapshots.directory.nodes import Kind, OnDisk, read_listed
+from weakfs.snapshots.directory.nodes import Kind, OnDisk, read_examined
 
 # Searches skip larger files, because they would have to be held in memory.
 MOST_SEARCHED = 256 << 20
@@ -110,6 +112,13 @@ class HostFiles(BaseFilesystem):
         with described_errors("look at", path_of(segments)):
             return self._root.directory.node(segments)
 
+    def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:
+        canonical, segments = self._parse(path)
+        self._root.check_in_place()
+        with described_errors(verb, canonical):
+            leaf = self._root.directory.file(segments) if segments else None
+        return self._file_there(path, verb) if leaf is None else (canonical, leaf)
+
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         with described_errors("list", path_of(segments)):
             return self._root.directory.entries(segments)
@@ -161,7 +170,7 @@ class HostFiles(BaseFilesystem):
                     yield searched
                     continue
                 try:
-                    data = read_listed(directory, name, MOST_SEARCHED)
+                    data = read_examined(directory, host_bytes(name), MOST_SEARCHED)
                 except OSError as error:
                     if error.errno not in UNSEARCHABLE:
                         with described_errors("read", f"{prefix}/{name}"):
@@ -212,17 +221,21 @@ class HostFiles(BaseFilesystem):
         self._session._check_writable()
         places = self._places(event)
         verb, path = _wording(event)
-        shared = self._shared(places[0]) if isinstance(event, CHANGES_FILE) else None
+        status = self._root.directory.status(places[0])
+        may_be_shared = status is not None and status.st_nlink > 1 and isinstance(event, CHANGES_FILE)
+        shared = self._shared(places[0]) if may_be_shared else None
         others = [] if shared is None else [name for name in shared.names if name != places[0]]
-        claimed = [self._claimed(place) for place in (*places, *others)]
+        first = self._claimed(places[0]) if status is None else places[0]
+        claimed = [first, *map(self._claimed, (*places[1:], *others))]
         with self._work(verb, path, *claimed) as work:
             mark = len(work.journal.notes)
             # To the session, each name is a separate file.
             events = [event, *(_at(event, name) for name in others)]
             found: list[EntryFound] = []
-            for one, at in zip(events, (places, *([name] for name in others)), strict=True):
-                found += found_before(self._root, self._session, one, at, self.filesystem_id)
-            apply(self._root.directory, work.journal, event, *places, shared=shared)
+            with self._parent_kept_open(event, places[0], first):
+                for one, at in zip(events, (places, *([name] for name in others)), strict=True):
+                    found += found_before(self._root, self._session, one, at, self.filesystem_id)
+                apply(self._root.directory, work.journal, event, *places, shared=shared)
             cause = self.background.cause if found else None
             for seen in found:
                 self._session.dispatch(seen, cause=cause)
@@ -247,14 +260,21 @@ class HostFiles(BaseFilesystem):
     def _places(self, event: Any) -> list[Segments]:
         if isinstance(event, EntryMoved | EntryCopied):
             return [self._locate(path, follow=False)[1] for path in (event.source, event.destination)]
+        if self.follow_symlinks == "deny":
+            # No link leads anywhere else: what was looked up is there, or the change is refused.
+            return [self._parse(event.path)[1]]
         return [self._locate(event.path, follow=isinstance(event, FOLLOWING))[1]]
 
     def _claimed(self, segments: Segments) -> Segments:
         """Return the topmost path that a change at a path creates: its first missing parent, or the path itself."""
-        for depth in range(1, len(segments)):
-            if self._root.directory.status(segments[:depth]) is None:
-                return segments[:depth]
+        while len(segments) > 1 and self._root.directory.status(segments[:-1]) is None:
+            segments = segments[:-1]
         return segments
+
+    def _parent_kept_open(self, event: Event, place: Segments, claimed: Segments) -> AbstractContextManager[None]:
+        """Keep the directory of an entry open while the entry alone is changed."""
+        is_alone = isinstance(event, CHANGES_ENTRY) and place and claimed == place
+        return self._root.directory.keeping_open(place[:-1]) if is_alone else nullcontext()
 
     def _running(self) -> Work | None:
         """Return the unit of work of the current transaction, if any."""

@@ -43,6 +43,7 @@ class HostRoot:
     def __init__(self, root: str | HostDirectory, store: Store | str | os.PathLike[str] | None) -> None:
         self.directory = root if isinstance(root, HostDirectory) else open_root(root)
         self.path = self.directory.root
+        self._known_by = _known_by(self.path)
         # Device and inode number of the directory, as last seen. Nothing else can have them while it is open.
         self._identity: tuple[int, int] | None = None
         self.lock = RootLock(self.directory)
@@ -71,7 +72,7 @@ class HostRoot:
     @property
     def journals(self) -> str:
         """Path prefix of the journals of unfinished work on this root, which may share its store with others."""
-        return os.path.join(self.store.path, "journals", _known_by(self.path))
+        return os.path.join(self.store.path, "journals", self._known_by)
 
     def scan(self) -> FileTree:
         """Scan the directory; contents go into the store. O(entries); only what changed is read."""
