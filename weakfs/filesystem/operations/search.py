@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, cast
 
 from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.operations.read import PathArg, Reading
 from weakfs.filesystem.primitives import Searched
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
-from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, is_file
+from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, NO_FILE, Leaf, is_file
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 from weakfs.session.interruption import check_interrupted
 
@@ -55,9 +56,9 @@ class Searching(Reading):
         now = self._view()
         canonical, segments = now._directory(path, "search")
         found = list(_matching(now, compiled, canonical, segments))
-        found.sort(key=lambda match: match[0])
+        found.sort(key=itemgetter(0))
         if sort == "mtime":
-            found.sort(key=lambda match: match[1], reverse=True)
+            found.sort(key=itemgetter(1), reverse=True)
         shown = found if max_results == -1 else found[:max_results]
         matches = [GlobMatch(match, is_file) for match, _, is_file in shown]
         return GlobResult(matches, truncated=len(shown) < len(found))
@@ -125,6 +126,7 @@ def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segmen
             entries = now.readable_entries(here)
         else:
             entries = [(name, node) for name in literals if (node := now.lookup((*here, name))) is not None]
+        matches_file = state.matches_file
         for name, node in entries:
             if type(node) is FileTree:
                 if state.matches_directory(name):
@@ -132,8 +134,8 @@ def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segmen
                 below = state.enter(name)
                 if below is not None:
                     stack.append((f"{prefix}/{name}", (*here, name), below))
-            elif state.matches_file(name):
-                yield f"{prefix}/{name}", node[MODIFIED_AT], is_file(node)
+            elif matches_file(name):
+                yield f"{prefix}/{name}", node[MODIFIED_AT], type(node[CONTENT]) not in NO_FILE
 
 
 class _Batch:

@@ -134,8 +134,8 @@ def take_over_attributes(directory: int, old: bytes, target_directory: int, new:
 def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:
     """Copy the owner, group and extended attributes of one open file or directory to another.
 
-    Returns what the system did not allow, such as "owner" or "owner, extended attributes"; `None` if nothing is lost, or
-    if the two are of different kinds.
+    Returns what the system did not allow, such as "owner" or "owner, extended attributes"; `None` if nothing is lost,
+    or if the two are of different kinds.
     """
     made = os.fstat(target)
     if stat.S_IFMT(made.st_mode) != stat.S_IFMT(before.st_mode):
