@@ -34,8 +34,8 @@ def is_available() -> bool:
 def count(root: Path, store: Path, operation: str, path: str) -> int:
     """Count the system calls of one `operation` on a file that the session knows."""
     with tempfile.NamedTemporaryFile("r") as log:
-        command = ["strace", "-qq", "-o", log.name, sys.executable, "-c", PROGRAM, root, store, operation, path]
-        subprocess.run(command, check=True)
+        command = ["strace", "-qq", "-o", log.name, sys.executable, "-c", PROGRAM]
+        subprocess.run([*command, str(root), str(store), operation, path], check=True)
         lines = log.read().splitlines()
     first, last = (number for number, line in enumerate(lines) if line.startswith(MARK))
     return last - first - 1

@@ -196,7 +196,7 @@ def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern
     while stack:
         prefix, here, state, runs = stack[-1]
         for run in runs:
-            if type(run) is str:
+            if isinstance(run, str):
                 name = run
                 below = state.enter(name) if state is not None else None
                 if state is not None and below is None:
@@ -215,7 +215,8 @@ def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern
                     yield batch
                     batch = _Batch()
                 continue
-            for (name, _), data in zip(run, now.readable_contents(here, prefix, run), strict=True):
+            contents = now.readable_contents(here, prefix, run)
+            for (name, _), data in zip(run, contents, strict=True):
                 if data is None:
                     continue
                 if len(data) >= BATCH:
@@ -242,7 +243,7 @@ def _runs(listing: Listing, state: GlobState | None) -> Iterator[str | list[Sear
                 files = []
             yield name
         elif state is None or state.matches_file(name):
-            files.append((name, cast("bytes | Leaf", node)))
+            files.append((name, node))
     if files:
         yield files
 

@@ -209,8 +209,10 @@ class GuardedPrimitives(BaseFilesystem):
         return self._seen(segments, self._inner.readable_entries(segments))
 
     def search_listing(self, segments: Segments) -> Listing:
-        shows_all = not self._access.policy.rules and not self._is_bounded
-        names, found, size = (self._inner if shows_all else super()).search_listing(segments)
+        if self._access.policy.rules or self._is_bounded:
+            names, found, size = super().search_listing(segments)
+        else:
+            names, found, size = self._inner.search_listing(segments)
         if not self._access.withholds_some:
             return names, found, size
         prefix = path_of(segments) if segments else ""
