@@ -184,7 +184,7 @@ class ContainerFiles(HostFilesystem):
         return found if type(found) is FileTree else EMPTY_TREE
 
     def apply(self, event: Event) -> tuple[Note, ...] | None:
-        for place in self._places(event):
+        for place, _ in self._places(event):
             for hidden in self._root.hidden:
                 if place[: len(hidden)] == hidden or (hidden[: len(place)] == place and type(event) in WHOLE):
                     raise fault(

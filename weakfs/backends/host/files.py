@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BufferedReader
@@ -49,6 +50,9 @@ MOST_SEARCHED = 256 << 20
 
 # For these events links in the path are followed where the policy allows; all others concern the link itself.
 FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
+
+# Where a path leads, and the status of what is there.
+Place = tuple[Segments, os.stat_result | None]
 
 # How a listing shows each kind of entry: is it a file, a directory, a link?
 KINDS = {"file": (True, False, False), "directory": (False, True, False), "link": (False, False, True)}
@@ -219,20 +223,20 @@ class HostFiles(BaseFilesystem):
 
     def apply(self, event: Event) -> tuple[Note, ...] | None:
         self._session._check_writable()
-        places = self._places(event)
+        (first, status), *second = self._places(event)
+        places = [first, *(place for place, _ in second)]
         verb, path = _wording(event)
-        status = self._root.directory.status(places[0])
         may_be_shared = status is not None and status.st_nlink > 1 and isinstance(event, CHANGES_FILE)
-        shared = self._shared(places[0]) if may_be_shared else None
-        others = [] if shared is None else [name for name in shared.names if name != places[0]]
-        first = self._claimed(places[0]) if status is None else places[0]
-        claimed = [first, *map(self._claimed, (*places[1:], *others))]
+        shared = self._shared(first) if may_be_shared else None
+        others = [] if shared is None else [name for name in shared.names if name != first]
+        claimed = [first if status is not None else self._claimed(first)]
+        claimed += map(self._claimed, (*places[1:], *others))
         with self._work(verb, path, *claimed) as work:
             mark = len(work.journal.notes)
             # To the session, each name is a separate file.
             events = [event, *(_at(event, name) for name in others)]
             found: list[EntryFound] = []
-            with self._parent_kept_open(event, places[0], first):
+            with self._parent_kept_open(event, first, claimed[0]):
                 for one, at in zip(events, (places, *([name] for name in others)), strict=True):
                     found += found_before(self._root, self._session, one, at, self.filesystem_id)
                 apply(self._root.directory, work.journal, event, *places, shared=shared)
@@ -257,13 +261,26 @@ class HostFiles(BaseFilesystem):
         running = self._running()
         return self._root.links.shared(segments, None if running is None else running.journal)
 
-    def _places(self, event: Any) -> list[Segments]:
+    def _places(self, event: Any) -> list[Place]:
         if isinstance(event, EntryMoved | EntryCopied):
-            return [self._locate(path, follow=False)[1] for path in (event.source, event.destination)]
-        if self.follow_symlinks == "deny":
-            # No link leads anywhere else: what was looked up is there, or the change is refused.
-            return [self._parse(event.path)[1]]
-        return [self._locate(event.path, follow=isinstance(event, FOLLOWING))[1]]
+            return [self._place(path, follow=False) for path in (event.source, event.destination)]
+        return [self._place(event.path, follow=isinstance(event, FOLLOWING))]
+
+    def _place(self, path: str, *, follow: bool) -> Place:
+        """Return where a path leads, and the status of what is there."""
+        segments = self._parse(path)[1]
+        status = self._status(path, segments)
+        # Neither an entry that is not a link nor a free name in a directory leads anywhere else.
+        above = self._status(path, segments[:-1]) if status is None else None
+        is_free = above is not None and stat.S_ISDIR(above.st_mode)
+        if not is_free and (status is None or stat.S_ISLNK(status.st_mode)):
+            segments = self._locate(path, follow=follow)[1]
+            status = self._status(path, segments)
+        return segments, status
+
+    def _status(self, path: str, segments: Segments) -> os.stat_result | None:
+        with described_errors("look at", path):
+            return self._root.directory.status(segments)
 
     def _claimed(self, segments: Segments) -> Segments:
         """Return the topmost path that a change at a path creates: its first missing parent, or the path itself."""

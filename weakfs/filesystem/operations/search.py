@@ -11,7 +11,7 @@ from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.operations.read import PathArg, Reading
 from weakfs.filesystem.primitives import Searched
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
-from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, NO_FILE, Leaf, is_file
+from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, NO_FILE, is_file
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 from weakfs.session.interruption import check_interrupted
 

@@ -78,7 +78,7 @@ class HeldDirectory:
         try:
             yield
         finally:
-            del self._kept[thread]
+            self._kept.pop(thread, None)
             os.close(descriptor)
 
     def kept_open(self, segments: Segments) -> int | None:
