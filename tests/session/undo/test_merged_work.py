@@ -196,3 +196,20 @@ def test_work_in_a_directory_that_is_not_attached_is_not_passed_over(tmp_path: P
     done = again.undo()
     assert (done.paths, len(done.detached)) == ((), 1)
     assert InMemoryFilesystem(again).read("/m").content == "1\n"
+
+
+def test_the_record_of_a_reversion_stands_for_all_of_it(tmp_path: Path) -> None:
+    desk = in_memory()
+    desk.write("/a", LINES)
+    desk.write("/b", "1\n")
+    done = desk.session.revert("c1")
+    assert not desk.fs.exists("/a")
+    assert done.record is not None
+    preview = desk.session.revert(done.record, preview=True)
+    again = desk.session.revert(done.record)
+    assert (again.paths, again.records) == (preview.paths, preview.records)
+    assert desk.text("/a") == LINES
+    assert again.record is not None
+    desk.session.revert(desk.session.records[again.record - 1])
+    assert not desk.fs.exists("/a")
+    check_history(desk.session, tmp_path / "s.json")

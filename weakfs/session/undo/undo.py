@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.undo.operations import Operation, Span, merges, operations, spans_of, undone
+from weakfs.session.undo.operations import REVERTED, Operation, Span, merges, operations, spans_of, undone
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
 from weakfs.session.views import Snapshot
 
@@ -216,4 +216,8 @@ class Undo(ThreeWay):
                 )
             if first <= merge <= last < end:
                 last = end
+        if first == last and line.rows[first - line.dropped - 1][2] == REVERTED:
+            # By itself it changes nothing: it stands for the operation that it ends.
+            every = operations(line.rows, line.dropped, line.base.block_end)
+            return next((one.span for one in every if one.last == last), Span(first, last))
         return Span(first, last)
