@@ -279,10 +279,11 @@ class OverlayFilesystem(SessionFilesystem):
             event = TreeRestored(upper, event.source, event.at)
         else:
             first = before(Layers(self._upper(), self._lower), event)
-        # Copying up does not change what is visible; hiding entries must be atomic with the change.
-        copied_up = not isinstance(event, TreeRestored) and all(isinstance(one, EntryFound) for one in first)
         may_hide = isinstance(event, EntryDeleted | EntryMoved | EntryCopied)
-        with nullcontext() if copied_up and not may_hide else session.transaction():
+        # All records are one change, which is undone as one: they have one cause.
+        is_one = not first and not may_hide
+        own = None if is_one or session._line().cause is not None else session.next_id("change")
+        with nullcontext() if is_one else session.transaction(cause=own):
             for one in (*first, event):
                 session.dispatch(one)
             for one in after(Layers(self._upper(), self._lower), event) if may_hide else ():

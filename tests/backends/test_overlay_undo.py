@@ -1,0 +1,48 @@
+"""One call of an overlay's method is one operation, however many records it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from weakfs import InMemoryFilesystem, OverlayFilesystem, Session
+
+WORK: dict[str, Callable[[OverlayFilesystem], object]] = {
+    "move a lower file": lambda layer: layer.move("/top", "/new/top"),
+    "move a lower directory": lambda layer: layer.move("/d", "/e"),
+    "delete a lower directory": lambda layer: layer.delete("/d", recursive=True),
+    "change a lower file": lambda layer: layer.append("/d/low", "2"),
+    "chmod a lower file": lambda layer: layer.chmod("/d/low", 0o600),
+    "make a link in a new directory": lambda layer: layer.symlink("x", "/n/m/l"),
+}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+def test_one_method_is_undone_at_once(work: Callable[[OverlayFilesystem], object]) -> None:
+    below = InMemoryFilesystem()
+    below.write("/d/low", "1")
+    below.write("/top", "1")
+    session = Session()
+    layer = OverlayFilesystem(below, session)
+    layer.write("/first", "1")
+    before = layer.tree().fingerprint
+    work(layer)
+    after = layer.tree().fingerprint
+    session.undo()
+    assert layer.tree().fingerprint == before
+    session.redo()
+    assert layer.tree().fingerprint == after
+
+
+def test_in_a_transaction_with_a_cause_all_of_it_is_one() -> None:
+    below = InMemoryFilesystem()
+    below.write("/a", "1")
+    session = Session()
+    layer = OverlayFilesystem(below, session)
+    with session.transaction(cause="call"):
+        layer.move("/a", "/b")
+        layer.write("/c", "1")
+    assert {record.cause for record in session.records} == {"call"}
+    session.revert("call")
+    assert [entry.path for entry in layer.walk()] == ["/a"]
