@@ -79,9 +79,9 @@ def test_a_supervisor_that_starts_late_is_waited_for(tmp_path: Path, monkeypatch
         reader[0] = os.open(supervisor.REQUESTS, os.O_RDONLY | os.O_NONBLOCK, dir_fd=control)
 
     monkeypatch.setattr(time, "sleep", start_supervisor)
-    made = supervisor.Supervisor(control, os.getpid(), "mark", is_alone=False, exceeded=lambda: None)
+    made = supervisor.Supervisor(control, os.getpid(), "mark", end=None, exceeded=lambda: None)
     made.request("run it")
-    assert os.read(reader[0], 100) == b"run it\n"
+    assert os.read(reader[0], 100) == b"\nrun it\n"
     made.close()
     assert os.read(reader[0], 100) == b""
     os.close(control)
@@ -94,7 +94,7 @@ def test_a_supervisor_ends_with_its_lifeline(tmp_path: Path) -> None:
     lifeline = supervisor.lifeline(control)
     words = ["/bin/sh", "-c", supervisor.script(), "sh", str(tmp_path / "control"), "mark"]
     with subprocess.Popen(words, start_new_session=True) as process:
-        supervisor.Supervisor(control, os.getpid(), "mark", is_alone=False, exceeded=lambda: None).close()
+        supervisor.Supervisor(control, os.getpid(), "mark", end=None, exceeded=lambda: None).close()
         assert process.poll() is None
         os.close(lifeline)
         assert process.wait(60) == -signal.SIGKILL

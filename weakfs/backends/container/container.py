@@ -237,7 +237,7 @@ class Container:
             self._lifeline = supervision.lifeline(control)
             words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}", mark)
             self.podman.run("exec", "--detach", self.container_id, *words)
-        made = Supervisor(control, inspected.pid, mark, is_alone=self.is_own, exceeded=self._too_large())
+        made = Supervisor(control, inspected.pid, mark, end=self._end if self.is_own else None, exceeded=self._too_large())
         try:
             made.kill_all()
         except BaseException:
@@ -267,13 +267,18 @@ class Container:
         finally:
             os.close(files)
 
+    def _end(self) -> None:
+        """End the container without Podman; it is started again when it is next used."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
     def stop(self) -> None:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self._lock:
             if self.is_own and not has_monitor(self._inspected):
                 # After `podman stop` it could not be distinguished from one that ended by itself.
-                if self._process is not None:
-                    signal.pidfd_send_signal(self._process, signal.SIGKILL)
+                self._end()
                 self._let_go()
                 return
             self._let_go()

@@ -13,6 +13,12 @@ from weakfs.snapshots.directory.entries import DIRECTORY
 # The variable that marks what commands have started.
 VARIABLE = "WEAKFS_COMMAND"
 
+# How many times processes may have died, and left others, before those that were listed count as alive.
+GENERATIONS = 20
+
+# The number of threads among the fields of /proc/PID/stat that follow the name.
+THREADS = 17
+
 # The number of pauses within which `execve` ends.
 EXECUTING, PAUSE = 5, 0.0005
 
@@ -53,9 +59,15 @@ class ProcessList:
         seen = {"1"}
         with suppress(OSError):
             # One that dies after it was listed may have started another, which the list does not hold.
-            while not found and (new := self._names() - seen):
+            for _ in range(GENERATIONS):
+                new = self._names() - seen
                 found = {one.pid: one for name in new if (one := self._listed(name, marked=marked)) is not None}
                 seen |= new
+                if found or not new:
+                    break
+            else:
+                # Somebody forks faster than can be looked at.
+                found = {int(name): Listed(int(name), 0, 0, "") for name in new}
         return found if not self._only else started_by(found, self._only)
 
     def _names(self) -> set[str]:
@@ -64,7 +76,8 @@ class ProcessList:
     def _listed(self, pid: str, *, marked: bool) -> Listed | None:
         try:
             fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
-            if fields[0] in (b"Z", b"X"):
+            # Without its first thread a process looks dead, although its other threads run.
+            if fields[0] in (b"Z", b"X") and int(fields[THREADS]) <= 1:
                 return None
             mark = self._mark(pid) if marked or self._only else ""
             return Listed(int(pid), int(fields[1]), int(fields[2]), mark)
@@ -75,12 +88,26 @@ class ProcessList:
         start = f"{VARIABLE}=".encode()
         for _ in range(EXECUTING):
             with suppress(OSError):
-                if variables := self._read(f"{pid}/environ"):
+                if variables := self._variables(pid):
                     found = [one for one in variables.split(b"\0") if one.startswith(start)]
                     return found[0][len(start) :].decode("utf-8", "replace") if found else ""
             # While a process becomes another program, it shows no variables for a moment.
             time.sleep(PAUSE)
         return ""
+
+    def _variables(self, pid: str) -> bytes:
+        """Read the variables of a process from the first of its threads that has not ended."""
+        tasks = f"{pid}/task"
+        return self._read(f"{pid}/environ") or next(
+            (found for one in self._list(tasks) if (found := self._read(f"{tasks}/{one}/environ"))), b""
+        )
+
+    def _list(self, path: str) -> list[str]:
+        descriptor = os.open(path, DIRECTORY, dir_fd=self._proc)
+        try:
+            return os.listdir(descriptor)
+        finally:
+            os.close(descriptor)
 
     def _read(self, path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
