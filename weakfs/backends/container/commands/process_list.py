@@ -96,11 +96,12 @@ class ProcessList:
         return ""
 
     def _variables(self, pid: str) -> bytes:
-        """Read the variables of a process from the first of its threads that has not ended."""
-        tasks = f"{pid}/task"
-        return self._read(f"{pid}/environ") or next(
-            (found for one in self._list(tasks) if (found := self._read(f"{tasks}/{one}/environ"))), b""
-        )
+        """Read the variables of a process; if its first thread has ended, another one has them."""
+        try:
+            return self._read(f"{pid}/environ")
+        except ProcessLookupError:
+            another = max(self._list(f"{pid}/task"), key=int)
+            return self._read(f"{pid}/task/{another}/environ")
 
     def _list(self, path: str) -> list[str]:
         descriptor = os.open(path, DIRECTORY, dir_fd=self._proc)
