@@ -84,6 +84,17 @@ def lifeline(control: int) -> int:
         os.close(reader)
 
 
+def is_read(control: int) -> bool:
+    """Return whether a supervisor reads its requests."""
+    try:
+        os.close(os.open(REQUESTS, WRITING, dir_fd=control))
+    except OSError as error:
+        if error.errno != ENXIO:
+            raise
+        return False
+    return True
+
+
 class Supervisor:
     """The supervisor of a running container: `control` is an open directory of the host, `mark` marks what commands
     start, and `pid` is the container's first process on the host.
