@@ -17,7 +17,7 @@ import pytest
 
 from weakfs.backends.container.commands import supervisor
 from weakfs.backends.container.commands.command_files import CommandFiles
-from weakfs.backends.container.commands.process_list import ProcessList
+from weakfs.backends.container.commands.process_list import ProcessList, path_in
 
 MARK = "WEAKFS_COMMAND=1"
 
@@ -131,6 +131,21 @@ def test_a_link_in_place_of_a_fifo_is_not_followed(
         CommandFiles(control, "", takes_input=False)
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     os.close(control)
+
+
+# Mounts
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        (b"/a\\040b\\011c\\012d", "/a b\tc\nd"),
+        ("/w\u00f6rk\u00a0\u3000/x".encode(), "/w\u00f6rk\u00a0\u3000/x"),
+        (b"/\xff\\134", "/\uf7ff\uf75c"),
+    ],
+)
+def test_the_place_of_a_mount_may_have_any_name(written: bytes, path: str) -> None:
+    assert path_in(b"22 1 0:21 / %s rw,nosuid - tmpfs tmpfs rw\n" % written) == path
 
 
 # Connecting

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from weakfs.class_decorators import frozen
+from weakfs.reducers.tree.name_escaping import from_bytes
 from weakfs.snapshots.directory.entries import DIRECTORY
 
 # The variable that marks what commands have started.
@@ -128,9 +130,14 @@ def started_by(processes: Mapping[int, Listed], mark: str) -> dict[int, Listed]:
 
 
 def mount_points(pid: int) -> list[str]:
-    """Return the paths on which something is mounted for a process of this machine."""
-    with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-        return [line.split()[4].encode().decode("unicode_escape") for line in lines]
+    """Return the paths, in canonical form, on which something is mounted for a process of this machine."""
+    with open(f"/proc/{pid}/mountinfo", "rb") as lines:
+        return [path_in(line) for line in lines]
+
+
+def path_in(line: bytes) -> str:
+    """Return the path in a line of /proc/PID/mountinfo, where blanks, line breaks and backslashes are octal numbers."""
+    return from_bytes(re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4]))
 
 
 def refers_to_lower(pid: int) -> bool:
