@@ -58,7 +58,7 @@ class ProcessList:
         Their marks are left out unless they are asked for, or needed.
         """
         found: dict[int, Listed] = {}
-        seen = {"1"}
+        seen, new = {"1"}, set[str]()
         with suppress(OSError):
             # One that dies after it was listed may have started another, which the list does not hold.
             for _ in range(GENERATIONS):
