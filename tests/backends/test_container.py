@@ -13,6 +13,8 @@ from tests.containers import IMAGE
 from tests.sampling import sample
 from weakfs import Limits, Session
 from weakfs.backends.container import ContainerFilesystem, Podman
+from weakfs.backends.container.commands import supervisor as commands
+from weakfs.backends.container.commands.supervisor import Supervisor
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.processes import CommandLimits, StopEvent
 from weakfs.reducers.events import EntryDeleted, FileWritten
@@ -105,6 +107,32 @@ def test_a_command_that_times_out_is_undone(files: ContainerFilesystem, change: 
     with pytest.raises(TimeoutError, match="was undone"):
         files.exec(f"{CHANGES[change]}; sleep 60", timeout=0.2)
     assert state(files) == before
+
+
+# Files with equal contents, permission bits and times, apart from names of one file.
+EQUAL = "echo same > a; ln a b; cp -p a x; touch -r a x; ln x y"
+
+
+@pytest.mark.parametrize("change", ["ln -f x a", "ln -f y b; ln -f a x", "cp -p b q; mv q a; touch -r b a"])
+def test_names_of_one_file_and_of_several_are_restored(files: ContainerFilesystem, change: str) -> None:
+    files.exec(EQUAL)
+    before, names = state(files), names_of_files(files)
+    snapshot = files.snapshot()
+    files.exec(change)
+    assert names_of_files(files) != names
+    files.restore(snapshot)
+    assert (state(files), names_of_files(files)) == (before, names)
+    with pytest.raises(TimeoutError):
+        files.exec(f"{change}; sleep 60", timeout=0.2)
+    assert (state(files), names_of_files(files)) == (before, names)
+
+
+def names_of_files(files: ContainerFilesystem) -> list[list[str]]:
+    """The names of each file of the working directory."""
+    found: dict[int, list[str]] = {}
+    for entry in os.scandir(f"{files.container.path_of_files()}/workspace"):
+        found.setdefault(entry.inode(), []).append(entry.name)
+    return sorted(sorted(names) for names in found.values())
 
 
 @pytest.mark.parametrize("prefix", ["user.overlay.", "user.fuseoverlayfs."])
@@ -201,6 +229,44 @@ def test_bytes_that_are_not_text_are_shown(files: ContainerFilesystem) -> None:
 def test_nothing_that_a_command_started_is_left_running(files: ContainerFilesystem, escape: str) -> None:
     assert files.exec(escape).exit_code == 0
     assert files.container._supervisor.processes() == []
+
+
+def test_no_command_reaches_what_its_supervisor_is_asked(files: ContainerFilesystem) -> None:
+    # The capability `dac_override`, which these containers have, would bypass that.
+    alone = ContainerFilesystem(image=IMAGE, store=files.store, runtime=files.container.podman, name="alone")
+    try:
+        for place in ("/run/weakfs/requests", "/proc/1/fd/3"):
+            for way in ("<", ">", "<>"):
+                assert alone.exec(f"(: 9{way}{place}) && echo opened").stdout == ""
+        alone.container.stop()
+        assert alone.exec("echo again").stdout == "again\n"
+    finally:
+        alone.container.remove()
+
+
+def test_what_a_command_writes_into_the_requests_hinders_no_other(files: ContainerFilesystem) -> None:
+    files.exec("printf 'half a line' > /run/weakfs/requests")
+    assert files.exec("echo on", timeout=5).stdout == "on\n"
+
+
+def test_a_command_that_forges_its_status_without_end_is_an_error(files: ContainerFilesystem) -> None:
+    with pytest.raises(OSError, match="killed from outside"):
+        files.exec("echo x > new; for status in /run/weakfs/*/status; do yes > $status; done; sleep 60")
+    assert not files.exists("new")
+
+
+def test_a_container_ends_if_something_in_it_cannot_be_killed(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.exec("true")
+    supervisor = files.container._supervisor
+    monkeypatch.setattr(commands, "KILLING", 0.1)
+    monkeypatch.setattr(Supervisor, "send", lambda *_: None)
+    done = files.exec("sleep 60 & echo kept > new")
+    assert (done.exit_code, done.changed) == (0, ("/workspace/new",))
+    monkeypatch.undo()
+    assert not supervisor.is_alive
+    assert files.exec("cat new; rm new").stdout == "kept\n"
 
 
 def test_a_command_that_kills_everything_is_an_error(files: ContainerFilesystem) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
+import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from weakfs.backends.container.commands import supervisor
-from weakfs.backends.container.commands.process_list import ProcessList
+from weakfs.backends.container.commands.command_files import CommandFiles
+from weakfs.backends.container.commands.process_list import ProcessList, path_in
 
 MARK = "WEAKFS_COMMAND=1"
 
@@ -68,6 +72,82 @@ def test_one_that_is_about_to_become_another_program_is_found(
     assert sorted(processes.all()) == [10]
 
 
+# A process whose first thread ends while another one runs.
+WITHOUT_FIRST_THREAD = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print("ready", flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_one_without_its_first_thread_is_found() -> None:
+    mark = secrets.token_hex(8)
+    processes = ProcessList(os.getpid(), only=mark)
+    words = [sys.executable, "-c", WITHOUT_FIRST_THREAD]
+    with subprocess.Popen(words, env={"WEAKFS_COMMAND": mark}, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            while b" Z " not in Path(f"/proc/{process.pid}/stat").read_bytes():
+                time.sleep(0.001)
+            assert sorted(processes.all()) == [process.pid]
+        finally:
+            process.kill()
+    assert processes.all() == {}
+    processes.close()
+
+
+def test_those_that_fork_faster_than_they_are_listed_are_not_taken_for_dead(
+    processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes._only = ""
+    pids = iter(range(10, 1000))
+    monkeypatch.setattr(os, "listdir", lambda _: ["1", str(next(pids))])
+    assert len(processes.all()) == 1
+
+
+# Links in place of FIFOs
+
+
+@pytest.mark.parametrize("swapped", ["status", "out", "err"])
+def test_a_link_in_place_of_a_fifo_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of the host")
+    secret.chmod(0o600)
+    control = os.open(tmp_path, os.O_RDONLY)
+    mkfifo = os.mkfifo
+
+    def make_and_swap(name: str, *, dir_fd: int) -> None:
+        mkfifo(name, dir_fd=dir_fd)
+        if name == swapped:
+            os.unlink(name, dir_fd=dir_fd)
+            os.symlink(secret, name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkfifo", make_and_swap)
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        CommandFiles(control, "", takes_input=False)
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    os.close(control)
+
+
+# Mounts
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        (b"/a\\040b\\011c\\012d", "/a b\tc\nd"),
+        ("/w\u00f6rk\u00a0\u3000/x".encode(), "/w\u00f6rk\u00a0\u3000/x"),
+        (b"/\xff\\134", "/\uf7ff\uf75c"),
+    ],
+)
+def test_the_place_of_a_mount_may_have_any_name(written: bytes, path: str) -> None:
+    assert path_in(b"22 1 0:21 / %s rw,nosuid - tmpfs tmpfs rw\n" % written) == path
+
+
 # Connecting
 
 
@@ -79,9 +159,9 @@ def test_a_supervisor_that_starts_late_is_waited_for(tmp_path: Path, monkeypatch
         reader[0] = os.open(supervisor.REQUESTS, os.O_RDONLY | os.O_NONBLOCK, dir_fd=control)
 
     monkeypatch.setattr(time, "sleep", start_supervisor)
-    made = supervisor.Supervisor(control, os.getpid(), "mark", is_alone=False, exceeded=lambda: None)
+    made = supervisor.Supervisor(control, os.getpid(), "mark", end=None, exceeded=lambda: None)
     made.request("run it")
-    assert os.read(reader[0], 100) == b"run it\n"
+    assert os.read(reader[0], 100) == b"\nrun it\n"
     made.close()
     assert os.read(reader[0], 100) == b""
     os.close(control)
@@ -94,7 +174,7 @@ def test_a_supervisor_ends_with_its_lifeline(tmp_path: Path) -> None:
     lifeline = supervisor.lifeline(control)
     words = ["/bin/sh", "-c", supervisor.script(), "sh", str(tmp_path / "control"), "mark"]
     with subprocess.Popen(words, start_new_session=True) as process:
-        supervisor.Supervisor(control, os.getpid(), "mark", is_alone=False, exceeded=lambda: None).close()
+        supervisor.Supervisor(control, os.getpid(), "mark", end=None, exceeded=lambda: None).close()
         assert process.poll() is None
         os.close(lifeline)
         assert process.wait(60) == -signal.SIGKILL

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from weakfs.backends.container.layers import layer_size
-from weakfs.backends.container.layers.layer_size import size_of_layer
+from weakfs.backends.container.layers.layer_size import LEAST, size_of_layer
 from weakfs.snapshots.directory.entries import DIRECTORY, remove
 
 DEEP = 3_000
 
 
 def on_disk(top: Path) -> int:
-    return sum(os.lstat(path).st_blocks * 512 for path in top.rglob("*"))
+    return sum(max(os.lstat(path).st_blocks * 512, LEAST) for path in top.rglob("*"))
 
 
 def opened(top: Path) -> int:
@@ -33,7 +33,17 @@ def test_entries_of_all_directories_count_and_hard_links_once(tmp_path: Path) ->
 
     directory = opened(tmp_path)
     try:
-        assert size_of_layer(directory) == expected + os.lstat(tmp_path / "out").st_blocks * 512
+        assert size_of_layer(directory) == expected + LEAST
+    finally:
+        os.close(directory)
+
+
+def test_files_without_contents_count_as_well(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / str(number)).touch()
+    directory = opened(tmp_path)
+    try:
+        assert size_of_layer(directory) == 100 * LEAST
     finally:
         os.close(directory)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import shutil
@@ -20,7 +21,9 @@ from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.process_list import mount_points, owner_of, refers_to_lower, topmost
 from weakfs.backends.container.commands.supervisor import Supervisor
+from weakfs.backends.container.first_process import put_back_layer, start
 from weakfs.backends.container.idle import AGAIN, IDLENESS, User
+from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
 from weakfs.backends.container.monitors import end, has_monitor, remove_container
@@ -39,8 +42,11 @@ from weakfs.backends.container.podman import (
 from weakfs.backends.container.replacement import is_lost, replace, settled
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
+from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.directory.entries import remove as remove_entry
+
+logger = logging.getLogger("weakfs.backends")
 
 # Where a container sees the directory through which its supervisor is reached.
 INSIDE = "/run/weakfs"
@@ -135,11 +141,15 @@ class Container:
                 remove_container(podman, one.container_id, control)
                 continue
             made = cls(podman, one.container_id, control, is_own=True)
-            if os.path.exists(os.path.join(control, FILLED)):
+            if made._is_filled:
                 return made
             # The process that made it was killed before its files were in it.
             made.remove()
         return None
+
+    @property
+    def _is_filled(self) -> bool:
+        return os.path.exists(os.path.join(self._path, FILLED))
 
     def mark_filled(self) -> None:
         """Mark a new container as filled: it holds its initial files."""
@@ -190,17 +200,12 @@ class Container:
         found = inspect(self.podman, self.container_id)
         if self.is_own:
             found = end(self.podman, found, _mark_of(self._path))
+            put_back_layer(self.podman, found)
             if is_lost(found):
                 found = replace(self.podman, found)
                 self.container_id = found.container_id
             self._lifeline = supervision.lifeline(self._control)
-            try:
-                self.podman.run("start", self.container_id)
-            except PodmanError:
-                # Without a monitor, Podman may take files for mounted that are not.
-                self.podman.run("umount", "--force", self.container_id)
-                self.podman.run("start", self.container_id)
-            found = inspect(self.podman, self.container_id)
+            found = start(self.podman, found, self._control, has_started=self._is_filled)
         elif not found.is_running:
             raise fault(
                 ContainerNotFound,
@@ -218,8 +223,20 @@ class Container:
             ) from error
         self._inspected, self._refers_to_image = found, None
         self.starts += 1
+        if self.is_own and found.upper is not None and kept_layer.is_kept(found.upper):
+            self._give_back(found.upper)
         if self.is_own and self.idle_after is not None:
             IDLENESS.watch(self)
+
+    def _give_back(self, upper: str) -> None:
+        """Give the container the files with which it did not start."""
+        logger.warning("started %s over its image alone, because it does not start with its files", self.name)
+        try:
+            files = HostDirectory(self.name, self.open_files())
+            kept_layer.give_back(upper, files, self._image_files, self.mount_points())
+        except BaseException:
+            self.stop()
+            raise
 
     @property
     def _supervisor(self) -> Supervisor:
@@ -237,7 +254,9 @@ class Container:
             self._lifeline = supervision.lifeline(control)
             words = ("/bin/sh", "-c", supervision.script(), "sh", f"/{BESIDE}", mark)
             self.podman.run("exec", "--detach", self.container_id, *words)
-        made = Supervisor(control, inspected.pid, mark, is_alone=self.is_own, exceeded=self._too_large())
+        made = Supervisor(
+            control, inspected.pid, mark, end=self._end if self.is_own else None, exceeded=self._too_large()
+        )
         try:
             made.kill_all()
         except BaseException:
@@ -267,13 +286,18 @@ class Container:
         finally:
             os.close(files)
 
+    def _end(self) -> None:
+        """End the container without Podman; it is started again when it is next used."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
     def stop(self) -> None:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self._lock:
             if self.is_own and not has_monitor(self._inspected):
                 # After `podman stop` it could not be distinguished from one that ended by itself.
-                if self._process is not None:
-                    signal.pidfd_send_signal(self._process, signal.SIGKILL)
+                self._end()
                 self._let_go()
                 return
             self._let_go()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from attrs import evolve
 
 from weakfs.backends.container.container import Container
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.backends.container.layers.layer import ATTRIBUTES, FILES, AttributeReader, Attributes, Layer, without
+from weakfs.backends.container.layers.steps_of_whole import StepsOfWhole
 from weakfs.backends.container.podman import Image
 from weakfs.backends.host.root import HostRoot
 from weakfs.filesystem import Note, paths
@@ -59,28 +60,6 @@ class ContainerDirectory(HostDirectory):
         os.chown(name, *self.owner, dir_fd=directory, follow_symlinks=False)
         if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and stat.S_ISREG(status.st_mode):
             os.chmod(f"/proc/self/fd/{directory}/{os.fsdecode(name)}", stat.S_IMODE(status.st_mode))
-
-
-class StepsOfWhole(Journal):
-    """The steps of a change that another journal undoes as a whole: nothing is kept of what each replaces."""
-
-    def absent(self, segments: Segments) -> None:
-        """Do nothing."""
-
-    def keep(self, segments: Segments) -> None:
-        """Remove a directory, as nothing can take its place otherwise."""
-        status = self.disk.status(segments)
-        if status is not None and stat.S_ISDIR(status.st_mode):
-            self.disk.remove(segments)
-
-    def contents(self, segments: Segments, names: Iterable[Segments]) -> None:
-        """Do nothing."""
-
-    def moved(self, source: Segments, destination: Segments) -> None:
-        """Do nothing."""
-
-    def status(self, segments: Segments) -> None:
-        """Do nothing."""
 
 
 class ContainerRoot(HostRoot):

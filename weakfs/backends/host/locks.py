@@ -47,7 +47,7 @@ class RootLock:
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         try:
-            if not self._depth:
+            if not self._depth and self._directory.descriptor >= 0:
                 fcntl.flock(self._directory.descriptor, fcntl.LOCK_UN)
         finally:
             self._threads.release()
@@ -66,7 +66,8 @@ class RootLock:
 
     def _lock(self) -> None:
         patience = PATIENCE
-        while True:
+        # What could not be opened again cannot be used either.
+        while self._directory.descriptor >= 0:
             try:
                 fcntl.flock(self._directory.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return

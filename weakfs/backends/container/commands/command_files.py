@@ -8,15 +8,33 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 
-from weakfs.platforms import O_CLOEXEC, O_NONBLOCK
+from weakfs.platforms import O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK
 from weakfs.processes import CommandLimits
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.directory.entries import remove as remove_entry
 
 CHUNK = 1 << 16
 
-READING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC
-WRITING = os.O_WRONLY | O_NONBLOCK | O_CLOEXEC
+# The most bytes of a status; a command that writes more to its own has forged it.
+MOST_STATUS = 16
+
+EXIT_CODE_DIGITS = 3
+
+# In a container that somebody else made, its processes may put links in place of the files.
+READING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW
+WRITING = os.O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW
+
+
+# Inside, an unprivileged user opens FIFOs. The directories above them on the host are private.
+OPEN_TO_ALL = 0o666
+
+
+def make_fifo(name: str, directory: int) -> int:
+    """Make a FIFO in an open directory, and open it for reading."""
+    os.mkfifo(name, dir_fd=directory)
+    descriptor = os.open(name, READING, dir_fd=directory)
+    os.fchmod(descriptor, OPEN_TO_ALL)
+    return descriptor
 
 
 class CommandFiles:
@@ -57,10 +75,7 @@ class CommandFiles:
             file.write(data)
 
     def _fifo(self, name: str) -> int:
-        os.mkfifo(name, dir_fd=self._directory)
-        # Inside, an unprivileged user opens it. The directories above it on the host are private.
-        os.chmod(name, 0o666, dir_fd=self._directory)
-        descriptor = os.open(name, READING, dir_fd=self._directory)
+        descriptor = make_fifo(name, self._directory)
         self._open.append(descriptor)
         return descriptor
 
@@ -86,13 +101,13 @@ class CommandFiles:
         with suppress(BlockingIOError):
             data = os.read(self.status, CHUNK)
             self._said += data
-            self.has_ended |= not data
+            self.has_ended |= not data or len(self._said) > MOST_STATUS
 
     @property
     def exit_code(self) -> int | None:
         """The exit code; `None` until it is reported, or if the shell that reports it was killed too."""
         line = self._said.strip()
-        return int(line) if self._said.endswith(b"\n") and line.isdigit() else None
+        return int(line) if self._said.endswith(b"\n") and line.isdigit() and len(line) <= EXIT_CODE_DIGITS else None
 
     @property
     def has_begun(self) -> bool:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from weakfs.class_decorators import frozen
+from weakfs.reducers.tree.name_escaping import from_bytes
 from weakfs.snapshots.directory.entries import DIRECTORY
 
 # The variable that marks what commands have started.
 VARIABLE = "WEAKFS_COMMAND"
+
+# How many times processes may have died, and left others, before those that were listed count as alive.
+GENERATIONS = 20
+
+# The number of threads among the fields of /proc/PID/stat that follow the name.
+THREADS = 17
 
 # The number of pauses within which `execve` ends.
 EXECUTING, PAUSE = 5, 0.0005
@@ -50,12 +58,18 @@ class ProcessList:
         Their marks are left out unless they are asked for, or needed.
         """
         found: dict[int, Listed] = {}
-        seen = {"1"}
+        seen, new = {"1"}, set[str]()
         with suppress(OSError):
             # One that dies after it was listed may have started another, which the list does not hold.
-            while not found and (new := self._names() - seen):
+            for _ in range(GENERATIONS):
+                new = self._names() - seen
                 found = {one.pid: one for name in new if (one := self._listed(name, marked=marked)) is not None}
                 seen |= new
+                if found or not new:
+                    break
+            else:
+                # Somebody forks faster than can be looked at.
+                found = {int(name): Listed(int(name), 0, 0, "") for name in new}
         return found if not self._only else started_by(found, self._only)
 
     def _names(self) -> set[str]:
@@ -64,7 +78,8 @@ class ProcessList:
     def _listed(self, pid: str, *, marked: bool) -> Listed | None:
         try:
             fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
-            if fields[0] in (b"Z", b"X"):
+            # Without its first thread a process looks dead, although its other threads run.
+            if fields[0] in (b"Z", b"X") and int(fields[THREADS]) <= 1:
                 return None
             mark = self._mark(pid) if marked or self._only else ""
             return Listed(int(pid), int(fields[1]), int(fields[2]), mark)
@@ -75,12 +90,27 @@ class ProcessList:
         start = f"{VARIABLE}=".encode()
         for _ in range(EXECUTING):
             with suppress(OSError):
-                if variables := self._read(f"{pid}/environ"):
+                if variables := self._variables(pid):
                     found = [one for one in variables.split(b"\0") if one.startswith(start)]
                     return found[0][len(start) :].decode("utf-8", "replace") if found else ""
             # While a process becomes another program, it shows no variables for a moment.
             time.sleep(PAUSE)
         return ""
+
+    def _variables(self, pid: str) -> bytes:
+        """Read the variables of a process; if its first thread has ended, another one has them."""
+        try:
+            return self._read(f"{pid}/environ")
+        except ProcessLookupError:
+            another = max(self._list(f"{pid}/task"), key=int)
+            return self._read(f"{pid}/task/{another}/environ")
+
+    def _list(self, path: str) -> list[str]:
+        descriptor = os.open(path, DIRECTORY, dir_fd=self._proc)
+        try:
+            return os.listdir(descriptor)
+        finally:
+            os.close(descriptor)
 
     def _read(self, path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
@@ -100,9 +130,14 @@ def started_by(processes: Mapping[int, Listed], mark: str) -> dict[int, Listed]:
 
 
 def mount_points(pid: int) -> list[str]:
-    """Return the paths on which something is mounted for a process of this machine."""
-    with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-        return [line.split()[4].encode().decode("unicode_escape") for line in lines]
+    """Return the paths, in canonical form, on which something is mounted for a process of this machine."""
+    with open(f"/proc/{pid}/mountinfo", "rb") as lines:
+        return [path_in(line) for line in lines]
+
+
+def path_in(line: bytes) -> str:
+    """Return the path in a line of /proc/PID/mountinfo, where blanks, line breaks and backslashes are octal numbers."""
+    return from_bytes(re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4]))
 
 
 def refers_to_lower(pid: int) -> bool:

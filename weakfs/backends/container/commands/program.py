@@ -102,8 +102,18 @@ class ContainerProgram:
                 return
         until = monotonic() + KILLING
         while not self._read() and monotonic() < until:
-            self._supervisor.send(signal.SIGKILL, self._processes())
+            self._kill()
             time.sleep(PAUSE * 10)
+        if not self._read():
+            self._supervisor.end_container()
+
+    def _kill(self) -> None:
+        supervisor = self._supervisor
+        with supervisor.admission:
+            if supervisor.programs <= {self._files.name}:
+                supervisor.kill(supervisor.processes())
+            else:
+                supervisor.send(signal.SIGKILL, self._processes())
 
     def read_status(self) -> bool:
         """Read the status; return whether everything of the program has ended, after killing what it left behind."""
@@ -149,10 +159,15 @@ class ContainerProgram:
             # not started meanwhile.
             with supervisor.admission:
                 left = list(self._processes() if supervisor.programs else supervisor.processes())
-                supervisor.send(signal.SIGKILL, left)
+                if supervisor.programs:
+                    supervisor.send(signal.SIGKILL, left)
+                elif left:
+                    supervisor.kill(left)
             if not left:
                 return
             if monotonic() > until:
+                if supervisor.end_container():
+                    return
                 self._problem = f"{len(left)} of its processes could not be killed; stop the container"
                 return
             time.sleep(PAUSE * 2)

@@ -5,21 +5,33 @@ from __future__ import annotations
 import os
 import selectors
 import signal
+import stat
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from errno import EAGAIN, EBUSY, EDQUOT, EIO, ENXIO
+from errno import EAGAIN, EBUSY, EDQUOT, EIO, ENXIO, ETIMEDOUT
 from importlib import resources
 from threading import Lock
 from time import monotonic
 
-from weakfs.backends.container.commands.command_files import CHUNK, WRITING, CommandFiles, script_of
+from weakfs.backends.container.commands.command_files import (
+    CHUNK,
+    OPEN_TO_ALL,
+    READING,
+    WRITING,
+    CommandFiles,
+    make_fifo,
+    script_of,
+)
 from weakfs.backends.container.commands.process_list import ProcessList
 from weakfs.filesystem.errors import fault
+from weakfs.platforms import fcntl
 from weakfs.processes import CommandLimits, CompletedCommand, StopEvent
 from weakfs.processes.background import ProcessesRunning
 from weakfs.processes.output import HeadAndTail
 from weakfs.session.interruption import uninterrupted
+from weakfs.snapshots.directory.entries import DIRECTORY, HANDLE
 
 # How long the supervisor may take to start, its processes to die, and the output of dead processes to be read.
 STARTING, KILLING, DRAINING = 30.0, 10.0, 1.0
@@ -33,6 +45,9 @@ ENDING = 20
 # The most processes that one request names.
 MOST_NAMED = 500
 
+# The process id that stands for all processes but the first, and the one that sends a signal.
+EVERYTHING = -1
+
 REQUESTS = "requests"
 
 
@@ -44,33 +59,59 @@ def script() -> str:
 def make_control(path: str, directory: int | None) -> None:
     """Make the directory through which a supervisor is reached; `path` is relative to the open `directory`, if any."""
     os.mkdir(path, 0o755, dir_fd=directory)
-    os.chmod(path, 0o755, dir_fd=directory)
-    place = os.path.join(path, REQUESTS)
-    os.mkfifo(place, dir_fd=directory)
-    # Inside, an unprivileged user reads it. The directories above it on the host are private.
-    os.chmod(place, 0o666, dir_fd=directory)
+    control = os.open(path, DIRECTORY, dir_fd=directory)
+    try:
+        os.fchmod(control, 0o755)
+        os.close(make_fifo(REQUESTS, control))
+    finally:
+        os.close(control)
 
 
 def lifeline(control: int) -> int:
     """Open the requests of a supervisor that is not started yet, which then runs until the descriptor is closed."""
-    # Without a reader they cannot be opened for writing.
-    reader = os.open(REQUESTS, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=control)
+    place = os.open(REQUESTS, HANDLE, dir_fd=control)
     try:
-        return os.open(REQUESTS, WRITING | os.O_NOFOLLOW, dir_fd=control)
+        if stat.S_ISFIFO(os.fstat(place).st_mode):
+            # An earlier supervisor has protected it.
+            os.chmod(f"/proc/self/fd/{place}", OPEN_TO_ALL)
+    finally:
+        os.close(place)
+    # Without a reader they cannot be opened for writing.
+    reader = os.open(REQUESTS, READING, dir_fd=control)
+    try:
+        return os.open(REQUESTS, WRITING, dir_fd=control)
     finally:
         os.close(reader)
+
+
+def is_read(control: int) -> bool:
+    """Return whether a supervisor reads its requests."""
+    try:
+        os.close(os.open(REQUESTS, WRITING, dir_fd=control))
+    except OSError as error:
+        if error.errno != ENXIO:
+            raise
+        return False
+    return True
 
 
 class Supervisor:
     """The supervisor of a running container: `control` is an open directory of the host, `mark` marks what commands
     start, and `pid` is the container's first process on the host.
 
-    In a container that somebody else made (`is_alone` is false), only processes with that mark are listed and killed.
+    In a container that somebody else made (`end` is `None`), only processes with that mark are listed and killed.
+    Otherwise `end` ends the container, if something in it cannot be killed in another way.
     `exceeded` returns why a command must end, or `None`; it is called often.
     """
 
     def __init__(
-        self, control: int, pid: int, mark: str, *, is_alone: bool, exceeded: Callable[[], str | None]
+        self,
+        control: int,
+        pid: int,
+        mark: str,
+        *,
+        end: Callable[[], None] | None,
+        exceeded: Callable[[], str | None],
     ) -> None:
         self.control = control
         self.mark = mark
@@ -81,8 +122,11 @@ class Supervisor:
         # The names of programs that run beside commands, and what is held to add one.
         self.programs: set[str] = set()
         self.admission = Lock()
+        self._end = end
         self._requests = self._connected()
-        self.listing = ProcessList(pid, only="" if is_alone else mark)
+        if end is not None:
+            self._protect()
+        self.listing = ProcessList(pid, only=mark if end is None else "")
 
     def close(self) -> None:
         """Disconnect from the supervisor, which then ends with everything that runs under it."""
@@ -95,7 +139,7 @@ class Supervisor:
         until = monotonic() + STARTING
         while True:
             try:
-                return os.open(REQUESTS, WRITING | os.O_NOFOLLOW, dir_fd=self.control)
+                return os.open(REQUESTS, WRITING, dir_fd=self.control)
             except OSError as error:
                 if error.errno != ENXIO:
                     raise
@@ -107,6 +151,24 @@ class Supervisor:
                 )
             time.sleep(0.002)
 
+    def _protect(self) -> None:
+        """Keep commands from opening the requests: one that held them would keep the container alive without its host.
+
+        Only `CAP_DAC_OVERRIDE` bypasses this.
+        """
+        until = monotonic() + STARTING
+        # Once it has read this, it has opened everything that it needs.
+        self.request("")
+        while self._unread() and self._has_container and monotonic() < until:
+            time.sleep(PAUSE)
+        os.fchmod(self._requests, 0)
+
+    def _unread(self) -> int:
+        """Return how many bytes of requests the supervisor has not read yet."""
+        import termios  # not on Windows
+
+        return int.from_bytes(fcntl.ioctl(self._requests, termios.FIONREAD, bytes(4)), sys.byteorder)
+
     @property
     def is_alive(self) -> bool:
         """Whether it is connected to a container that runs."""
@@ -117,14 +179,22 @@ class Supervisor:
         return os.path.exists(f"/proc/{self._pid}/root/proc")
 
     def request(self, line: str) -> None:
-        """Send a request."""
-        os.write(self._requests, f"{line}\n".encode())
+        """Send a request. Raises `OSError` (ETIMEDOUT) if the supervisor reads none."""
+        try:
+            # What a command may have written there is a line of its own.
+            os.write(self._requests, f"\n{line}\n".encode())
+        except BlockingIOError as error:
+            raise fault(
+                TimeoutError,
+                ETIMEDOUT,
+                "cannot run commands in the container: its supervisor does not answer; stop the container",
+            ) from error
 
     def send(self, number: int, pids: Iterable[int]) -> None:
         """Send a signal to processes."""
         left = list(pids)
         # Nothing is left of a container whose supervisor has ended.
-        with suppress(BrokenPipeError):
+        with suppress(BrokenPipeError, TimeoutError):
             while left and self._requests >= 0:
                 self.request(f"kill -{number} {' '.join(map(str, left[:MOST_NAMED]))}")
                 del left[:MOST_NAMED]
@@ -133,18 +203,35 @@ class Supervisor:
         """Return the ids, in the container, of all processes but its first one."""
         return sorted(self.listing.all(marked=False))
 
+    def kill(self, pids: Iterable[int]) -> None:
+        """Kill processes that are all there are, as `processes` returns them."""
+        # All with one system call, because a process that forks all the time has another id when its own arrives.
+        self.send(signal.SIGKILL, pids if self._end is None else [EVERYTHING])
+
+    def end_container(self) -> bool:
+        """End the container because something in it cannot be killed; return whether it has ended."""
+        if self._end is None:
+            return False
+        self._end()
+        until = monotonic() + KILLING
+        while self._has_container and monotonic() < until:
+            time.sleep(PAUSE)
+        return not self._has_container
+
     def kill_all(self, *, patience: int = 0) -> None:
         """Kill all processes, waiting `patience` pauses for them to end by themselves.
 
-        Raises `OSError` (EBUSY) if some cannot be killed.
+        The container ends if some cannot be killed. Raises `OSError` (EBUSY) if that is somebody else's.
         """
         until = monotonic() + KILLING
         rounds = 0
         while left := self.processes():
             if rounds >= patience:
-                self.send(signal.SIGKILL, left)
+                self.kill(left)
                 time.sleep(PAUSE * 10)
             if monotonic() > until:
+                if self.end_container():
+                    return
                 raise fault(
                     OSError,
                     EBUSY,

@@ -10,6 +10,7 @@ from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer import ROOT, Layer, Owner, Xattrs, overlay_prefixes, shown, xattrs_of
 from weakfs.class_decorators import frozen
 from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree.leaf import CONTENT, DEVICE
 from weakfs.reducers.tree.node import FileTree, Segments, find, path_of, walk
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.directory.directory import HostDirectory
@@ -33,7 +34,8 @@ class AttributeRestore:
 
     def run(self, plan: Plan) -> None:
         """Set the attributes of everything that the plan has put in place, and of what differs in attributes alone."""
-        for path in sorted({*self._put(plan), *self._differing()}):
+        separated = [*self._separate()]
+        for path in sorted({*self._put(plan), *self._differing(), *separated}):
             check_interrupted()
             segments = segments_of(path)
             node = find(self.wanted, segments)
@@ -41,6 +43,21 @@ class AttributeRestore:
                 self._set(segments, *self._attributes(path, segments))
         for names in self.layer.attributes.links:
             self._link(names)
+
+    def _separate(self) -> Iterator[str]:
+        """Put copies in place of names that are still names of one file, and are to be files of their own."""
+        wanted = {name: group[0] for group in self.layer.attributes.links for name in group}
+        for names in () if self.now is None else self.now.attributes.links:
+            kept: dict[tuple[int, int], str] = {}
+            for name in names:
+                segments, group = segments_of(name), wanted.get(name, name)
+                leaf, status = find(self.wanted, segments), self.disk.status(segments)
+                if type(leaf) is not tuple or status is None or leaf[CONTENT] is DEVICE:
+                    continue
+                if kept.setdefault((status.st_dev, status.st_ino), group) != group:
+                    self.disk.put_leaf(segments, leaf)
+                    self._stamp_above(segments)
+                    yield name
 
     def _put(self, plan: Plan) -> Iterator[str]:
         for segments, node in (*plan.steps, *plan.statuses):
@@ -100,8 +117,11 @@ class AttributeRestore:
             if status is None or there is None or (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino):
                 continue
             temporary = (*other[:-1], temporary_name().decode())
-            parent = find(self.wanted, other[:-1])
             self.disk.link(first, temporary)
             self.disk.rename(temporary, other)
-            if type(parent) is FileTree:
-                self.disk.stamp(other[:-1], parent.modified_at)
+            self._stamp_above(other)
+
+    def _stamp_above(self, segments: Segments) -> None:
+        parent = find(self.wanted, segments[:-1])
+        if type(parent) is FileTree:
+            self.disk.stamp(segments[:-1], parent.modified_at)

@@ -16,6 +16,10 @@ SELDOM = 1.0
 SHARE = 20
 
 
+# What an entry counts at least: those without contents fill a disk as well, which has room for so many.
+LEAST = 4096
+
+
 class LayerSize:
     """Checks a layer, given as an open directory, against a number of bytes; call `is_exceeded` often.
 
@@ -61,7 +65,7 @@ def size_of_layer(directory: int) -> int:
                     status = os.stat(name, dir_fd=here, follow_symlinks=False)
                     if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1 or status.st_ino not in known:
                         known.add(status.st_ino)
-                        total += status.st_blocks * 512
+                        total += max(status.st_blocks * 512, LEAST)
                     if stat.S_ISDIR(status.st_mode):
                         below = os.open(name, DIRECTORY, dir_fd=here)
                         here = _moved_to(below, here)

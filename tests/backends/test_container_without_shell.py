@@ -1,0 +1,153 @@
+"""Containers whose commands removed what they start with: their files are there all the same, and can be undone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.backends import test_container
+from tests.containers import IMAGE
+from tests.sampling import sample
+from weakfs import Session
+from weakfs.backends.container import ContainerFilesystem, Podman, PodmanError
+from weakfs.backends.container.layers import kept_layer
+from weakfs.backends.container.layers.attributes import AttributeRestore
+
+# What an overlay mount keeps in a way of its own.
+CHANGED = (
+    "echo x > x; ln x y; mkfifo fifo; ln -s x l; rm -r /usr/lib; mkdir -p /usr/lib/pkg; rm /etc/motd; mkdir /etc/motd; "
+    "chmod 2751 /var; mv /places /var/places; touch -t 200001010000 /etc/passwd; chown -h 5:6 l x"
+)
+
+REMOVED = {
+    "the shell": "rm /bin/sh",
+    "all programs": "busybox rm -r /bin",
+    "everything": "busybox rm -rf /* 2>&1 | head -c 100",
+    "the program's contents": "busybox cp -p /etc/passwd /bin/busybox.new; busybox mv /bin/busybox.new /bin/busybox",
+    "the right to run it": "chmod 644 /bin/busybox",
+    "what it should do": "rm /bin/sh; ln -s true /bin/sh",
+}
+
+
+def state(files: ContainerFilesystem) -> list[tuple[object, ...]]:
+    """What a program sees of the files, without the places of mounts, which Podman makes anew."""
+    hidden = {f"/{'/'.join(segments)}" for segments in files._root.hidden}
+    return [entry for entry in test_container.state(files) if entry[0] not in hidden]
+
+
+@pytest.fixture
+def files(podman: Podman, tmp_path: Path) -> Iterator[ContainerFilesystem]:
+    capabilities = ("chown", "dac_override", "fowner")
+    files = ContainerFilesystem(
+        Session(), image=IMAGE, store=tmp_path / "store", runtime=podman, capabilities=capabilities
+    )
+    yield files
+    files.container.remove()
+
+
+@pytest.mark.sampled(by_rule=True)
+@pytest.mark.parametrize("removed", sample(list(REMOVED)))
+def test_a_container_that_does_not_start_with_its_files_has_them(files: ContainerFilesystem, removed: str) -> None:
+    files.exec(CHANGED)
+    whole, snapshot = state(files), files.snapshot()
+    files.exec(REMOVED[removed])
+    before = state(files)
+    assert before != whole
+    for _ in range(2):
+        files.container.stop()
+        assert state(files) == before
+        assert files.exec("true").changed == ()
+    files.container.stop()
+    files.restore(snapshot)
+    assert state(files) == whole
+    files.container.stop()
+    assert files.exec("busybox cat x").stdout == "x\n"
+    assert not kept_layer.is_kept(files.container._inspect().upper or "")
+
+
+def test_another_process_undoes_what_removed_the_shell(
+    podman: Podman, files: ContainerFilesystem, tmp_path: Path
+) -> None:
+    before = files.session.snapshot()
+    files.exec("echo x > x; rm /bin/sh")
+    files.session.save(tmp_path / "session.json")
+    files.close()
+    for is_there in (True, False):
+        session = Session.load(tmp_path / "session.json")
+        again = ContainerFilesystem(session, image=IMAGE, store=tmp_path / "store", runtime=podman)
+        assert again.read("x").content == "x\n"
+        assert again.exec("true").exit_code == 127
+        if is_there:
+            again.container.remove()
+        else:
+            session.rollback(before.snapshot_id)
+            assert again.exec("ls; echo on").stdout == "on\n"
+            again.container.remove()
+
+
+@pytest.mark.parametrize("is_killed", [pytest.param(False, marks=pytest.mark.exhaustive), True])
+def test_files_that_are_given_back_halfway_are_given_back_again(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
+    files.exec(f"{CHANGED}; rm /bin/sh")
+    before = state(files)
+    files.container.stop()
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt if is_killed else OSError("the disk is full")
+
+    monkeypatch.setattr(AttributeRestore, "run", fail)
+    if is_killed:
+        monkeypatch.setattr(type(files.container), "stop", fail)
+    with pytest.raises((OSError, KeyboardInterrupt)):
+        files.read("x")
+    monkeypatch.undo()
+    if is_killed:
+        files.container._let_go()
+    assert files.read("x").content == "x\n"
+    assert state(files) == before
+
+
+def test_a_container_that_cannot_be_started_can_be_used_once_it_can(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.exec(CHANGED)
+    before, snapshot = state(files), files.snapshot()
+    files.container.stop()
+    run = Podman.run
+
+    def fail(podman: Podman, *words: str, input: bytes | None = None) -> bytes:
+        if words[0] == "start":
+            raise PodmanError("cannot start with podman: it is broken")
+        return run(podman, *words, input=input)
+
+    monkeypatch.setattr(Podman, "run", fail)
+    for _ in range(2):
+        with pytest.raises(PodmanError, match="is broken"):
+            files.read("x")
+        with pytest.raises(PodmanError, match="is broken"):
+            files.restore(snapshot)
+        with pytest.raises(PodmanError, match="is broken"):
+            files.exec("true")
+    monkeypatch.undo()
+    assert files.read("x").content == "x\n"
+    assert state(files) == before
+
+
+def test_an_image_without_a_shell_is_named(podman: Podman, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import io
+    import tarfile
+
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("file"))
+    podman.run("import", "--quiet", "-", "localhost/weakfs-empty:latest", input=out.getvalue())
+    try:
+        with caplog.at_level(logging.WARNING), pytest.raises(PodmanError, match="/bin/sh"):
+            ContainerFilesystem(image="localhost/weakfs-empty:latest", store=tmp_path, runtime=podman)
+        assert "over its image alone" not in caplog.text
+    finally:
+        podman.run("rmi", "localhost/weakfs-empty:latest")

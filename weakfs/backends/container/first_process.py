@@ -1,0 +1,80 @@
+"""The first process of a container, its supervisor: started, also if a command has removed what it needs."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from errno import EINVAL
+from time import monotonic
+
+from weakfs.backends.container.commands import supervisor as supervision
+from weakfs.backends.container.commands.command_files import is_readable
+from weakfs.backends.container.layers import kept_layer
+from weakfs.backends.container.podman import Inspected, Podman, PodmanError, inspect
+from weakfs.filesystem.errors import fault
+
+PAUSE = 0.002
+
+
+def put_back_layer(podman: Podman, found: Inspected) -> None:
+    """Put the layer back that was set aside when an earlier process started the container, which does not run."""
+    if found.upper is not None and kept_layer.is_kept(found.upper):
+        with suppress(PodmanError):
+            podman.run("umount", "--force", found.container_id)
+        kept_layer.put_back(found.upper)
+
+
+def start(podman: Podman, found: Inspected, control: int, *, has_started: bool) -> Inspected:
+    """Start a container whose supervisor is reached through the open directory `control`.
+
+    If it does not start although it has before (`has_started`), it starts over its image alone; then its layer was set
+    aside. Raises `PodmanError`.
+    """
+    try:
+        return _start(podman, found, control)
+    except PodmanError:
+        # Without a monitor, Podman may take files for mounted that are not.
+        podman.run("umount", "--force", found.container_id)
+    try:
+        return _start(podman, found, control)
+    except PodmanError:
+        if found.upper is None or not has_started:
+            raise
+        podman.run("umount", "--force", found.container_id)
+        kept_layer.set_aside(found.upper)
+        try:
+            return _start(podman, found, control)
+        except BaseException:
+            put_back_layer(podman, found)
+            raise
+
+
+def _start(podman: Podman, found: Inspected, control: int) -> Inspected:
+    podman.run("start", found.container_id)
+    started = inspect(podman, found.container_id)
+    if not _is_up(started.pid, control):
+        raise fault(
+            PodmanError,
+            EINVAL,
+            f"cannot start the container {found.name!r}: its first process ended at once; the image needs a /bin/sh, "
+            f"and '{podman.program} logs {found.name}' may say more",
+        )
+    return started
+
+
+def _is_up(pid: int, control: int) -> bool:
+    """Wait until a supervisor reads its requests; return whether it does, or at least runs."""
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        until = monotonic() + supervision.STARTING
+        while not supervision.is_read(control) and monotonic() < until:
+            if is_readable(process):
+                return False
+            time.sleep(PAUSE)
+        return not is_readable(process)
+    finally:
+        os.close(process)

@@ -1,0 +1,31 @@
+"""The steps of a change that is undone as a whole, or done again."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+
+from weakfs.reducers.tree.node import Segments
+from weakfs.snapshots.journal.journal import Journal
+
+
+class StepsOfWhole(Journal):
+    """The steps of a change that another journal undoes as a whole: nothing is kept of what each replaces."""
+
+    def absent(self, segments: Segments) -> None:
+        """Do nothing."""
+
+    def keep(self, segments: Segments) -> None:
+        """Remove a directory, as nothing can take its place otherwise."""
+        status = self.disk.status(segments)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            self.disk.remove(segments)
+
+    def contents(self, segments: Segments, names: Iterable[Segments]) -> None:
+        """Do nothing."""
+
+    def moved(self, source: Segments, destination: Segments) -> None:
+        """Do nothing."""
+
+    def status(self, segments: Segments) -> None:
+        """Do nothing."""
