@@ -11,6 +11,7 @@ from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.forget import forget_command
+from weakfs.cli.commands.import_git import import_git_command
 from weakfs.cli.commands.mcp import mcp_command
 from weakfs.cli.commands.prune import prune_command
 from weakfs.cli.commands.sql import sql_command
@@ -50,6 +51,7 @@ for one in (
     prune_command,
     sql_command,
     export_git_command,
+    import_git_command,
     timeline_command,
     mcp_command,
 ):
