@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 from attrs import evolve, field, frozen
@@ -17,7 +16,6 @@ from weakfs.session import Session, SessionError
 from weakfs.session.durable.replacement import erase, local_of, replace_stream
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 from weakfs.session.slices.schema import Rules
-from weakfs.session.state import SessionState
 from weakfs.session.transactions.transaction import Transaction
 from weakfs.tools import ToolCall
 
@@ -107,19 +105,14 @@ def _check(session: Session) -> None:
     session._check_writable()
     if session._base is not None:
         raise SessionError("cannot forget in a fork: its parent would bring it back; merge or close it, and use that")
-    for other in gc.get_objects():
-        kind = type(other)
-        if kind is Transaction and other.session is session and other.open:
-            raise SessionError("cannot forget while a transaction or a call is open: try again when it has ended")
-        if issubclass(kind, SessionState) and other is not session and _is_open_fork(other, session):
+    for other in session._branches or ():
+        if isinstance(other, Transaction):
+            if other.open:
+                raise SessionError("cannot forget while a transaction or a call is open: try again when it has ended")
+        elif other._closed is None:
             raise SessionError(
                 f"cannot forget while the fork {other.session_id!r} is open: it would bring it back; close it first"
             )
-
-
-def _is_open_fork(other: SessionState, session: Session) -> bool:
-    parent = getattr(other, "_parent", None)
-    return parent is not None and parent() is session and other._closed is None
 
 
 def _rewritten(line: Timeline, rules: Rules, contents: Redaction, calls: Redaction) -> tuple[Timeline, Rewriting]:
