@@ -62,6 +62,14 @@ def test_a_limit_that_cannot_be_kept_has_a_status_of_its_own(saved: Path) -> Non
     assert weakfs(str(saved), "--max-bytes", "1K", "--tagged", "--yes").returncode == 0
 
 
+def test_a_dry_run_without_limits_shows_what_holds_what(saved: Path) -> None:
+    done = weakfs(str(saved), "--dry-run")
+    assert done.returncode == 0
+    assert done.stdout.startswith("nothing to drop")
+    assert "release" in done.stdout
+    assert "6,000 bytes in all" in done.stdout
+
+
 def test_it_asks_first(saved: Path) -> None:
     before = saved.read_bytes()
     done = weakfs(str(saved), "--max-records", "0")

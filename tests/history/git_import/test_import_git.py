@@ -357,6 +357,9 @@ def test_a_repository_without_the_branch_is_refused(tmp_path: Path, branch: str 
         imported(tmp_path / "one.git", branch=branch)
     with pytest.raises(ImportRefused, match="not a git repository"):
         imported(tmp_path)
+    (tmp_path / ".git").write_text("gitdir: /\n")
+    with pytest.raises(ImportRefused, match="elsewhere"):
+        imported(tmp_path)
 
 
 def test_only_a_new_session_is_filled(tmp_path: Path) -> None:

@@ -10,9 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionError, Toolset
 from weakfs.history import PruneReport, Retention, prune
+from weakfs.reducers.tree.node import walk
 from weakfs.session import UnknownSnapshot
 from weakfs.snapshots import Store
 from weakfs.tools import ToolCall
@@ -296,3 +299,99 @@ def test_a_dropped_record_is_refused_by_its_number() -> None:
     prune(session, Retention(max_records=2))
     with pytest.raises(UnknownSnapshot, match="4 to 6"):
         session.at(2)
+
+
+def test_directories_that_share_a_store_keep_their_own_snapshots(tmp_path: Path) -> None:
+    snapshots_in(tmp_path / "one", tmp_path / "store")
+    (tmp_path / "two").mkdir()
+    other = HostFilesystem(tmp_path / "two", session=Session(session_id="other"), store=tmp_path / "store")
+    other.write("/a", "a")
+    kept = other.snapshot()
+    one = HostFilesystem(tmp_path / "one", session=Session(session_id="again"), store=tmp_path / "store")
+
+    report = prune(one, Retention(max_snapshots=0, keep_tags=False))
+
+    assert len(report.dropped) == 6
+    other.restore(kept)
+
+
+KILLED_STORE = """
+import os, signal, sys
+from weakfs.history import Retention, prune
+from weakfs.snapshots import Store
+from weakfs.snapshots.store.catalogue import Catalogue
+from weakfs.snapshots.store.compaction import Compaction
+path, place = sys.argv[1:]
+drop, dropped = Catalogue.drop, []
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+def drop_two(self, snapshot_id):
+    drop(self, snapshot_id)
+    dropped.append(snapshot_id)
+    if len(dropped) == 2:
+        die()
+if place == "drop":
+    Catalogue.drop = drop_two
+else:
+    Compaction._rewrite = die
+prune(Store(path), Retention(max_snapshots=1))
+"""
+
+
+@pytest.mark.parametrize("place", ["drop", "compact"])
+def test_a_store_whose_pruning_was_killed_is_whole_and_can_be_pruned_again(tmp_path: Path, place: str) -> None:
+    snapshots_in(tmp_path / "root", tmp_path / "store")
+
+    killed = subprocess.run([sys.executable, "-c", KILLED_STORE, str(tmp_path / "store"), place], check=False)
+
+    assert killed.returncode == -signal.SIGKILL
+    store = Store(tmp_path / "store")
+    for stored in store.list():
+        assert {path for path, _ in walk(store.tree(stored))} >= {"/own", "/same"}
+    report = prune(store, Retention(max_snapshots=1))
+    assert [one.tag for one in store.list()] == ["release", None]
+    assert prune(store, Retention(max_snapshots=1)).freed == 0 < report.freed
+    fs = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    for stored, letter in zip(store.list(), b"BF", strict=True):
+        fs.restore(_snapshot(fs, stored.snapshot_id), foreign=True)
+        assert (tmp_path / "root/own").read_bytes() == bytes([letter]) * 1_000
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), max_size=3), st.sampled_from([None, "tag"])
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.builds(Retention, max_bytes=st.integers(0, 6_000), max_snapshots=st.none() | st.integers(0, 5)),
+)
+def test_every_snapshot_that_a_store_keeps_restores(
+    tmp_path_factory: pytest.TempPathFactory, states: list[tuple[dict[str, int], str | None]], limits: Retention
+) -> None:
+    folder = tmp_path_factory.mktemp("pruned")
+    (folder / "root").mkdir()
+    fs = HostFilesystem(folder / "root", session=Session(session_id="host"), store=folder / "store")
+    taken = {}
+    for files, tag in states:
+        for name in "abc":
+            if name in files:
+                fs.write(f"/{name}", f"{files[name]}" * 700)
+            elif fs.exists(f"/{name}"):
+                fs.delete(f"/{name}")
+        snapshot = fs.snapshot(tag)
+        taken[snapshot.snapshot_id] = (snapshot, {name: f"{number}" * 700 for name, number in files.items()})
+    preview = prune(fs, limits, preview=True)
+
+    report = prune(fs, limits)
+
+    assert (report.dropped, report.kept, report.freed) == (preview.dropped, preview.kept, preview.freed)
+    assert not report.excess or all(one.tag is not None for one in fs.store.list())
+    assert sum(one.exclusive for one in report.kept) <= report.bytes_after
+    for stored in fs.store.list():
+        snapshot, files = taken[stored.snapshot_id]
+        fs.restore(snapshot)
+        assert {path.name: path.read_text() for path in (folder / "root").iterdir()} == files
+    assert {one.name for one in report.dropped} == taken.keys() - {one.snapshot_id for one in fs.store.list()}

@@ -58,16 +58,19 @@ def prune_command(
 
     WHERE is a saved session, a session in storage such as sqlite:sessions.db#ID or folder:DIR, or a directory of the
     host, for its snapshots. First shows what goes and what it frees, and asks. Current files never go, and tagged
-    snapshots only with --tagged; the exit status is 3 if the rest is still larger than --max-bytes.
+    snapshots only with --tagged; the exit status is 3 if the rest is still larger than --max-bytes. With --dry-run and
+    no limit, only shows what each snapshot holds.
     """
     from weakfs.history import Retention, prune
 
+    limits = (max_bytes, max_age, max_records, max_snapshots)
+    is_look = dry_run and all(limit is None for limit in limits)
     with as_failure("prune"):
         retention = Retention(
             max_bytes=max_bytes,
             max_age=max_age,
             max_records=max_records,
-            max_snapshots=max_snapshots,
+            max_snapshots=sys.maxsize if is_look else max_snapshots,
             keep_tags=not tagged,
             keep_calls=keep_calls,
         )

@@ -206,6 +206,11 @@ def _git_dir(folder: Path) -> str:
     for place in (folder, folder / ".git"):
         if (place / "objects").is_dir() and (place / "HEAD").exists():
             return str(place)
+    if (folder / ".git").is_file():
+        # It could name any directory.
+        raise ImportRefused(
+            f"cannot import {str(folder)!r}: it is a work tree whose repository is elsewhere; name that"
+        )
     raise ImportRefused(f"cannot import {str(folder)!r}: it is not a git repository; name its folder")
 
 
