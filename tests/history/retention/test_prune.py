@@ -391,7 +391,7 @@ def test_every_snapshot_that_a_store_keeps_restores(
     assert not report.excess or all(one.tag is not None for one in fs.store.list())
     assert sum(one.exclusive for one in report.kept) <= report.bytes_after
     for stored in fs.store.list():
-        snapshot, files = taken[stored.snapshot_id]
+        snapshot, texts = taken[stored.snapshot_id]
         fs.restore(snapshot)
-        assert {path.name: path.read_text() for path in (folder / "root").iterdir()} == files
+        assert {path.name: path.read_text() for path in (folder / "root").iterdir()} == texts
     assert {one.name for one in report.dropped} == taken.keys() - {one.snapshot_id for one in fs.store.list()}

@@ -18,7 +18,7 @@ from weakfs.cli.output import Output
 if TYPE_CHECKING:
     from weakfs import Session
     from weakfs.backends import HostFilesystem
-    from weakfs.history import Holder, PruneReport, Retention
+    from weakfs.history import Holder, PruneReport
 
 HEADINGS = ("kept", "taken", "bytes", "exclusive", "shared", "tag")
 # The holders of a session that are not snapshots, as the table names them.
@@ -72,9 +72,10 @@ def prune_command(
             max_records=max_records,
             max_snapshots=sys.maxsize if is_look else max_snapshots,
             keep_tags=not tagged,
-            keep_calls=keep_calls,
+            keep_calls=keep_calls or is_look,
         )
-    target = _target(where, store, registry, max_expansion, retention)
+    of_sessions = {"--max-records": max_records is not None, "--keep-calls": keep_calls}
+    target = _target(where, store, registry, max_expansion, of_sessions)
     out = Output(finish_unread=True)
     with as_failure(f"prune {where!r}"):
         report = prune(target, retention, preview=True)
@@ -91,9 +92,9 @@ def prune_command(
 
 
 def _target(
-    where: str, store: str | None, registry: str | None, max_expansion: float | None, retention: Retention
+    where: str, store: str | None, registry: str | None, max_expansion: float | None, of_sessions: dict[str, bool]
 ) -> Session | HostFilesystem:
-    """Open a session or a directory; raise `Failure` for options that do not apply to it."""
+    """Open a session or a directory; raise `Failure` for given options that do not apply to it."""
     from weakfs.cli.directories import open_directory, usage
     from weakfs.cli.sessions import load
 
@@ -101,12 +102,7 @@ def _target(
         if store is not None:
             raise usage(f"cannot use --store with {where!r}: it is a session; omit the option")
         return load(where, registry, max_expansion)
-    given = {
-        "--max-records": retention.max_records is not None,
-        "--keep-calls": retention.keep_calls,
-        "--registry": registry is not None,
-    }
-    for option, is_given in given.items():
+    for option, is_given in {**of_sessions, "--registry": registry is not None}.items():
         if is_given:
             raise usage(f"cannot use {option} with {where!r}: it is a directory, not a session; omit the option")
     return open_directory(where, store=store, read_only=True)
