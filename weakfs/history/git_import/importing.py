@@ -19,9 +19,12 @@ from weakfs.history.git_import.objects import ImportRefused, Objects
 from weakfs.history.git_import.tree_changes import Changes, SkippedEntry
 from weakfs.history.ref_names import ref_part
 from weakfs.reducers import FileTree
+from weakfs.reducers.events import FileWritten
 from weakfs.session import Session
 from weakfs.snapshots.git import command
 
+# After so many bytes of contents, a stored session takes a checkpoint: it then reads old contents from its storage.
+CHECKPOINT = 32 << 20
 # A report lists at most this many entries that were left out, and counts the others.
 MOST_SKIPPED = 1_000
 
@@ -67,7 +70,8 @@ def import_git(
     `max_file_size`, and names that are reserved for git or cannot be paths are left out and reported.
 
     Raises `ImportRefused` for what is not a repository or is damaged, and `ValueError` for a session that is not new.
-    If anything is raised, the session may hold a part of the history: discard it.
+    If anything is raised, the session may hold a part of the history: discard it. A session in storage has the contents
+    of about its last 5,000 records in memory meanwhile, and one in memory those of all.
     """
     if not session.is_new:
         raise ValueError(f"cannot import into session {session.session_id!r}: it has records; pass a new session")
@@ -140,6 +144,8 @@ class _Import:
     skipped: list[SkippedEntry] = field(factory=list[SkippedEntry])
     skipped_count: int = 0
     _commit: str = ""
+    # The bytes of contents since the last checkpoint.
+    _size: int = 0
     _changes: Changes = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -164,6 +170,9 @@ class _Import:
             tree = commit.tree
             for tag in self.tags.pop(object_id, ()) if session._base is None else ():
                 session.snapshot(tag)
+            if self._size > CHECKPOINT and session._base is None:
+                self._size = 0
+                session.checkpoint()
             self._fork(session, line, bases.pop(object_id, []), forks, tree)
 
     def _fork(
@@ -190,6 +199,7 @@ class _Import:
             tree = session[FileTree].latest() or FileTree()
             for event in self._changes.events(tree, changes, commit.at):
                 session.dispatch(event, cause=cause)
+                self._size += len(event.content) if isinstance(event, FileWritten) else 0
             if session.seq > start:
                 first, last = start + 1, session.seq
             self.is_exact = self.is_exact and first is not None and commit.can_be_written
