@@ -23,6 +23,7 @@ NAMES = [
     "Filesystem",
     "InMemoryFilesystem",
     "HostFilesystem",
+    "MountedFilesystem",
     "OverlayFilesystem",
     "StorageFilesystem",
     "HostMount",

@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, OverlayFilesystem
+    from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem, MountedFilesystem, OverlayFilesystem
     from weakfs.composition import Registry, Session, StorageFilesystem
     from weakfs.errors import WeakfsError
     from weakfs.filesystem import Filesystem, Limits
@@ -65,6 +65,7 @@ __all__ = [
     "Limits",
     "MergeConflict",
     "MissingBlob",
+    "MountedFilesystem",
     "OverlayFilesystem",
     "Policy",
     "PolicyRule",
@@ -88,7 +89,13 @@ __all__ = [
 ]
 
 _NAMES = {
-    "weakfs.backends": ("HostFilesystem", "HostMount", "InMemoryFilesystem", "OverlayFilesystem"),
+    "weakfs.backends": (
+        "HostFilesystem",
+        "HostMount",
+        "InMemoryFilesystem",
+        "MountedFilesystem",
+        "OverlayFilesystem",
+    ),
     "weakfs.composition": ("Registry", "Session", "StorageFilesystem"),
     "weakfs.errors": ("WeakfsError",),
     "weakfs.filesystem": ("Filesystem", "Limits"),

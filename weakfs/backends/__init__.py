@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from weakfs.backends.host_mount import HostMount
     from weakfs.backends.memory import InMemoryFilesystem
     from weakfs.backends.mock import Call, MockFilesystem, UnansweredCallError
+    from weakfs.backends.mounted import MountedFilesystem
     from weakfs.backends.overlay.filesystem import OverlayFilesystem
     from weakfs.backends.storage import StorageFilesystem
 
@@ -23,6 +24,7 @@ __all__ = [
     "HostMount",
     "InMemoryFilesystem",
     "MockFilesystem",
+    "MountedFilesystem",
     "OverlayFilesystem",
     "Podman",
     "StorageFilesystem",
@@ -37,6 +39,7 @@ __getattr__, __dir__ = lazy_names(
         "host_mount": "HostMount",
         "memory": "InMemoryFilesystem",
         "mock": "Call MockFilesystem UnansweredCallError",
+        "mounted": "MountedFilesystem",
         "overlay.filesystem": "OverlayFilesystem",
         "storage": "StorageFilesystem",
     },

@@ -13,6 +13,7 @@ from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.forget import forget_command
 from weakfs.cli.commands.import_git import import_git_command
 from weakfs.cli.commands.mcp import mcp_command
+from weakfs.cli.commands.mount import mount_command
 from weakfs.cli.commands.prune import prune_command
 from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.timeline import timeline_command
@@ -54,6 +55,7 @@ for one in (
     import_git_command,
     timeline_command,
     mcp_command,
+    mount_command,
 ):
     command.add_command(one)
 

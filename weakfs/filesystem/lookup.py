@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from errno import EACCES, EBUSY, EINVAL, EISDIR, ELOOP, ENOTDIR, EROFS
 from typing import cast
 
@@ -18,6 +19,12 @@ MAX_LINKS = 40
 
 # A path after following links, its segments, and the node there.
 Place = tuple[str, Segments, Node | None]
+
+
+def canonical_path(fs: object, path: str | os.PathLike[str]) -> str:
+    """Return the canonical form that a path has in a filesystem, whether or not there is an entry."""
+    parse: Callable[[str | os.PathLike[str]], paths.Parsed] = getattr(fs, "_parse", paths.parse)
+    return parse(path)[0]
 
 
 class PathLookup(FilesystemPrimitives):
@@ -42,6 +49,10 @@ class PathLookup(FilesystemPrimitives):
 
     # A backend that also accepts other forms of a path overrides this.
     _parse = staticmethod(paths.parse)
+
+    def _below_host_root(self, path: str) -> str | None:
+        """Return the path of a file here that is given by its path on the host; `None` for any other path."""
+        return None
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
         """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows it."""

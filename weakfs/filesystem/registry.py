@@ -8,6 +8,7 @@ from typing import TypeVar
 from weakfs.filesystem.results import FilesystemSnapshot
 from weakfs.reducers.codec.tree_pool import TreePool
 from weakfs.reducers.events import EVENTS
+from weakfs.reducers.mount_points import MOUNT_EVENTS, MOUNT_SLICES
 from weakfs.reducers.process_events import PROCESS_EVENTS, PROCESS_SLICES
 from weakfs.reducers.slices import SLICES
 from weakfs.session import Registry, Session
@@ -21,8 +22,8 @@ def with_file_types(registry: R) -> R:
     """Return a registry that also has the events, slices and snapshots of filesystems."""
     if _TREES in registry.pools:
         return registry
-    types = registry.with_types(*EVENTS, *PROCESS_EVENTS, FilesystemSnapshot)
-    return types.with_slices(*SLICES, *PROCESS_SLICES).with_pools(_TREES)
+    types = registry.with_types(*EVENTS, *PROCESS_EVENTS, *MOUNT_EVENTS, FilesystemSnapshot)
+    return types.with_slices(*SLICES, *PROCESS_SLICES, *MOUNT_SLICES).with_pools(_TREES)
 
 
 def session_of_files(session: Session | None) -> Session:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from weakfs.processes.pipes import StopEvent
     from weakfs.processes.resource_limits import CommandLimits
     from weakfs.processes.runner import CompletedCommand, RunsCommands, SandboxMode, check_command, run_command
-    from weakfs.processes.sandbox import Bubblewrap
+    from weakfs.processes.sandbox import Bubblewrap, check_mount_point
 
 __all__ = [
     "ENVIRONMENT",
@@ -30,6 +30,7 @@ __all__ = [
     "SandboxUnavailable",
     "StopEvent",
     "check_command",
+    "check_mount_point",
     "host_path",
     "run_command",
 ]
@@ -44,6 +45,6 @@ __getattr__, __dir__ = lazy_names(
         "pipes": "StopEvent",
         "resource_limits": "CommandLimits",
         "runner": "CompletedCommand RunsCommands SandboxMode check_command run_command",
-        "sandbox": "Bubblewrap",
+        "sandbox": "Bubblewrap check_mount_point",
     },
 )

@@ -17,7 +17,7 @@ from weakfs.processes.environment import ENVIRONMENT, select
 from weakfs.processes.pipes import StopEvent, Watch
 from weakfs.processes.process import Job
 from weakfs.processes.resource_limits import CommandLimits
-from weakfs.processes.sandbox import Bubblewrap, confined, private_variables, refusal
+from weakfs.processes.sandbox import Bubblewrap, check_mount_point, confined, private_variables, refusal
 
 SandboxMode = Literal["auto", "required", "off"]
 
@@ -93,10 +93,12 @@ def run_command(
     shell: str = "/bin/sh",
     grace: float = GRACE,
     stop: StopEvent | None = None,
+    mounted_at: str | None = None,
 ) -> CompletedCommand:
     """Run `shell -c command` in `workdir`, a directory below `directory`, and return how it ended.
 
-    In the sandbox, `directory` is the only place that the command can change, and there is no network. If no sandbox is
+    In the sandbox, `directory` is the only place that the command can change, at `mounted_at` or else at its own path,
+    and there is no network. Without a sandbox `mounted_at` has no effect. If no sandbox is
     available, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is no
     standard input. Nothing that the command started is left running when this returns or raises: after `timeout`
     seconds, when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds
@@ -110,6 +112,8 @@ def run_command(
     """
     require_linux("run a command", "run it in a container or a virtual machine with Linux")
     check_command(command)
+    if mounted_at is not None:
+        check_mount_point(mounted_at)
     _check(timeout, max_output, sandbox)
     top = os.path.realpath(directory)
     place = _inside(top, directory, workdir)
@@ -119,7 +123,7 @@ def run_command(
     program = None if problem else bubblewrap.program
     variables = {
         **select(os.environ, environment_allow),
-        **(private_variables(top) if program else {}),
+        **(private_variables(mounted_at or top) if program else {}),
         **(environment or {}),
     }
 
@@ -129,7 +133,7 @@ def run_command(
         size = limits.max_tmp_size if bubblewrap.can_limit_tmpfs() else None
         # bwrap itself reports a missing shell.
         words = limits.wrapped(arguments) if which(shell) else arguments
-        return confined(program, top, place, status, words, readable=readable, tmp_size=size)
+        return confined(program, top, place, status, words, readable=readable, tmp_size=size, mounted_at=mounted_at)
 
     job = Job(
         command_line,

@@ -31,6 +31,9 @@ _ETC = (
 # The two places for scratch files, both in memory and gone when the command ends.
 _TMP, _SHM = "/tmp", "/dev/shm"
 
+# Where nothing else can be shown: the system's own directories, and HOME of a command.
+_RESERVED = (*_SYSTEM, "/dev", "/etc", "/nix", "/proc", "/sys", f"{_TMP}/home")
+
 # A long time for a program that takes five milliseconds.
 _PROBING = 20.0
 
@@ -100,27 +103,40 @@ def confined(
     *,
     readable: Iterable[str] = (),
     tmp_size: int | None = None,
+    mounted_at: str | None = None,
 ) -> list[str]:
     """Return the command line that runs `arguments` in `workdir`, with `directory` as the only writable place.
 
-    Both are real paths, which the command sees unchanged. The paths in `readable` are shown where they are, read-only.
+    Both are real paths. The command sees `directory` at `mounted_at`, by default at its own path. The paths in
+    `readable` are shown where they are, read-only.
     `tmp_size` limits /tmp and /dev/shm. bwrap reports what happens on the file descriptor `status`.
     """
     shown = [word for path in readable if os.path.exists(path) for word in ("--ro-bind", path, path)]
-    above = _directory_in_scratch(directory)
+    place = directory if mounted_at is None else mounted_at
+    above = _directory_in_scratch(place)
     return [
         *_base(program, tmp_size),
         *(("--tmpfs", above) if above else ()),
         *shown,
-        *("--bind", directory, directory),
+        *("--bind", directory, place),
         # These are in memory as well: a file written next to the workspace would be lost silently.
         *(("--remount-ro", above) if above else ()),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
-        *("--chdir", workdir),
+        *("--chdir", place + workdir[len(directory) :]),
         *("--json-status-fd", str(status)),
         "--",
         *arguments,
     ]
+
+
+def check_mount_point(path: str) -> None:
+    """Raise `ValueError` for a path at which the sandbox cannot show a directory, such as one of the system's."""
+    taken = next((one for one in _RESERVED if path == one or path.startswith(f"{one}/")), None)
+    if taken is not None or path == _TMP:
+        raise ValueError(
+            f"cannot mount files at {path!r}: commands need {taken or path!r} for themselves; use a path such as "
+            f"'/workspace'"
+        )
 
 
 def private_variables(directory: str) -> dict[str, str]:

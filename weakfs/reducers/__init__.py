@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from weakfs.reducers.external_trees import ExternalTree, ExternalTrees
     from weakfs.reducers.lower_layer import LowerFound
     from weakfs.reducers.merging.tree_merge import merge
+    from weakfs.reducers.mount_points import FilesystemMounted
     from weakfs.reducers.slices import MountReport
     from weakfs.reducers.tree.diff import TreeDiff, diff
     from weakfs.reducers.tree.leaf import Leaf, content_of, file, link
@@ -58,6 +59,7 @@ __all__ = [
     "FileSpliced",
     "FileTree",
     "FileWritten",
+    "FilesystemMounted",
     "LayerEmptied",
     "Leaf",
     "LinkMade",
@@ -94,6 +96,7 @@ __getattr__, __dir__ = lazy_names(
         "external_trees": "ExternalTree ExternalTrees",
         "lower_layer": "LowerFound",
         "merging.tree_merge": "merge",
+        "mount_points": "FilesystemMounted",
         "slices": "MountReport",
         "tree.diff": "TreeDiff diff",
         "tree.leaf": "Leaf content_of file link",

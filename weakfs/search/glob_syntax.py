@@ -68,7 +68,7 @@ def parse(pattern: str, *, hidden: bool) -> tuple[Alternative, ...]:
     except UnicodeEncodeError as problem:
         _refuse(pattern, f"it has a lone surrogate at position {problem.start}", "remove it")
     found: dict[Alternative, None] = {}
-    texts = _expand(pattern)
+    texts = expand(pattern)
     if not any(texts):
         _refuse(pattern, "its braces are empty", "write '[{][}]' for literal braces")
     for text in texts:
@@ -105,7 +105,7 @@ def _class_end(pattern: str, start: int, source: str) -> int:
     return match.end()
 
 
-def _expand(pattern: str) -> list[str]:
+def expand(pattern: str) -> list[str]:
     """Return the texts that the braces expand to, in order. A group only increases the count of the group around it,
     so the first group beyond the limit decides the matter, and nothing larger is built."""
     text = pattern.replace("\\", "/")

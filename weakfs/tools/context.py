@@ -25,9 +25,11 @@ class ToolContext:
     unless the call gives a number. `call_id` is the cause of every record that the call makes, `caller` names who made
     it. `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation`
     lets another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the
-    runtime's own and are passed on unchanged.
+    runtime's own and are passed on unchanged. `directory` is where the files are on the host while the handler of a
+    tool with `runs_programs` runs; `None` for other tools.
     """
 
+    directory: str | None = None
     call_id: str | None = None
     caller: str | None = None
     deadline: int | None = None

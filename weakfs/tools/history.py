@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from errno import EROFS
 from itertools import chain, islice
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from attrs import field
+from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
 from weakfs.messages import one_line, plural
-from weakfs.session import MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot
+from weakfs.session import ConflictEntry, MergeConflict, MergedPath, Reversion, SessionError, UnknownSnapshot
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.permissions import GuardedFilesystem
+from weakfs.tools.permissions.guard import point_of
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from weakfs.backends.mounted.mount_point import MountPoint
 
 OnConflict = Literal["raise", "ours", "theirs", "markers"]
 
@@ -107,7 +111,7 @@ def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[
             return context.session.revert(
                 # As ids are recorded.
                 one_line(params.call_id),
-                paths=params.paths,
+                paths=_own_paths(context, params.paths),
                 preview=params.preview,
                 on_conflict=params.on_conflict,
             )
@@ -124,11 +128,11 @@ def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResul
     """Bring the files of an earlier moment back."""
     is_number = params.moment.isascii() and params.moment.isdigit() and len(params.moment) <= MOST_DIGITS
     moment = int(params.moment) if is_number else params.moment
-    session = context.session
+    session, paths = context.session, _own_paths(context, params.paths)
     return _reversion(
         context,
         params.preview,
-        lambda: session.restore(moment, paths=params.paths, preview=params.preview, foreign="keep"),
+        lambda: session.restore(moment, paths=paths, preview=params.preview, foreign="keep"),
     )
 
 
@@ -179,12 +183,13 @@ def _reversion(context: ToolContext, preview: bool, take_back: Callable[[], Reve
         )
     context.check_deadline()
     try:
-        done = take_back()
-    except MergeConflict as conflict:
+        done = _mounted(context, take_back())
+    except MergeConflict as error:
+        conflict = error if point_of(fs) is None else MergeConflict(_mounted_conflicts(context, error.conflicts))
         if isinstance(fs, GuardedFilesystem):
             # The message names paths and shows lines, also of files that are forbidden.
             fs.check_reversion((), conflict.paths)
-        raise
+        raise conflict from error.__cause__
     except SessionError as error:
         if type(error) not in (SessionError, UnknownSnapshot):
             raise
@@ -202,6 +207,53 @@ def _reversion(context: ToolContext, preview: bool, take_back: Callable[[], Reve
         detached=done.detached,
     )
     return answer(receipt, "\n".join((*_lines(done, conflicts), f"[{receipt.summary_text}]")))
+
+
+def _own_paths(context: ToolContext, paths: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return paths, which may be patterns, as records have them: without the mount point of the files."""
+    point = point_of(context.filesystem)
+    if point is None or paths is None:
+        return paths
+    own: list[str] = []
+    for path in paths:
+        # A relative path starts at the mount point anyway.
+        found = point.own(path) if path.startswith("/") else path
+        if found is None:
+            raise ToolValidationError(
+                f"paths: {path!r} is outside {point.path!r}, which has all files; give a path there"
+            )
+        own.append(found)
+    return tuple(own)
+
+
+def _mounted(context: ToolContext, done: Reversion) -> Reversion:
+    """Return a report with the paths that calls use."""
+    point = point_of(context.filesystem)
+    if point is None:
+        return done
+    return evolve(
+        done,
+        changes=tuple(
+            evolve(
+                one,
+                path=_named(point, one.path),
+                source=None if one.source is None else _named(point, one.source),
+            )
+            for one in done.changes
+        ),
+        conflicts=_mounted_conflicts(context, done.conflicts),
+        foreign=tuple(_named(point, path) for path in done.foreign),
+    )
+
+
+def _mounted_conflicts(context: ToolContext, conflicts: tuple[ConflictEntry, ...]) -> tuple[ConflictEntry, ...]:
+    point = point_of(context.filesystem)
+    return conflicts if point is None else tuple(evolve(one, path=_named(point, one.path)) for one in conflicts)
+
+
+def _named(point: MountPoint, path: str) -> str:
+    # Slices without paths are reported by their tags.
+    return point.mounted(path) if path.startswith("/") else path
 
 
 def _summary(done: Reversion, conflicts: int, *, preview: bool) -> str:

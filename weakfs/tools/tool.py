@@ -65,7 +65,10 @@ class Tool:
     `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
     filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call
     assumes to be known. `is_quick` says that the handler never takes long on files in memory, so that `Toolset.acall`
-    runs it in the event loop's thread. A handler may be a coroutine function; such a tool is called with `acall`.
+    runs it in the event loop's thread. `runs_programs` says that the handler runs programs that change files of the
+    host: what changes in `context.directory` while it runs becomes part of the call, at the cost of two scans, and the
+    call counts as a command unless it has another `operation`. A handler may be a coroutine function; such a tool is
+    called with `acall`.
     Raises `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
     """
 
@@ -79,6 +82,7 @@ class Tool:
     operation: Operation | None = None
     targets: Callable[[Any, Any], Iterable[str]] | None = field(default=None, repr=False)
     is_quick: bool = False
+    runs_programs: bool = False
     # Whether the handler is a coroutine function.
     is_async: bool = field(init=False, repr=False, default=Factory(_is_async, takes_self=True))
     parameters: tuple[Parameter, ...] = field(init=False, repr=False, default=Factory(_parameters, takes_self=True))
@@ -93,6 +97,8 @@ class Tool:
             raise ValueError(
                 f"the tool {self.name!r} has no operation {self.operation!r}: there are {', '.join(OPERATIONS)}"
             )
+        if self.runs_programs:
+            self._check_programs()
         _check_handler(self)
         known = {parameter.name for parameter in self.parameters}
         for alias, name in self.aliases.items():
@@ -103,6 +109,16 @@ class Tool:
                 )
 
         object.__setattr__(self, "_read", reader(self.params, self.parameters, self.aliases))
+
+    def _check_programs(self) -> None:
+        for name, is_set in (("read_only", self.read_only), ("is_quick", self.is_quick)):
+            if is_set:
+                raise ValueError(
+                    f"the tool {self.name!r} cannot have both {name} and runs_programs: a program may change files and "
+                    f"take long; leave one of them out"
+                )
+        if self.operation is None:
+            object.__setattr__(self, "operation", "shell")
 
     @property
     def json_schema(self) -> Schema:

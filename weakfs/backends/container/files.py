@@ -139,6 +139,9 @@ class ContainerFiles(HostFilesystem):
             return paths.parse(text)
         return paths.parse(text if text.startswith(("/", "\\")) else f"{self._workdir}/{text}")
 
+    def _below_host_root(self, path: str) -> str | None:
+        return None
+
     def _climb(self, done: list[str], path: str) -> None:
         # Whatever the policy, nothing leads out of the container.
         if not done:

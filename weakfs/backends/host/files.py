@@ -72,11 +72,14 @@ class HostFiles(BaseFilesystem):
 
     def _parse(self, path: str | os.PathLike[str]) -> paths.Parsed:
         text = os.fspath(path) if isinstance(path, os.PathLike) else path
-        if isinstance(text, str):
-            for prefix in self._prefixes:
-                if text.startswith(prefix) or text == prefix[:-1]:
-                    return paths.parse(text[len(prefix) - 1 :] or "/")
-        return paths.parse(text)
+        below = self._below_host_root(text) if isinstance(text, str) else None
+        return paths.parse(text if below is None else below)
+
+    def _below_host_root(self, path: str) -> str | None:
+        for prefix in self._prefixes:
+            if path.startswith(prefix) or path == prefix[:-1]:
+                return path[len(prefix) - 1 :] or "/"
+        return None
 
     def _climb(self, done: list[str], path: str) -> None:
         if done and done[-1] != "..":

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import cast
 
+from weakfs.backends.mounted import MountedFilesystem
 from weakfs.backends.overlay.commit import conflicts, refuse_conflicts, refuse_inside_transaction, write_down
 from weakfs.backends.overlay.layers import counterpart, is_untouched, is_whiteout, merged, upper_for
 from weakfs.backends.overlay.lower_entries import Reads
@@ -48,6 +49,11 @@ class OverlayFilesystem(SessionFilesystem):
             raise TypeError(
                 f"cannot overlay {lower!r:.60}: it does not derive from BaseFilesystem; use an InMemoryFilesystem or a "
                 f"HostFilesystem"
+            )
+        if isinstance(lower, MountedFilesystem):
+            raise ValueError(
+                f"cannot overlay {lower!r}: its paths start with its mount point; overlay the files in it, and mount "
+                f"the overlay"
             )
         super().__init__(session, limits, read_only, follow_symlinks)
         own = getattr(lower, "session", None)
@@ -144,6 +150,9 @@ class OverlayFilesystem(SessionFilesystem):
 
     def _parse(self, path: str | os.PathLike[str]) -> Parsed:
         return self._lower._parse(path)
+
+    def _below_host_root(self, path: str) -> str | None:
+        return self._lower._below_host_root(path)
 
     def read_view(self) -> BaseFilesystem:
         session = self._session

@@ -10,6 +10,7 @@ from errno import ELOOP, ENAMETOOLONG
 from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import Document
 from weakfs.filesystem import missing_path as absence
+from weakfs.filesystem.lookup import canonical_path
 from weakfs.filesystem.paths import is_within, join, normalize, parent
 from weakfs.filesystem.protocol import Filesystem, check_readable
 from weakfs.filesystem.results import FileStat
@@ -78,7 +79,7 @@ class Places:
                 raise Unusable(str(error)) from error
             if found == "/":
                 raise Unusable(f"cannot use {path!r}: it is the root; name a file inside it")
-        self._refuse_below_lost_link(normalize(path))
+        self._refuse_below_lost_link(canonical_path(self.fs, path))
         return found
 
     def _refuse_below_lost_link(self, path: str) -> None:
@@ -92,7 +93,7 @@ class Places:
                 )
 
     def _resolved(self, path: str) -> str:
-        lexical = normalize(path)
+        lexical = canonical_path(self.fs, path)
         if lexical.count("/") > DEEPEST:
             raise Unusable(
                 f"cannot use {lexical[:100]!r}: it is more than {DEEPEST} directories deep; use a shorter path"

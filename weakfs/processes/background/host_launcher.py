@@ -23,10 +23,16 @@ _CHUNK = 1 << 16
 class HostLauncher:
     """Starts programs in a directory of the host, each under a supervisor that ends it when this process dies."""
 
-    def __init__(self, directory: str, options: CommandOptions) -> None:
+    def __init__(self, directory: str, options: CommandOptions, *, mounted_at: str | None = None) -> None:
         require_linux("run a command", "run it in a container or a virtual machine with Linux")
         self._top = os.path.realpath(directory)
         self._options = options
+        # Where the sandbox shows the directory, if not at its own path.
+        self._mounted_at = mounted_at
+
+    def mounted(self, mounted_at: str) -> HostLauncher:
+        """Return a launcher of programs that see the directory at another path."""
+        return HostLauncher(self._top, self._options, mounted_at=mounted_at)
 
     def launch(self, arguments: Sequence[str], *, directory: str) -> Program:
         """Launch a program in a directory; see `Launcher`."""
@@ -40,14 +46,23 @@ class HostLauncher:
                 return list(arguments)
             size = options.limits.max_tmp_size if options.bubblewrap.can_limit_tmpfs() else None
             words = options.limits.wrapped(list(arguments)) if which(arguments[0]) else list(arguments)
-            return confined(program, top, place, status, words, readable=options.readable, tmp_size=size)
+            return confined(
+                program,
+                top,
+                place,
+                status,
+                words,
+                readable=options.readable,
+                tmp_size=size,
+                mounted_at=self._mounted_at,
+            )
 
         job = Job(
             command_line,
             place if program is None else "/",
             {
                 **select(os.environ, options.environment_allow),
-                **(private_variables(top) if program else {}),
+                **(private_variables(self._mounted_at or top) if program else {}),
                 **options.environment,
             },
             GRACE,

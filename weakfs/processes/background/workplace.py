@@ -77,6 +77,10 @@ class BackgroundProcesses:
         self._place = place
         self._table = table
 
+    def seen_from(self, place: Callable[[Workplace], Workplace]) -> BackgroundProcesses:
+        """Return the same processes, with another view of where they work."""
+        return BackgroundProcesses(place(self._place), self._table)
+
     def start(
         self, command: str, workdir: str, options: CommandOptions, limits: ProcessLimits
     ) -> tuple[BackgroundProcess, bool]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve, field
 
 from weakfs.class_decorators import define
-from weakfs.filesystem import normalize
 from weakfs.filesystem.errors import absence_in
+from weakfs.filesystem.lookup import canonical_path
 from weakfs.messages import one_line
 from weakfs.session import (
     Cancellation,
@@ -231,12 +231,22 @@ class Call:
         return tool
 
     def _handle(self) -> object:
-        return self._prepare().handler(self._params, context=self.context)
+        tool = self._prepare()
+        if tool.runs_programs:
+            from weakfs.tools.calls.program_call import run_handler
+
+            return run_handler(tool, self._params, self.context, partial(self._checked, tool))
+        return tool.handler(self._params, context=self.context)
 
     async def _ahandle(self) -> object:
         tool = cast(Tool, self.tool)
         if tool.is_async:
-            handler = cast("Callable[..., Awaitable[object]]", self._prepare().handler)
+            prepared = self._prepare()
+            if prepared.runs_programs:
+                from weakfs.tools.calls.program_call import await_handler
+
+                return await await_handler(prepared, self._params, self.context, partial(self._checked, prepared))
+            handler = cast("Callable[..., Awaitable[object]]", prepared.handler)
             return await handler(self._params, context=self.context)
         if not self._in_thread:
             return self._handle()
@@ -406,7 +416,7 @@ class Call:
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
                     # It does not exist any more, or is not a file.
-                    readings.check(self.caller, normalize(target))
+                    readings.check(self.caller, canonical_path(self.context.filesystem, target))
             else:
                 if self.require_read:
                     readings.check_was_read(self.caller, path)

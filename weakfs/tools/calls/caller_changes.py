@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from threading import Lock
 
@@ -37,9 +37,11 @@ class CallerChanges:
     Any number of threads may use it.
     """
 
-    def __init__(self, session: Session, filesystem: str) -> None:
+    def __init__(self, session: Session, filesystem: str, named: Callable[[str], str] = str) -> None:
         self._session = session
         self._name = filesystem
+        # Returns the path that calls use for one in a record.
+        self._named = named
         self._lock = Lock()
         self._changes: dict[str, CallerChange] = {}
         self._seq = session._settled_seq
@@ -87,7 +89,8 @@ class CallerChanges:
 
     def _paths(self, row: Row) -> tuple[str, ...]:
         event = event_of(self._session._rules, row)
-        return paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
+        own = paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
+        return tuple(map(self._named, own))
 
 
 def paths_of(event: object) -> tuple[str, ...]:

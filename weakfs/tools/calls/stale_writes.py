@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from threading import Lock
@@ -23,7 +23,7 @@ from weakfs.session.replay.reduction import Row, event_of
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools.calls.caller_changes import CallerChange, CallerChanges, paths_of, with_parents
 from weakfs.tools.errors import StaleRead, UnreadFile
-from weakfs.tools.permissions.guard import may_show
+from weakfs.tools.permissions.guard import may_show, point_of
 from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
 # A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
@@ -64,7 +64,11 @@ class Readings:
         self._lock = Lock()
         self._anonymous: OrderedDict[str, tuple[Version, int]] = OrderedDict()
         self._seen = install_seen(session)
-        self._by_callers = CallerChanges(session, self._name)
+        point = point_of(filesystem)
+        # Records have the paths of the files themselves, calls those below their mount point.
+        self._named: Callable[[str], str] = str if point is None else point.mounted
+        self._own: Callable[[str], str | None] = str if point is None else point.own
+        self._by_callers = CallerChanges(session, self._name, self._named)
 
     def matter_to(self, caller: Who) -> bool:
         """Return whether a call can be stale: one without a caller only if another call had one meanwhile."""
@@ -119,7 +123,7 @@ class Readings:
             tag, fields = row[2], row[3]
             if tag in OF_FILES:
                 if fields[-1] is None or fields[-1] == self._name:
-                    paths[fields[0]] = None
+                    paths[self._named(fields[0])] = None
             else:
                 changed = self._paths(event_of(self._session._rules, row))
                 paths.update(dict.fromkeys(changed))
@@ -196,7 +200,8 @@ class Readings:
             end = start
 
     def _paths(self, event: object) -> tuple[str, ...]:
-        return paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
+        own = paths_of(event) if getattr(event, "filesystem", None) in (None, self._name) else ()
+        return tuple(map(self._named, own))
 
     def _difference(self, path: str, sight: tuple[Version, int]) -> str | None:
         """Return what changed since a file was seen, `None` if the old contents are gone or not a short text."""
@@ -219,7 +224,8 @@ class Readings:
             if known is not None:
                 now = (self._session[ExternalTrees].latest() or ExternalTrees()).known(self._name)
                 tree = known.completed(now)
-            node = None if tree is None else find(tree, segments_of(path))
+            own = self._own(path)
+            node = None if tree is None or own is None else find(tree, segments_of(own))
             content = node[CONTENT] if type(node) is tuple else ""
             if not isinstance(content, str) and len(content) <= MOST_COMPARED:
                 data = joined(content)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem import FileEntry, normalize
+from weakfs.filesystem import FileEntry
+from weakfs.filesystem.lookup import canonical_path
 from weakfs.filesystem.paths import join
 from weakfs.messages import one_line, plural
 from weakfs.search import compile_glob
@@ -29,7 +30,7 @@ def why_no_match(
 
     `only_files` leaves out links. Looks at up to `MAX_ENTRIES` entries for each possible reason.
     """
-    search = NameSearch(context, normalize(path), only_files)
+    search = NameSearch(context, canonical_path(context.filesystem, path), only_files)
     for candidate in _without_start(pattern, search.start):
         if search.matches(candidate, hidden=hidden):
             return f"the pattern starts in {search.start!r} and repeats that; write {one_line(candidate)!r}"

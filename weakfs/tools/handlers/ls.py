@@ -10,7 +10,8 @@ from typing import Literal
 from attrs import field
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem import FileEntry, FileStat, Filesystem, normalize
+from weakfs.filesystem import FileEntry, FileStat, Filesystem
+from weakfs.filesystem.lookup import canonical_path
 from weakfs.messages import one_line, plural
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
@@ -64,7 +65,7 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
     """List a directory, one name per line, indented by level; directories end in `/`, links in `@`."""
     fs = require_filesystem(context)
     top = fs.list(params.path)
-    path = top[0].path.rpartition("/")[0] or "/" if top else normalize(params.path)
+    path = top[0].path.rpartition("/")[0] or "/" if top else canonical_path(fs, params.path)
     # One more than is shown, so that it is known whether there are more.
     below = list(islice(_levels(fs, top, params.depth), params.max_results + 1))
     entries = tuple(entry for _, entry in below[: params.max_results])
@@ -181,7 +182,7 @@ def exists_handler(params: ExistsParams, *, context: ToolContext) -> ToolResult[
     """Check whether an entry exists; a link counts, wherever it points."""
     fs = require_filesystem(context)
     if not fs.exists(params.path):
-        path = normalize(params.path)
+        path = canonical_path(fs, params.path)
         return answer(ExistsReceipt(path=path, exists=False, summary_text=summarize(f"{path} does not exist")))
     found = fs.stat(params.path)
     kind = kind_of(found)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from errno import EROFS
+from errno import EACCES, EROFS
 from functools import partial
 from math import inf
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from attrs import field
+from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
@@ -27,12 +28,19 @@ from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.handlers.output import kept_as_blob, shown
+from weakfs.tools.permissions.guard import point_of
 from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 
+if TYPE_CHECKING:
+    from weakfs.backends.mounted.mount_point import MountPoint
+
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
+
+# What a command without a sandbox should know of paths.
+UNSANDBOXED = " Name these files by relative paths: an absolute one may mean another file of the machine."
 
 # Reading back what a command changed has the rest of the command's time, and at least this many seconds: a command is
 # not undone because it ended just in time.
@@ -128,7 +136,7 @@ def shell_handler(
     check_command(params.command)
     if params.timeout is not None and not params.timeout > 0:
         raise ToolValidationError(f"timeout: expected a number above 0, got {params.timeout}")
-    workdir = directory_path(fs, params.workdir)
+    workdir = command_directory(fs, params.workdir)
     if fs.read_only:
         raise fault(
             PermissionError,
@@ -154,7 +162,8 @@ def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> T
     return Tool(
         name,
         "Run a shell command on the files and return its exit code and output. The command gets no input, and nothing "
-        "keeps running in the background. There may be no network, and no files except these and the system's.",
+        "keeps running in the background. There may be no network, and no files except these and the system's."
+        + ("" if options.sandbox == "required" else UNSANDBOXED),
         ShellParams,
         partial(shell_handler, options=options),
         aliases={"cmd": "command", "cwd": "workdir"},
@@ -190,7 +199,7 @@ def _run(
         done = (
             _run_inside(work, params.command, workdir, seconds, options, stop)
             if isinstance(work, RunsCommands)
-            else _run_on_host(work.directory, params.command, workdir, seconds, options, stop)
+            else _run_on_host(work.directory, params.command, workdir, seconds, options, stop, point_of(fs))
         )
         context.cancellation.check()
         if done.timed_out:
@@ -219,12 +228,19 @@ def _run_inside(
 
 
 def _run_on_host(
-    directory: str, command: str, workdir: str, timeout: float, options: ShellOptions, stop: StopEvent
+    directory: str,
+    command: str,
+    workdir: str,
+    timeout: float,
+    options: ShellOptions,
+    stop: StopEvent,
+    point: MountPoint | None,
 ) -> CompletedCommand:
-    return run_command(
+    below = workdir if point is None else point.own(workdir) or "/"
+    done = run_command(
         command,
         directory,
-        workdir=host_path(directory, workdir),
+        workdir=host_path(directory, below),
         timeout=timeout,
         max_output=options.max_output,
         environment_allow=options.environment_allow,
@@ -235,7 +251,16 @@ def _run_on_host(
         readable=options.readable,
         shell=options.shell,
         stop=stop,
+        mounted_at=None if point is None else point.path,
     )
+    if point is None or done.unsandboxed_because is None:
+        return done
+    return evolve(done, unsandboxed_because=unmounted(done.unsandboxed_because, point))
+
+
+def unmounted(because: str, point: MountPoint) -> str:
+    """Return why there is no sandbox, and that nothing is mounted without one."""
+    return f"{because}, so that {point.path} does not exist for the command; use relative paths in it"
 
 
 def _read_back_too_long(done: CompletedCommand, timeout: float, context: ToolContext) -> ToolResult[ShellReceipt]:
@@ -290,6 +315,18 @@ def _answered(
     )
     parts = [out, f"[stderr]\n{err}" if err else "", f"[{receipt.summary_text}]"]
     return answer(receipt, "\n".join(part.removesuffix("\n") for part in parts if part))
+
+
+def command_directory(fs: Filesystem, path: str) -> str:
+    """Return the canonical path of a directory in which a command can run; raises the errors of `ls`."""
+    found, point = directory_path(fs, path), point_of(fs)
+    if point is not None and point.own(found) is None:
+        raise fault(
+            PermissionError,
+            EACCES,
+            f"cannot run a command in {found!r}: the files are below {point.path!r}; use a directory there",
+        )
+    return found
 
 
 def directory_path(fs: Filesystem, path: str) -> str:

@@ -8,6 +8,10 @@ from weakfs.filesystem import BaseFilesystem, Filesystem
 from weakfs.filesystem.paths import is_within
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from weakfs.backends.mounted.mount_point import MountPoint
+    from weakfs.search import GlobState
     from weakfs.tools.permissions.capability import Capability
     from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
     from weakfs.tools.permissions.operations import Operation
@@ -40,7 +44,11 @@ def guarded(
             f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
             f"resolved; extend weakfs.filesystem.BaseFilesystem"
         )
-    for pattern in () if policy is None else (pattern for rule in policy.rules for pattern in rule.paths):
+    patterns = () if policy is None else tuple(pattern for rule in policy.rules for pattern in rule.paths)
+    point = point_of(filesystem)
+    if point is not None:
+        _check_mounted(point, patterns, () if capability is None else capability.fs_roots or (), filesystem)
+    for pattern in () if point is not None else patterns:
         if filesystem.root != "/" and is_within(pattern, filesystem.root):
             raise ValueError(
                 f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; give "
@@ -51,6 +59,48 @@ def guarded(
     places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
     access = Access(capability, PathPolicy() if policy is None else policy, operation, places)
     return GuardedFilesystem(cast(Filesystem, filesystem), access)
+
+
+def _check_mounted(
+    point: MountPoint, patterns: Iterable[str], roots: Iterable[str], filesystem: BaseFilesystem
+) -> None:
+    """Raise `ValueError` for a pattern or root that no mounted file can match: it was meant to match some."""
+    from weakfs.search.glob_syntax import expand
+
+    for pattern in patterns:
+        for one in expand(pattern):
+            if not _can_match(one, point):
+                raise ValueError(
+                    f"cannot use the policy: its pattern {one!r} would match nothing, because the files are below "
+                    f"{point.path!r}; give it with that, such as {point.mounted('/' + one.lstrip('/'))!r}"
+                )
+    for root in roots:
+        path = filesystem._parse(root)[0]
+        if point.own(path) is None and not is_within(point.path, path):
+            raise ValueError(
+                f"cannot use the capability: its root {root!r} holds none of the files, which are below "
+                f"{point.path!r}; give a path there, such as {point.mounted(path)!r}"
+            )
+
+
+def _can_match(pattern: str, point: MountPoint) -> bool:
+    """Return whether a pattern without braces can match a mounted file, or a directory that it is in."""
+    from weakfs.search import compile_glob
+
+    if pattern == "/":
+        return True
+    state: GlobState | None = compile_glob(pattern, hidden=True).start("/")
+    for name in point.segments:
+        if state is None or state.matches(name, True) or state.matches(name, False):
+            break
+        state = state.enter(name)
+    return state is not None
+
+
+def point_of(filesystem: object) -> MountPoint | None:
+    """Return where files are mounted, if they are; also those behind a guard."""
+    point: MountPoint | None = getattr(filesystem, "mount_point", None)
+    return point
 
 
 def may_show(filesystem: Filesystem | None, path: str) -> bool:

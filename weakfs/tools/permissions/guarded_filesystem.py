@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from errno import EACCES
-from typing import IO, Literal, cast, overload
+from typing import IO, TYPE_CHECKING, Literal, cast, overload
 
 from attrs import evolve
 
@@ -31,14 +31,19 @@ from weakfs.filesystem import (
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
+from weakfs.filesystem.paths import Parsed
 from weakfs.messages import plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
 from weakfs.session import MergedPath, Session
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
 from weakfs.tools.permissions.decisions import Access, clamped
+from weakfs.tools.permissions.guard import point_of
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
 from weakfs.tools.permissions.operations import Operation
+
+if TYPE_CHECKING:
+    from weakfs.backends.mounted.mount_point import MountPoint
 
 
 class GuardedFilesystem:
@@ -58,6 +63,14 @@ class GuardedFilesystem:
 
     def _as(self, operation: Operation, *, reads: bool = False) -> GuardedPrimitives:
         return GuardedPrimitives(cast(BaseFilesystem, self._inner), self._access, operation, reads=reads)
+
+    def _parse(self, path: PathArg) -> Parsed:
+        return cast(BaseFilesystem, self._inner)._parse(path)
+
+    @property
+    def mount_point(self) -> MountPoint | None:
+        """Where the files are mounted, if they are."""
+        return point_of(self._inner)
 
     @property
     def root(self) -> str:

@@ -36,7 +36,8 @@ from weakfs.tools.handlers.processes.receipts import (
     ProcessStartReceipt,
     ProcessWaitReceipt,
 )
-from weakfs.tools.handlers.shell import directory_path
+from weakfs.tools.handlers.shell import UNSANDBOXED, command_directory, unmounted
+from weakfs.tools.permissions.guard import point_of
 from weakfs.tools.results import ToolResult, answer, summarize
 from weakfs.tools.tool import Tool
 
@@ -53,7 +54,7 @@ def process_start_handler(
     if not params.command.strip():
         raise ToolValidationError("command: it is empty; name a command to run")
     check_command(params.command)
-    workdir = directory_path(fs, params.workdir)
+    workdir = command_directory(fs, params.workdir)
     if fs.read_only:
         raise fault(
             PermissionError,
@@ -63,18 +64,21 @@ def process_start_handler(
     background = _background(context)
     context.check_deadline()
     process, is_nested = background.start(params.command, workdir, options, options.process_limits)
+    because, point = process.unsandboxed_because, point_of(fs)
+    if because and point is not None:
+        because = unmounted(because, point)
     summary = f"Started {process.process_id}"
     if is_nested:
         summary += "; it runs when the transaction around this call is committed"
-    if process.unsandboxed_because:
-        summary += f"; not sandboxed: {process.unsandboxed_because}"
+    if because:
+        summary += f"; not sandboxed: {because}"
     return answer(
         ProcessStartReceipt(
             summary_text=summarize(summary),
             process_id=process.process_id,
             state="held" if is_nested else "running",
-            sandboxed=process.unsandboxed_because is None,
-            unsandboxed_because=process.unsandboxed_because,
+            sandboxed=because is None,
+            unsandboxed_because=because,
         )
     )
 
@@ -189,7 +193,8 @@ def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
         Tool(
             "process_start",
             "Start a shell command that keeps running after the call, such as a server, and return its process_id. "
-            "What it changes stays even if later calls fail; going back to a snapshot ends it.",
+            "What it changes stays even if later calls fail; going back to a snapshot ends it."
+            + ("" if options.sandbox == "required" else UNSANDBOXED),
             ProcessStartParams,
             partial(process_start_handler, options=options),
             aliases={"cmd": "command", "cwd": "workdir"},

@@ -1,0 +1,118 @@
+"""Mount points: the two forms of a path, in the files themselves and below the path at which they are mounted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import attrs
+
+from weakfs.class_decorators import frozen
+from weakfs.filesystem import BaseFilesystem, Note
+from weakfs.filesystem.errors import Absence, absence_in
+from weakfs.filesystem.paths import is_within, normalize
+from weakfs.processes import check_mount_point
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.mount_points import FilesystemMounted
+from weakfs.reducers.tree.node import Segments
+from weakfs.session import Session
+
+# An absolute path in a message.
+_QUOTED = re.compile(r"'(/[^'\n]*)'")
+
+
+@frozen
+class MountPoint:
+    """Where files are mounted: `/a.py` is the own path of the file that has the mounted path `/workspace/a.py`."""
+
+    path: str
+    segments: Segments
+
+    @classmethod
+    def at(cls, path: str) -> MountPoint:
+        """Return the mount point at a path; raise `ValueError` for one that cannot be used."""
+        if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"mounted_at is {path!r}; give a path such as '/workspace'")
+        try:
+            canonical = normalize(path)
+        except OSError as error:
+            raise ValueError(f"cannot mount files at {path!r}: {error}") from error
+        if canonical != path or path == "/" or not path.isprintable():
+            raise ValueError(
+                f"cannot mount files at {path!r}: it is not an absolute path in its shortest form, other than '/'; use "
+                f"a path such as {canonical if canonical != '/' and canonical.isprintable() else '/workspace'!r}"
+            )
+        check_mount_point(path)
+        return cls(path, segments_of(path))
+
+    def holds(self, segments: Segments) -> bool:
+        """Return whether a mounted path is the mount point or below it."""
+        return segments[: len(self.segments)] == self.segments
+
+    def is_above(self, segments: Segments) -> bool:
+        """Return whether a path is a directory on the way to the mount point."""
+        return len(segments) < len(self.segments) and self.segments[: len(segments)] == segments
+
+    def mounted(self, own: str) -> str:
+        """Return the mounted path of an own path."""
+        return self.path if own == "/" else self.path + own
+
+    def own(self, mounted: str) -> str | None:
+        """Return the own path of a mounted path; `None` if it is outside the mount point."""
+        if not is_within(mounted, self.path):
+            return None
+        return mounted[len(self.path) :] or "/"
+
+    def mounted_note(self, note: Note) -> Note:
+        """Return a note about an own path as one about the mounted path."""
+        return attrs.evolve(note, path=self.mounted(note.path))
+
+    @contextmanager
+    def named(self, is_elsewhere: Callable[[str], bool]) -> Iterator[None]:
+        """Let the messages of errors have mounted paths in place of own ones.
+
+        `is_elsewhere` says of an absolute path in a message that it is not one of these files, but one of the host.
+        """
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            if len(error.args) == 1 and isinstance(error.args[0], str):
+                error.args = (self._renamed(error.args[0], is_elsewhere),)
+            absence = absence_in(error)
+            if absence is not None:
+                texts = (self._renamed(text, is_elsewhere) for text in (absence.cause, absence.remedy))
+                vars(error)["absence"] = Absence(self.mounted(absence.path), *texts)
+            raise
+
+    def _renamed(self, message: str, is_elsewhere: Callable[[str], bool]) -> str:
+        def rename(found: re.Match[str]) -> str:
+            path = found[1]
+            return found[0] if is_elsewhere(path) else repr(self.mounted(path))
+
+        return _QUOTED.sub(rename, message)
+
+
+def recorded_mount(session: Session | None, filesystem_id: str) -> str | None:
+    """Return where a session last had the files of a filesystem."""
+    mounts = () if session is None else session[FilesystemMounted].all()
+    return next((one.mounted_at for one in reversed(mounts) if one.filesystem == filesystem_id), None)
+
+
+def refuse_overlap(point: MountPoint, files: BaseFilesystem) -> None:
+    """Raise `ValueError` for a mount point of which a path of the host would say something else."""
+    place = getattr(files, "container", None)
+    if place is not None:
+        if files.root != point.path:
+            raise ValueError(
+                f"cannot mount the files of a container at {point.path!r}: its programs see them at {files.root!r}, "
+                f"which is their name there; open it with root={point.path!r}, or use it as it is if the root is '/'"
+            )
+        return
+    root = files.root
+    own = files._below_host_root(point.path)
+    if own not in (None, "/") or (root not in ("/", point.path) and is_within(root, point.path)):
+        raise ValueError(
+            f"cannot mount {root!r} at {point.path!r}: one is inside the other, so that a path could mean two files; "
+            f"use another mount point, such as '/workspace', or {root!r} itself"
+        )

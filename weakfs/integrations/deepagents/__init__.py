@@ -1,0 +1,22 @@
+"""Backends for deepagents over a session: each operation is one recorded call, which can be undone.
+
+`WeakfsBackend` has the files, `WeakfsSandbox` runs commands on them too, in a sandbox or a container. Needs the extra
+`weakfs[deepagents]`.
+"""
+
+from __future__ import annotations
+
+try:
+    import deepagents.backends.protocol  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name is None or not error.name.startswith("deepagents"):
+        raise
+    raise ModuleNotFoundError(
+        "cannot use weakfs.integrations.deepagents: the package deepagents is not installed, or is older than 0.7; "
+        "run: pip install 'weakfs[deepagents]'"
+    ) from error
+
+from weakfs.integrations.deepagents.backend import WeakfsBackend
+from weakfs.integrations.deepagents.sandbox import WeakfsSandbox
+
+__all__ = ["WeakfsBackend", "WeakfsSandbox"]

@@ -1,0 +1,119 @@
+"""A sandbox of deepagents over the files of a session: a backend that runs commands too."""
+
+from __future__ import annotations
+
+from attrs import field
+from deepagents.backends.protocol import ExecuteResponse, SandboxBackendProtocol
+
+from weakfs.backends import ContainerFilesystem, InMemoryFilesystem, MountedFilesystem
+from weakfs.class_decorators import frozen
+from weakfs.filesystem import Filesystem
+from weakfs.integrations.deepagents.backend import Request, WeakfsBackend
+from weakfs.integrations.deepagents.exchange import Dialect, Exchange, exchange_of
+from weakfs.session import Session
+from weakfs.tools import Capability, Policy, Tool, ToolContext, ToolResult
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
+
+# What `timeout` does of GNU coreutils.
+TIMED_OUT = 124
+
+MAX_OUTPUT = 1 << 20
+
+
+@frozen
+class ExecuteParams:
+    """What `execute` takes; a timeout of 0 is the longest one."""
+
+    command: str
+    timeout: float | None = field(default=None)
+
+
+class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
+    """The files of a session, and commands on them: files and commands have the same paths, below `mounted_at`.
+
+    A command is one call: what it changed can be undone, and is undone at once if the command times out. It runs in the
+    sandbox of the tool `shell`, or for a `ContainerFilesystem` in the container, whose own paths are used. `shell` are
+    the options of commands. The rest is as for `WeakfsBackend`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        files: Filesystem | None = None,
+        *,
+        mounted_at: str = "/workspace",
+        shell: ShellOptions | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
+        dialect: Dialect = "protocol",
+    ) -> None:
+        self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
+        super().__init__(
+            session,
+            _mounted(InMemoryFilesystem(session) if files is None else files, mounted_at),
+            capability=capability,
+            policy=policy,
+            caller=caller,
+            dialect=dialect,
+        )
+
+    def _tools(self) -> tuple[Tool, ...]:
+        def execute(params: ExecuteParams, *, context: ToolContext) -> ToolResult[ShellReceipt]:
+            return _execute(params, context, self._shell)
+
+        tool = Tool("execute", "Run a command.", ExecuteParams, execute, receipt=ShellReceipt, operation="shell")
+        return (*super()._tools(), tool)
+
+    @property
+    def id(self) -> str:
+        """The id of the session."""
+        return self.session.session_id
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Run a shell command; standard output and standard error come in the order in which they were written."""
+        return _response(*self._made(Request("execute", {"command": command, "timeout": timeout})))
+
+    async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Run a shell command; if this is cancelled, it is killed, and what it changed is undone."""
+        return _response(*await self._amade(Request("execute", {"command": command, "timeout": timeout})))
+
+
+def _mounted(files: Filesystem, mounted_at: str) -> Filesystem:
+    """Return files whose paths are those that commands see."""
+    if isinstance(files, MountedFilesystem):
+        return files
+    if isinstance(files, ContainerFilesystem):
+        return files if files.root == "/" else MountedFilesystem(files, files.root)
+    return MountedFilesystem(files, mounted_at)
+
+
+def _execute(params: ExecuteParams, context: ToolContext, options: ShellOptions) -> ToolResult[ShellReceipt]:
+    timeout = options.max_timeout if params.timeout == 0 else params.timeout
+    command = f"exec 2>&1\n{params.command}" if params.command.strip() else params.command
+    result = shell_handler(ShellParams(command, timeout), context=context, options=options)
+    receipt = result.value
+    if isinstance(receipt, ShellReceipt) and receipt.timed_out is not None:
+        output, is_cut = _output(receipt, result, context)
+        exchange_of(context).answer = ExecuteResponse(output, receipt.exit_code, is_cut or bool(receipt.truncated))
+    return result
+
+
+def _output(receipt: ShellReceipt, result: ToolResult[ShellReceipt], context: ToolContext) -> tuple[str, bool]:
+    """Return what a command printed, and whether a capability has cut it."""
+    printed = receipt.stdout
+    if not isinstance(printed, BlobReference):
+        return printed or "", False
+    if context.capability is None or context.capability.max_inline_bytes is None:
+        return context.blobs.get(printed.digest).decode("utf-8", "replace"), False
+    return result.message, True
+
+
+def _response(done: ToolResult[object], exchange: Exchange) -> ExecuteResponse:
+    given: ExecuteResponse | None = exchange.answer
+    if done.success and given is not None:
+        return given
+    output = "" if given is None or not given.output else given.output.rstrip("\n") + "\n"
+    code = TIMED_OUT if done.error_code in ("timed_out", "deadline_exceeded") else None
+    return ExecuteResponse(f"{output}Error: {done.summary_text}", code, given is not None and given.truncated)

@@ -1,0 +1,72 @@
+"""Turns: one call at a time, among threads and tasks alike, in the order in which they asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from threading import Lock
+
+
+class Turns:
+    """A lock for threads and tasks. A task that waits for its turn occupies no thread.
+
+    An agent makes several calls at once, and a command needs the files to itself.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._is_taken = False
+        self._waiting: deque[Future[None]] = deque()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn in this thread."""
+        self._asked().result()
+        try:
+            yield
+        finally:
+            self._give_back()
+
+    @asynccontextmanager
+    async def aturn(self) -> AsyncIterator[None]:
+        """Wait for a turn in this task."""
+        turn = self._asked()
+        try:
+            await asyncio.wrap_future(turn)
+        except asyncio.CancelledError:
+            if not turn.cancel():
+                # It came at the same moment.
+                self._give_back()
+            raise
+        try:
+            yield
+        finally:
+            self._give_back()
+
+    def _asked(self) -> Future[None]:
+        turn: Future[None] = Future()
+        with self._lock:
+            if self._is_taken:
+                self._waiting.append(turn)
+                return turn
+            self._is_taken = True
+        _grant(turn)
+        return turn
+
+    def _give_back(self) -> None:
+        with self._lock:
+            while self._waiting:
+                if _grant(self._waiting.popleft()):
+                    return
+            self._is_taken = False
+
+
+def _grant(turn: Future[None]) -> bool:
+    """Let somebody have their turn; return false if they have stopped waiting."""
+    if not turn.set_running_or_notify_cancel():
+        return False
+    turn.set_result(None)
+    return True

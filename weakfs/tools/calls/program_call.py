@@ -1,0 +1,116 @@
+"""Handlers that run programs on the host: what changed while they ran is found by two scans of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from errno import EROFS
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from attrs import evolve
+
+from weakfs.filesystem import ReadBack, SupportsCheckout
+from weakfs.filesystem.errors import fault
+from weakfs.tools.calls.call import Undone
+from weakfs.tools.context import ToolContext, require_filesystem
+from weakfs.tools.errors import ToolValidationError
+from weakfs.tools.results import ToolResult
+from weakfs.tools.tool import Tool
+
+T = TypeVar("T")
+
+# Returns a result that can be recorded, or raises.
+Check = Callable[[object], ToolResult[object]]
+
+
+def run_handler(tool: Tool, params: object, context: ToolContext, check: Check) -> object:
+    """Run a handler, and record what its programs changed; if it fails, undo that.
+
+    Whoever cancels the call waits until the handler has ended: its programs must not run on files that went back.
+    """
+    with context.cancellation.stopping(_wait), _directory(tool, context) as directory:
+        return _ended(tool.handler(params, context=evolve(context, directory=directory)), context, check)
+
+
+async def await_handler(tool: Tool, params: object, context: ToolContext, check: Check) -> object:
+    """Await a coroutine function as `run_handler` runs a function; the scans are in threads."""
+    import asyncio
+
+    handler = cast("Callable[..., Awaitable[object]]", tool.handler)
+    # Transactions belong to a context, and the one around the files to all that is done here.
+    here = copy_context()
+
+    async def handle(directory: str) -> object:
+        return await handler(params, context=evolve(context, directory=directory))
+
+    files = _directory(tool, context)
+    try:
+        directory = await _in_thread(here, files.__enter__)
+    except asyncio.CancelledError as error:
+        await _in_thread(here, partial(_leave, files, error))
+        raise
+    try:
+        given = _ended(await asyncio.create_task(handle(directory), context=here), context, check)
+    except BaseException as error:
+        await _in_thread(here, partial(_leave, files, error))
+        raise
+    await _in_thread(here, lambda: files.__exit__(None, None, None))
+    return given
+
+
+@contextmanager
+def _directory(tool: Tool, context: ToolContext) -> Iterator[str]:
+    """Take the files for programs, and read back what they changed unless the block raises."""
+    fs = require_filesystem(context)
+    if fs.read_only:
+        raise fault(
+            PermissionError,
+            EROFS,
+            f"cannot run {tool.name}: the filesystem is read-only and a program may change anything; use a writable "
+            f"one",
+        )
+    if not isinstance(fs, SupportsCheckout):
+        raise ToolValidationError(
+            f"cannot run {tool.name} on a {type(fs).__name__}: its files cannot be put into a directory; use an "
+            f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
+        )
+    with fs.checkout(read_back=ReadBack(check=context.check_deadline)) as work:
+        context.check_deadline()
+        yield work.directory
+
+
+def _ended(given: object, context: ToolContext, check: Check) -> object:
+    """Raise for a handler that failed or was cancelled, so that nothing of its programs is read back."""
+    context.cancellation.check()
+    if isinstance(given, ToolResult) and not cast("ToolResult[object]", given).success:
+        raise Undone(check(cast(object, given)))
+    return given
+
+
+def _wait() -> None:
+    """Do nothing: who cancels waits for the end of the block."""
+
+
+def _leave(files: Any, error: BaseException) -> None:
+    """Leave the files as they were before."""
+    try:
+        files.__exit__(type(error), error, error.__traceback__)
+    except BaseException as raised:
+        if raised is not error:
+            raise
+
+
+async def _in_thread(context: Context, work: Callable[[], T]) -> T:
+    """Run a function in a thread and wait for its end, even if this is cancelled meanwhile."""
+    import asyncio
+
+    future = asyncio.get_running_loop().run_in_executor(None, context.run, work)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        # Until then nothing else can have the context.
+        await asyncio.wait([future])
+        future.exception()
+        raise
