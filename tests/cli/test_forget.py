@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from weakfs import InMemoryFilesystem, Session
+from weakfs import HostFilesystem, InMemoryFilesystem, Session
+from weakfs.history.forgetting.search import files_with
 
 SECRET = "sk-live-9f8e7d6c"
 
@@ -76,3 +77,24 @@ def test_forgetting_what_is_not_there_changes_nothing(saved: Path) -> None:
 
     assert "nothing to forget" in done.stdout
     assert saved.read_bytes() == before
+
+
+def test_forget_drops_the_snapshots_of_a_directory(tmp_path: Path) -> None:
+    root, store = tmp_path / "root", tmp_path / "store"
+    root.mkdir()
+    session = Session(session_id="mine")
+    fs = HostFilesystem(root, session=session, store=store)
+    fs.write("/a.txt", f"key={SECRET}\n")
+    fs.snapshot()
+    fs.write("/a.txt", "key=none\n")
+    fs.snapshot()
+    session.save(tmp_path / "mine.json")
+    words = ["forget", str(tmp_path / "mine.json"), "--text", SECRET, "--root", str(root), "--store", str(store)]
+
+    assert "would drop the snapshot" in weakfs(*words, "--preview").stdout
+    done = weakfs(*words, "--yes")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("dropped the snapshot") == 1
+    assert files_with(SECRET, [str(tmp_path)]) == ()
+    assert weakfs("forget", str(tmp_path / "mine.json"), "--text", SECRET, "--store", str(store)).returncode == 2

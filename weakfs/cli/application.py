@@ -11,8 +11,10 @@ from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.forget import forget_command
+from weakfs.cli.commands.import_git import import_git_command
 from weakfs.cli.commands.mcp import mcp_command
 from weakfs.cli.commands.mount import mount_command
+from weakfs.cli.commands.prune import prune_command
 from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.timeline import timeline_command
 from weakfs.cli.declarations.host import COMMANDS
@@ -47,8 +49,10 @@ for one in (
     *BLAME_COMMANDS,
     containers_command,
     forget_command,
+    prune_command,
     sql_command,
     export_git_command,
+    import_git_command,
     timeline_command,
     mcp_command,
     mount_command,

@@ -1,8 +1,13 @@
-"""Reading a session's history: its calls, timeline, blame, SQL queries, its export as git commits, and forgetting."""
+"""Reading a session's history: calls, timeline, blame, SQL queries, git export and import; retention and forgetting."""
 
 from weakfs.history.blame.lines import BlameLine
 from weakfs.history.forgetting.forget import Forgetting, forget
 from weakfs.history.git_export import ExportRefused, ExportReport, export_git
+from weakfs.history.git_import.importing import ImportReport, import_git
+from weakfs.history.git_import.objects import ImportRefused
+from weakfs.history.git_import.tree_changes import SkippedEntry
+from weakfs.history.retention.policy import Holder, PruneReport, Retention
+from weakfs.history.retention.pruning import prune
 from weakfs.history.sql import QueryResult, run_query
 from weakfs.history.timeline import ChangedFile, TimelineRow, timeline
 
@@ -12,10 +17,18 @@ __all__ = [
     "ExportRefused",
     "ExportReport",
     "Forgetting",
+    "Holder",
+    "ImportRefused",
+    "ImportReport",
+    "PruneReport",
     "QueryResult",
+    "Retention",
+    "SkippedEntry",
     "TimelineRow",
     "export_git",
     "forget",
+    "import_git",
+    "prune",
     "run_query",
     "timeline",
 ]

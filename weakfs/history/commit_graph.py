@@ -60,9 +60,14 @@ class _Line:
 
 @define(eq=False)
 class _Work:
-    """Consecutive records that changed files and become one commit."""
+    """Consecutive records that changed files and become one commit.
+
+    `merged` is the fork's line, if they begin with a merge; `last` is then the last record of that line.
+    """
 
     group: object
+    last: int = 0
+    merged: _Line | None = None
     records: list[Record] = field(factory=list[Record])
     calls: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
     after: SessionView | None = None
@@ -92,6 +97,7 @@ class _Graph:
             if call.first is not None and call.last is not None
             for seq in range(call.first, call.last + 1)
         }
+        self._by_id = {call.call.call_id: call for call in self._calls.values()}
         self._line = _Line(None, 0, float("inf"), None)
         self._lines = [self._line]
         # What waits for the end of a fork's records: the line that it is merged into, and the merge.
@@ -113,7 +119,9 @@ class _Graph:
                 yield from self._add(step)
             while self._open and self._line.end == step.record.seq:
                 yield from self._finish()
-                yield from self._leave()
+                self._leave()
+                if step.record.seq in self._ends:
+                    yield from self._finish()
         yield from self._finish()
 
     def _beginning(self, step: Step) -> Iterator[Commit]:
@@ -134,18 +142,19 @@ class _Graph:
         self._line = _Line(fork, seq + 1, seq + event.count, left.commit_at(base))
         self._lines.append(self._line)
 
-    def _leave(self) -> Iterator[Commit]:
+    def _leave(self) -> None:
+        """Begin a commit with a merge; what its call changes after that belongs to it."""
         side, (self._line, merge) = self._line, self._open.pop()
         if merge.after is None:
             return
         record = merge.record
-        tree = self._trees.at(merge.after, self._filesystem)
-        heads = (self._line.tip, side.tip if side.commits else None)
-        parents = tuple(head for head in heads if head is not None)
-        if side.commits or not _is_same(tree, self._line.tip):
-            call = self._calls.get(record.seq)
-            last, calls = int(side.end), () if call is None else (call,)
-            yield self._committed(Commit(record.seq, last, record.at, tree, parents, self._line.fork, (record,), calls))
+        call = self._calls.get(record.seq)
+        if call is None and record.cause is not None:
+            call = self._by_id.get(record.cause)
+        group = ("merge", record.seq) if record.cause is None else self._group(record, None)
+        self._work = _Work(
+            group, int(side.end), side, [record], {} if call is None else {call.number: call}, merge.after
+        )
 
     def _add(self, step: Step) -> Iterator[Commit]:
         record = step.record
@@ -154,6 +163,8 @@ class _Graph:
         if self._trees.changed(step.before, step.after):
             call = self._calls.get(record.seq)
             group = self._group(record, call)
+            if self._work is not None and self._work.merged is not None and record.cause is not None:
+                group = ("cause", record.cause)
             if self._work is None or self._work.group != group:
                 yield from self._finish()
                 self._work = _Work(group)
@@ -178,12 +189,14 @@ class _Graph:
             return
         tree = self._trees.at(work.after, self._filesystem)
         tip = self._line.tip
-        if not _is_same(tree, tip):
+        side = work.merged if work.merged is not None and work.merged.commits else None
+        if side is not None or not _is_same(tree, tip):
             first, last = work.records[0], work.records[-1]
-            parents = () if tip is None else (tip,)
+            parents = tuple(head for head in (tip, None if side is None else side.tip) if head is not None)
             calls = tuple(work.calls.values())
+            end = max(last.seq, work.last)
             yield self._committed(
-                Commit(first.seq, last.seq, last.at, tree, parents, self._line.fork, tuple(work.records), calls)
+                Commit(first.seq, end, last.at, tree, parents, self._line.fork, tuple(work.records), calls)
             )
 
     def _committed(self, commit: Commit) -> Commit:

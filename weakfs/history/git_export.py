@@ -11,6 +11,7 @@ import re
 import subprocess
 import tempfile
 from bisect import bisect_right
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, NoReturn, cast
@@ -19,7 +20,9 @@ from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
 from weakfs.history.call_texts import target_of_call
 from weakfs.history.commit_graph import Commit, Per, commits_of
+from weakfs.history.git_import.commit_calls import GitCommit, commit_of
 from weakfs.history.git_notes import AUTHORSHIP_REF, TRACE_REF, added_lines, authorship_log, trace_record
+from weakfs.history.ref_names import ref_part
 from weakfs.history.trees import chosen_filesystem
 from weakfs.messages import clip, one_line
 from weakfs.reducers.tree.leaf import CONTENT, Leaf, blob_digest, content_of, size_of
@@ -29,6 +32,7 @@ from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.sparse import PIECE
 from weakfs.snapshots.git import command
 from weakfs.snapshots.git.fast_import_commands import changes
+from weakfs.tools import ToolCall
 
 COMMITTER = b"weakfs <weakfs@localhost>"
 LAST_SECOND = 1 << 40
@@ -66,6 +70,7 @@ def export_git(
     call that changed files, or with `per="turn"` for consecutive calls of one caller. Forks are branches below
     `forks/`, merges have two parents, and tagged snapshots are tags. If the session was exported before, only what is
     new is added; records that were compacted away since then are one commit. Either everything is added, or nothing.
+    Commits that were imported are written as they were; if the repository has them, the branch goes on from there.
 
     Git has no empty directories, only one permission bit and no names such as `.git`: these are left out.
 
@@ -76,8 +81,10 @@ def export_git(
     """
     meant = chosen_filesystem(session, filesystem)
     target = _Repository.at(Path(repository).absolute(), branch)
-    known = target.known(session.session_id)
-    stream = _Stream(session, target, known)
+    old = target.head()
+    imported = target.those_there(session)
+    known = target.known(session.session_id, imported)
+    stream = _Stream(session, target, known, imported)
     try:
         for commit in commits_of(session, meant, per=per, ends={last for _, last in known}):
             stream.add(commit)
@@ -85,7 +92,7 @@ def export_git(
     finally:
         stream.close()
     head = target.head()
-    target.check_out(next(iter(known.values()), None), head)
+    target.check_out(old, head)
     return ExportReport(str(repository), branch, stream.added, head)
 
 
@@ -126,8 +133,18 @@ class _Repository:
         found = command.run(self.git_dir, "for-each-ref", "--format=%(objectname)", ref)
         return found.decode().strip() or None
 
-    def known(self, session_id: str) -> dict[tuple[int, int], str]:
-        """Return the commits of earlier exports by their first and last record."""
+    def those_there(self, session: Session) -> frozenset[str]:
+        """Return the commits that the session has imported and that the repository has."""
+        every = (commit_of(call) for call in session[ToolCall].all())
+        wanted = [commit.object_id for commit in every if commit is not None]
+        if not wanted:
+            return frozenset()
+        answers = command.run(self.git_dir, "cat-file", "--batch-check", given="\n".join(wanted).encode() + b"\n")
+        rows = (line.split() for line in answers.decode("ascii", "replace").splitlines())
+        return frozenset(row[0] for row in rows if len(row) == 3 and row[1] == "commit")
+
+    def known(self, session_id: str, imported: Collection[str]) -> dict[tuple[int, int], str]:
+        """Return the commits of earlier exports by their first and last record; not those that were imported."""
         old = self.head()
         if old is None:
             return {}
@@ -135,7 +152,11 @@ class _Repository:
             f"%H %(trailers:key={RECORDS},valueonly,separator=%x2C) %(trailers:key={SESSION},valueonly,separator=%x2C)"
         )
         found: dict[tuple[int, int], str] = {}
-        log = command.run(self.git_dir, "log", f"--format={form}", old).decode("utf-8", "replace")
+        # Everything before an imported commit belongs to it.
+        asked = "".join(f"{name}\n" for name in (old, *(f"^{one}" for one in sorted(imported))))
+        log = command.run(self.git_dir, "log", "--stdin", f"--format={form}", given=asked.encode()).decode(
+            "utf-8", "replace"
+        )
         for line in log.splitlines():
             name, records, owner = [*line.split(" ", 2), "", ""][:3]
             numbers = re.fullmatch(r"(\d+)-(\d+)", records)
@@ -159,8 +180,11 @@ class _Repository:
 class _Stream:
     """One run of `git fast-import`: nothing is visible in the repository before it ends."""
 
-    def __init__(self, session: Session, target: _Repository, known: dict[tuple[int, int], str]) -> None:
+    def __init__(
+        self, session: Session, target: _Repository, known: dict[tuple[int, int], str], imported: Collection[str]
+    ) -> None:
         self.added = 0
+        self._imported = imported
         self._session = session
         self._target = target
         self._known = known
@@ -186,7 +210,10 @@ class _Stream:
         """Write a commit, unless an earlier export did."""
         if commit.fork is not None:
             self._forks[commit.fork] = commit
+        original = _imported_commit(commit)
         found = self._known.get((commit.first, commit.last))
+        if original is not None and original.object_id in self._imported:
+            found = original.object_id
         if found is None and commit.last <= self._exported:
             found = self._beginning(commit)
         if found is not None:
@@ -202,20 +229,21 @@ class _Stream:
             # The records in between were compacted away.
             parents, lines = [next(iter(self._known.values())).encode()], [b"deleteall\n", *lines]
         ref = self._target.ref if commit.fork is None else _fork_ref(commit.fork)
-        message = _message(self._session, commit)
-        author, seconds = _author(commit), min(max(commit.at // 1_000_000_000, 0), LAST_SECOND)
+        author, committer, message = _description(self._session, commit, original)
         if not parents:
             # Otherwise fast-import would continue from a branch of that name.
             self._send(b"reset %s\n" % ref.encode())
         self._send(b"commit %s\nmark %s\n" % (ref.encode(), name))
-        self._send(b"author %s %d +0000\ncommitter %s %d +0000\n" % (author, seconds, COMMITTER, seconds))
+        self._send(b"author %s\ncommitter %s\n" % (author, committer))
         self._send(b"data %d\n%s\n" % (len(message), message))
         for word, parent in zip((b"from", *[b"merge"] * len(parents)), parents, strict=False):
             self._send(b"%s %s\n" % (word, parent))
         for line in lines:
             self._send(line)
         self._send(b"\n")
-        self._note(commit, name)
+        if original is None:
+            # Nobody knows whether a model wrote the lines of an imported commit.
+            self._note(commit, name)
         self.added += 1
 
     def _note(self, commit: Commit, name: bytes) -> None:
@@ -251,7 +279,7 @@ class _Stream:
         for snapshot in self._session.snapshots:
             place = bisect_right(lines, snapshot.seq, key=lambda one: one.last)
             if snapshot.tag is not None and place:
-                self._reset(f"refs/tags/{_ref_part(snapshot.tag)}", lines[place - 1])
+                self._reset(f"refs/tags/{ref_part(snapshot.tag)}", lines[place - 1])
         for ref, notes in self._notes.items():
             self._write_notes(ref, notes)
         self._send(b"done\n")
@@ -319,6 +347,21 @@ class _Stream:
         raise command.failure(self._target.git_dir, "fast-import", self._errors.read().split(b"\nfast-import: ")[0])
 
 
+def _imported_commit(commit: Commit) -> GitCommit | None:
+    """Return the commit of another repository that this one was imported from, if it was."""
+    return commit_of(commit.calls[0].call) if len(commit.calls) == 1 else None
+
+
+def _description(session: Session, commit: Commit, original: GitCommit | None) -> tuple[bytes, bytes, bytes]:
+    """Return the author and the committer of a commit, with their times, and the message."""
+    if original is not None and original.can_be_written:
+        return original.author, original.committer, original.message
+    seconds = min(max(commit.at // 1_000_000_000, 0), LAST_SECOND)
+    people = (b"%s %d +0000" % (who, seconds) for who in (_author(commit), COMMITTER))
+    author, committer = people
+    return author, committer, _message(session, commit)
+
+
 def _message(session: Session, commit: Commit) -> bytes:
     """Return the message of a commit: what was done, with which arguments, and the trailers."""
     parts = [clip(_subject(commit), MAX_SUBJECT)]
@@ -369,11 +412,4 @@ def _trailer(text: str) -> str:
 
 
 def _fork_ref(fork: str) -> str:
-    return f"refs/heads/forks/{_ref_part(fork)}"
-
-
-def _ref_part(text: str) -> str:
-    """Return text as one part of the name of a ref, as git-check-ref-format allows it; other characters as %XX."""
-    raw = text.encode("utf-8", "backslashreplace")
-    name = "".join(chr(byte) if byte < 128 and re.match(r"[\w-]", chr(byte)) else f"%{byte:02X}" for byte in raw)
-    return name or "%"
+    return f"refs/heads/forks/{ref_part(fork)}"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.core import reducing
 from weakfs.session.errors import SessionError
 from weakfs.session.events import Record
+from weakfs.session.history.timeline import Timeline
 from weakfs.session.snapshots import Snapshots
 from weakfs.session.transactions.transaction import ACTIVE, innermost
 from weakfs.session.views import Records
+
+T = TypeVar("T")
 
 
 class RecordLog(Snapshots):
@@ -91,11 +95,20 @@ class RecordLog(Snapshots):
                 keep = max(keep, line.seq - self._base.seq)
             if self._log is None:
                 return line.compact(self._rules, keep, keep_calls)
-            after = line.copy()
-            count = after.compact(self._rules, keep, keep_calls)
-            while not self._stored(line, after):
+            return self._shortened(lambda after: after.compact(self._rules, keep, keep_calls))
+
+    def _shortened(self, shorten: Callable[[Timeline], T]) -> T:
+        """Let `shorten` drop history of a copy of the trunk, and store and take over the copy, all of it or nothing.
+
+        Return its result. It is called again if another process stored changes in the meantime.
+        """
+        with self.lock:
+            if self._writable() is not self._trunk:
+                raise SessionError("cannot drop history inside a transaction, which may be rolled back; do it after it")
+            while True:
                 line = self._trunk
                 after = line.copy()
-                count = after.compact(self._rules, keep, keep_calls)
-            self._trunk = after
-            return count
+                result = shorten(after)
+                if self._stored(line, after):
+                    self._trunk = after
+                    return result

@@ -11,6 +11,7 @@ from uuid import uuid4
 from weakref import ref
 
 from weakfs.session.blobs.blob import Stored
+from weakfs.session.branches import Branches
 from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.external import External, Journal, Repair, begin
@@ -38,6 +39,7 @@ class SessionState:
         "__weakref__",
         "_attached",
         "_base",
+        "_branches",
         "_clock",
         "_closed",
         "_counter",
@@ -101,6 +103,8 @@ class SessionState:
         self._base = base
         self._parent = parent
         self._counter = 0
+        # `None` before the first.
+        self._branches: Branches | None = None
         self._attached: tuple[External, ...] = ()
         self._repairs = NO_REPAIRS
         self._closed: str | None = None
@@ -111,6 +115,12 @@ class SessionState:
         self._id_suffix = ""
         # Returns the blobs still missing from the sidecar directory, if any were missing on loading.
         self._missing: Callable[[], tuple[Stored, ...]] | None = None
+
+    def _began(self, branch: object) -> None:
+        """Remember a fork or a transaction that begins here."""
+        if self._branches is None:
+            self._branches = Branches()
+        self._branches.add(branch)
 
     def __repr__(self) -> str:
         return f"<Session {self.session_id!r} at record {self._line().seq}>"

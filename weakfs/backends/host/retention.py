@@ -1,9 +1,10 @@
-"""Retention: contents of a store that a session still needs, besides the snapshots in the catalogue."""
+"""Retention: what of a store a session still needs: contents in its trees, and snapshots to roll back to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from weakfs.filesystem import FilesystemSnapshot
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import CONTENT
@@ -30,6 +31,14 @@ def contents_needed(session: Session, source: object) -> set[bytes]:
                 elif type(node[CONTENT]) is Stored and node[CONTENT].source is source:
                     needed.add(node[CONTENT].digest)
     return needed
+
+
+def snapshots_needed(session: Session) -> set[str]:
+    """Return the ids of the snapshots of external filesystems that a rollback of the session may need."""
+    with session.lock:
+        line = session._line()
+        every = [entry.externals for entry in line.snapshots.values()] + [*line.externals.values()]
+    return {kept.snapshot_id for each in every for _, kept in each if isinstance(kept, FilesystemSnapshot)}
 
 
 def _trees(session: Session) -> Iterator[FileTree]:

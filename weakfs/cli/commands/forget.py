@@ -9,7 +9,7 @@ import click
 
 from weakfs.cli.errors import DONE, UNMET, USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
-from weakfs.cli.options import expansion_option, json_option, registry_option
+from weakfs.cli.options import expansion_option, json_option, registry_option, store_option
 from weakfs.cli.output import Output
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 @click.argument("file")
 @click.argument("path", required=False)
 @click.option("--text", metavar="TEXT", help='Forget a text; "-" reads it from standard input, less a last line end.')
+@click.option("--root", metavar="DIR", type=click.Path(), help="Also drop the snapshots of DIR that hold it.")
+@store_option
 @click.option("--preview", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 @registry_option
@@ -30,6 +32,8 @@ def forget_command(
     file: str,
     path: str | None,
     text: str | None,
+    root: str | None,
+    store: str | None,
     preview: bool,
     is_sure: bool,
     registry: str | None,
@@ -41,7 +45,11 @@ def forget_command(
     FILE is a saved session, a folder, or a SQLite location such as sqlite:sessions.db#ID. A placeholder of the same
     length takes the place of what is removed: in contents, records, snapshots, names and calls. This cannot be undone.
     Afterwards the files of the session are searched; the exit status is 3 if one still holds it.
+
+    With --root, the snapshots of that directory, or all in --store, that hold it are dropped, and the store is
+    compacted and searched. Remove it from the files of the directory first.
     """
+    from weakfs.cli.directories import open_directory, usage
     from weakfs.cli.sessions import is_location, load
     from weakfs.history.forgetting.forget import forget
 
@@ -49,17 +57,20 @@ def forget_command(
         raise Failure("cannot tell what to forget; give either PATH or --text TEXT", status=USAGE)
     if text == "-":
         text = sys.stdin.read().removesuffix("\n")
+    if store is not None and root is None:
+        raise usage("cannot use --store alone: it belongs to a directory; give --root DIR too")
     out = Output(finish_unread=True)
+    stores = () if root is None else (open_directory(root, store=store, read_only=True).store,)
     session = load(file, registry, max_expansion)
     with as_failure(f"forget anything of {file!r}"):
-        report = forget(session, path, text=text, preview=True)
+        report = forget(session, path, text=text, stores=stores, preview=True)
     found: tuple[str, ...] = ()
     if not preview:
         if not (report.is_empty or is_sure):
             _ask(file, report, can_ask=not as_json and sys.stdin.isatty())
         with as_failure(f"forget anything of {file!r}"):
-            report = forget(session, path, text=text)
-            found = report.found_in if is_location(file) else _saved(session, file, report)
+            report = forget(session, path, text=text, stores=stores)
+            found = (*report.found_in, *(() if is_location(file) else _saved(session, file, report)))
     if as_json:
         out.record(
             type="forgotten",
@@ -69,6 +80,7 @@ def forget_command(
             snapshots=list(report.snapshots),
             contents=report.contents,
             bytes=report.content_bytes,
+            dropped=list(report.dropped),
             unreached=list(report.unreached),
             found_in=list(found),
         )
@@ -82,6 +94,10 @@ def forget_command(
         f"{counted(len(report.snapshots), 'snapshot')}, {counted(report.contents, 'content')} of "
         f"{counted(report.content_bytes, 'byte')}",
     )
+    for name in report.dropped:
+        out.line(
+            ("would drop" if preview else "dropped", "bold"), f" the snapshot {shown(name)} of {shown(root or '')}"
+        )
     for one in report.unreached:
         out.line(("not reached", "yellow"), f"  {shown(one)}")
     for name in found:
@@ -93,6 +109,8 @@ def forget_command(
 
 def _ask(file: str, report: Forgetting, *, can_ask: bool) -> None:
     what = f"{counted(len(report.records), 'record')} and {counted(len(report.calls), 'call')} of {shown(file)}"
+    if report.dropped:
+        what += f", and drops {counted(len(report.dropped), 'snapshot')}"
     if not can_ask:
         raise Failure(f"cannot ask whether to change {what}; pass --yes to change them", status=USAGE)
     click.confirm(f"This changes {what}, and cannot be undone.\nForget it for good?", abort=True, err=True)

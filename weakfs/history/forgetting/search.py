@@ -29,7 +29,7 @@ def files_with_forms(forms: tuple[bytes, ...], paths: Iterable[str]) -> tuple[st
         with open(path, "rb") as file:
             data = file.read()
         names = os.fsencode(os.path.basename(path))
-        if found_in(data, forms) or found_in(names, forms) or _is_in_compressed(data, forms):
+        if found_in(data, forms) or found_in(names, forms) or is_in_compressed(data, forms):
             found.append(path)
     return tuple(found)
 
@@ -47,7 +47,8 @@ def _is_regular(path: str) -> bool:
     return stat.S_ISREG(os.lstat(path).st_mode)
 
 
-def _is_in_compressed(data: bytes, forms: tuple[bytes, ...]) -> bool:
+def is_in_compressed(data: bytes, forms: tuple[bytes, ...]) -> bool:
+    """Return whether compressed data in some bytes, such as an archive in a file, holds any of some forms."""
     return any(_holds(data, start.start(), forms) for start in _COMPRESSED.finditer(data))
 
 

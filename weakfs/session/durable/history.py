@@ -104,6 +104,26 @@ class StreamHistory:
         place = bisect_right(self.index, dropped, key=attrgetter("seq")) - 1
         return self.index[place].frame if place >= 0 else 0
 
+    def split(self, dropped: int) -> None:
+        """Give the index an entry at the first frame that is needed without the records up to `dropped`.
+
+        Otherwise the frames back to the entry before it would stay. O(records between two entries).
+        """
+        place = bisect_right(self.index, dropped, key=attrgetter("seq")) - 1
+        if place < 0:
+            return
+        entry = self.index[place]
+        frame_number, seq, counts = entry.frame, entry.seq, Counter(entry.counts)
+        for number, data in self.store.read(self.stream, after=entry.frame - 1):
+            records = parsed(number, data).get("records", ())
+            if seq + len(records) > dropped:
+                break
+            frame_number, seq = number + 1, seq + len(records)
+            counts.update([record["type"] for record in records])
+        with self._lock:
+            self.index.insert(place + 1, IndexEntry(frame_number, seq, dict(counts)))
+            self._recent = {}
+
     def counts_before(self, dropped: int) -> dict[str, int]:
         """Return how many events precede that frame, by type."""
         place = bisect_right(self.index, dropped, key=attrgetter("seq")) - 1

@@ -93,7 +93,7 @@ class Needs:
                 stack += (content for content in self._pools[kind].contents(item, self._seen) if type(content) in HELD)
             elif id(item) not in self._seen:
                 self._seen[id(item)] = item
-                stack += _parts(item)
+                stack += parts_of(item)
 
     def _look_for(self, content: Stored, who: Callable[[], str]) -> None:
         key = (id(content.source), content.digest)
@@ -111,7 +111,8 @@ class Needs:
         self._found.add(key)
 
 
-def _parts(value: Any) -> Iterable[object]:
+def parts_of(value: Any) -> Iterable[object]:
+    """Return the values that a mapping, a sequence, a set or an object with fields holds directly."""
     if isinstance(value, Mapping):
         return (*value.keys(), *value.values())
     if isinstance(value, (Sequence, Set)) and not isinstance(value, str | bytes | bytearray | memoryview):

@@ -36,6 +36,7 @@ class Forks(Transactions):
             fork = type(self).__new__(type(self))
             session_id, branch = self._next_id(name or "f"), line.branch(is_fork=True)
             fork._start(session_id, self.origin_id, self._clock, self._rules, branch, None, line.point(), ref(self))
+            self._began(fork)
             return fork
 
     @overload

@@ -58,6 +58,9 @@ class Transaction:
     cancelled: str | None = None
     _refused: ref[Any] | None = None
 
+    def __attrs_post_init__(self) -> None:
+        self.session._began(self)
+
     def leave(self) -> None:
         """Leave the transaction in the running context.
 

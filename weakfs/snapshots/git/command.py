@@ -25,6 +25,8 @@ OPTIONS = (
     "-c",
     "core.packedRefsTimeout=10000",
 )
+# The environment for a repository that somebody else has made: an empty list of protocols allows none.
+ISOLATED = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_GRAFT_FILE": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
 # How much of git's error output a message quotes, from its beginning and from its end, in characters.
 QUOTED = 300
 
@@ -69,15 +71,20 @@ def start(
     stdout: int | None = None,
     stderr: int | IO[bytes] = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
+    isolated: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start a git command on a repository, in its own process session: interrupts reach only us, and we end it."""
+    """Start a git command on a repository, in its own process session: interrupts reach only us, and we end it.
+
+    `isolated` is for a repository of somebody else: no transport may run, so that a missing object is not fetched by a
+    command that its configuration names, and its grafts are ignored.
+    """
     try:
         return subprocess.Popen(
             ["git", f"--git-dir={git_dir}", *OPTIONS, *arguments],
             stdin=stdin or subprocess.DEVNULL,
             stdout=stdout or subprocess.DEVNULL,
             stderr=stderr,
-            env=environment(git_dir),
+            env=environment(git_dir) | (ISOLATED if isolated else {}),
             cwd="/",
             bufsize=0,
             pass_fds=pass_fds,
@@ -87,9 +94,10 @@ def start(
         raise _unavailable("no executable git was found on the PATH", error.errno) from None
 
 
-def run(git_dir: str, *arguments: str, given: bytes = b"") -> bytes:
+def run(git_dir: str, *arguments: str, given: bytes = b"", isolated: bool = False) -> bytes:
     """Run a git command to completion and return its output. Raises the error of `failure` if it fails."""
-    process = start(git_dir, *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    process = start(git_dir, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, isolated=isolated)
     with process:
         try:
             output, errors = process.communicate(given)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from os import PathLike
@@ -33,13 +33,13 @@ from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
-from weakfs.snapshots.store.compaction import Compaction, CompactReport, SnapshotAccount, accounts, needs_of
+from weakfs.snapshots.store.compaction import Compaction, CompactReport, SnapshotAccount, accounts
 from weakfs.snapshots.store.errors import StoreDamaged, unwritable
-from weakfs.snapshots.store.journal_references import trees_needed
 from weakfs.snapshots.store.manifest_reader import load
 from weakfs.snapshots.store.manifests import manifest_digest
 from weakfs.snapshots.store.pack_index import PackIndex
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
+from weakfs.snapshots.store.usage import needs_with
 
 FORMAT = "weakfs-store"
 VERSION = 1
@@ -173,9 +173,12 @@ class Store:
                 self.drop(snapshot.snapshot_id)
         return dropped
 
-    def account(self) -> tuple[SnapshotAccount, ...]:
-        """Return each snapshot's size and what dropping it would free. O(distinct manifests)."""
-        found = accounts(self.list(), self.read_manifest, self._size_of)
+    def account(self, snapshots: Sequence[StoredSnapshot] | None = None) -> tuple[SnapshotAccount, ...]:
+        """Return each snapshot's size and what dropping it would free. O(distinct manifests).
+
+        With `snapshots`, as if there were no others.
+        """
+        found = accounts(self.list() if snapshots is None else snapshots, self.read_manifest, self._size_of)
         return freed_in_git(found, self.read_manifest, self.git)
 
     def disk_size(self) -> int:
@@ -247,11 +250,7 @@ class Store:
         `BlockingIOError`); readers are not affected. A crash loses nothing.
         """
         with self._locked(fcntl.LOCK_EX):
-            needs = needs_of(self.list(), self.read_manifest)
-            needs.contents.update(keep)
-            seen: set[bytes] = set()
-            for ref in {*keep_trees, *trees_needed(self.path)}:
-                needs.add_tree(ref, self.read_manifest, seen, with_contents=True)
+            needs = needs_with(self, self.list(), keep, keep_trees)
             report = Compaction(self._index, needs).run(self._renew_id)
             if self.git.is_there:
                 self._renew_id()

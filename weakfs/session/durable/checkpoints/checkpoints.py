@@ -350,12 +350,15 @@ class Checkpointing:
         self.pending = 0
         before = self.last
         self.last = written
-        self.states.entries = list(written.states)
+        # The events that are about to be read may need the states of frames that go.
+        self.states.entries = [*before.states, *(entry for entry in written.states if entry not in before.states)]
         self.history.until = written.seq
         self._put_checkpoint(Checkpoint(moment.number, text), set())
         if moment.line.dropped:
             for line in (session._trunk, moment.line):
                 self._hold_events(line, written)
+        self.states.entries = list(written.states)
+        if moment.line.dropped:
             gone = [entry.digest for entry in before.states] + [entry.digest for entry in before.marks]
             gone += [digest for head in before.heads.values() for _, digest in head.chunks]
             trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)

@@ -42,6 +42,8 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
             contents.update(log.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
             history.add(log.head + len(frames), seq, part, len(data) + sum(map(len, blobs.by_digest.values())))
             seq += len(part)
+    else:
+        history.split(after.dropped)
     whole = before if before.seq else None
     moment = log.checkpoints.moment(session, log.head + len(frames) + 1, after, whole)
     text, written, needed = log.checkpoints.document(moment, is_reset=True)

@@ -1,0 +1,92 @@
+"""The rules of retention, and the report of what they removed and of what the rest takes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from weakfs.class_decorators import frozen
+
+HolderKind = Literal["files", "records", "calls", "snapshot"]
+
+
+@frozen
+class Retention:
+    """What to keep. A limit that is `None` removes nothing; with several, what exceeds any of them goes, oldest first.
+
+    `max_bytes` limits the size of contents, each counted once. `max_records` and `max_snapshots` are numbers of the
+    newest to keep. Snapshots with a tag stay, unless `keep_tags` is false. Tool calls go with their records, unless
+    `keep_calls`. Raises `ValueError` if nothing is limited, or by a negative number.
+    """
+
+    max_bytes: int | None = None
+    max_age: timedelta | None = None
+    max_records: int | None = None
+    max_snapshots: int | None = None
+    keep_tags: bool = True
+    keep_calls: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        limits = (self.max_bytes, self.max_records, self.max_snapshots)
+        if self.max_age is None and all(limit is None for limit in limits):
+            raise ValueError(
+                "cannot tell what to keep: no limit is given; pass max_bytes, max_age, max_records or max_snapshots"
+            )
+        negative = [limit for limit in limits if limit is not None and limit < 0]
+        if negative or (self.max_age is not None and self.max_age < timedelta(0)):
+            raise ValueError(f"cannot keep {negative[0] if negative else self.max_age}: a limit is 0 or more")
+
+    def oldest(self, now: int) -> int | None:
+        """Return the time, in nanoseconds, before which things are too old; `None` if age is not limited."""
+        return None if self.max_age is None else now - self.max_age // timedelta(microseconds=1) * 1_000
+
+
+@frozen
+class Holder:
+    """Something that keeps contents: the current files, the records, the calls or one snapshot.
+
+    `bytes` is the size of all that it holds, `exclusive` of what nothing else holds: what dropping it alone would free.
+    For a snapshot in a store, `bytes` is the size of its files, and `exclusive` what is stored for it alone.
+    `at` is the time of a snapshot, in nanoseconds; `name` is its id.
+    """
+
+    kind: HolderKind
+    name: str
+    tag: str | None
+    at: int | None
+    bytes: int
+    exclusive: int
+
+    @property
+    def shared(self) -> int:
+        """The size of what something else holds too."""
+        return max(self.bytes - self.exclusive, 0)
+
+
+@frozen
+class PruneReport:
+    """What was removed, or with `preview` would be.
+
+    `records` and `calls` are numbers of them. `dropped` are the snapshots that go, with what each of them alone holds
+    before that; `kept` is what holds contents afterwards. `excess` is by how many bytes the rest still exceeds
+    `max_bytes`: more cannot go.
+    """
+
+    preview: bool
+    records: int
+    calls: int
+    dropped: tuple[Holder, ...]
+    kept: tuple[Holder, ...]
+    bytes_before: int
+    bytes_after: int
+    excess: int = 0
+
+    @property
+    def freed(self) -> int:
+        """The size of the contents that go."""
+        return self.bytes_before - self.bytes_after
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to remove."""
+        return not (self.records or self.calls or self.dropped or self.freed)

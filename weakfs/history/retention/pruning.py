@@ -1,0 +1,29 @@
+"""`prune`: keep a session, or the snapshots of a directory, within limits of bytes, age and number."""
+
+from __future__ import annotations
+
+from weakfs.backends import HostFilesystem
+from weakfs.history.retention.policy import PruneReport, Retention
+from weakfs.history.retention.sessions import prune_session
+from weakfs.history.retention.stores import prune_store
+from weakfs.session import Session
+from weakfs.snapshots import Store
+
+
+def prune(target: Session | Store | HostFilesystem, retention: Retention, *, preview: bool = False) -> PruneReport:
+    """Remove the oldest records, calls and snapshots until the rest is within the limits, and free their contents.
+
+    The current files never go. Snapshots with a tag stay, unless `keep_tags` is false; if they, and the files, are
+    larger than `max_bytes`, everything else goes, and the report says by how much the limit is still exceeded. Dropped
+    records can no longer be read or rolled back to. With `preview` nothing is changed.
+
+    A session is changed in one step, in storage too: a crash leaves all of it or what is kept. Save a session that was
+    loaded from a file. For a directory of the host, or a store, these are the snapshots in the store, and records and
+    calls do not count; those that the filesystem's session can still roll back to stay. Snapshots are dropped one by
+    one, and then the store is compacted: if that is interrupted, prune again.
+
+    Raises `SessionError` for a fork and inside a transaction, and what `Session.compact` and `Store.compact` raise.
+    """
+    if isinstance(target, Session):
+        return prune_session(target, retention, preview=preview)
+    return prune_store(target, retention, preview=preview)

@@ -1,0 +1,97 @@
+"""Retention of a snapshot store: which snapshots go, and what that frees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from weakfs.backends import HostFilesystem
+from weakfs.backends.host.retention import contents_needed, snapshots_needed
+from weakfs.history.retention.policy import Holder, PruneReport, Retention
+from weakfs.snapshots import Store, StoredSnapshot
+from weakfs.snapshots.store.catalogue import root_name
+from weakfs.snapshots.store.usage import Usage
+
+
+def prune_store(target: Store | HostFilesystem, retention: Retention, *, preview: bool) -> PruneReport:
+    """Drop what exceeds the limits from a store and compact it; see `prune`."""
+    if retention.max_records is not None:
+        raise ValueError("cannot limit records: a store of snapshots has none; prune the session for that")
+    if isinstance(target, Store):
+        return _pruned(target, retention, time.time_ns(), target.list(), frozenset(), preview=preview)
+    with target.lock():
+        store = target.store
+        keep = frozenset(contents_needed(target.session, store))
+        needed, own = snapshots_needed(target.session), root_name(target.root)
+        every = [one for one in store.list() if one.extra.get("root", own) == own and one.snapshot_id not in needed]
+        return _pruned(store, retention, target.now(), every, keep, preview=preview)
+
+
+def _pruned(
+    store: Store,
+    retention: Retention,
+    now: int,
+    candidates: Sequence[StoredSnapshot],
+    keep: frozenset[bytes],
+    *,
+    preview: bool,
+) -> PruneReport:
+    """Drop those of the candidates, oldest first, that exceed the limits."""
+    every = store.list()
+    costs = {one.snapshot.snapshot_id: one for one in store.account(every)}
+    usage = Usage(store, keep)
+    droppable = [one for one in candidates if one.tag is None or not retention.keep_tags]
+    dropped = _within_limits(candidates, droppable, retention, retention.oldest(now))
+    if retention.max_bytes is not None:
+        dropped = _within_size(usage, every, droppable, dropped, retention.max_bytes)
+    gone = {one.snapshot_id for one in dropped}
+    kept = [one for one in every if one.snapshot_id not in gone]
+    kept_costs = store.account(kept)
+    before, after = usage.size, usage.size_with(kept, dropped)
+    if not preview and (dropped or after < before):
+        for one in dropped:
+            store.drop(one.snapshot_id)
+        store.compact(keep=keep)
+        after = Usage(store, keep).size
+    held = tuple(_holder(one.snapshot, one.frees) for one in kept_costs)
+    excess = 0 if retention.max_bytes is None else max(after - retention.max_bytes, 0)
+    goes = tuple(_holder(one, costs[one.snapshot_id].frees) for one in dropped)
+    return PruneReport(preview, 0, 0, goes, held, before, after, excess)
+
+
+def _holder(one: StoredSnapshot, frees: int) -> Holder:
+    return Holder("snapshot", one.snapshot_id, one.tag, one.created_ns, one.total_size, frees)
+
+
+def _within_limits(
+    every: Sequence[StoredSnapshot], droppable: Sequence[StoredSnapshot], retention: Retention, oldest: int | None
+) -> list[StoredSnapshot]:
+    """Return what exceeds the number and the age."""
+    most = retention.max_snapshots
+    older = [] if most is None else [one.snapshot_id for one in every[: max(len(every) - most, 0)]]
+    return [one for one in droppable if one.snapshot_id in older or (oldest is not None and one.created_ns < oldest)]
+
+
+def _within_size(
+    usage: Usage,
+    every: Sequence[StoredSnapshot],
+    droppable: Sequence[StoredSnapshot],
+    least: list[StoredSnapshot],
+    max_bytes: int,
+) -> list[StoredSnapshot]:
+    """Return `least`, and as many of the oldest that may go as have to for the rest to fit; all if it never does."""
+    rest = [one for one in droppable if one not in least]
+
+    def fits(number: int) -> bool:
+        gone = [*least, *rest[:number]]
+        names = {one.snapshot_id for one in gone}
+        return usage.size_with([one for one in every if one.snapshot_id not in names], gone) <= max_bytes
+
+    low, high = 0, len(rest)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return [*least, *rest[:high]]

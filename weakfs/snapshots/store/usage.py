@@ -1,0 +1,67 @@
+"""Usage: the size of what a store holds, and of what it would hold with some of its snapshots only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import field
+
+from weakfs.class_decorators import define
+from weakfs.snapshots.store.catalogue import StoredSnapshot
+from weakfs.snapshots.store.compaction import Needs, needs_of
+from weakfs.snapshots.store.journal_references import trees_needed
+
+if TYPE_CHECKING:
+    from weakfs.snapshots.store.store import Store
+
+
+def needs_with(
+    store: Store, snapshots: Iterable[StoredSnapshot], keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()
+) -> Needs:
+    """Return what some snapshots, contents and trees to keep, and unfinished work need."""
+    found = needs_of(snapshots, store.read_manifest)
+    found.contents.update(keep)
+    seen: set[bytes] = set()
+    for ref in {*keep_trees, *trees_needed(store.path)}:
+        found.add_tree(ref, store.read_manifest, seen, with_contents=True)
+    return found
+
+
+@define(eq=False)
+class Usage:
+    """The sizes of contents and manifests in a store, each counted once, without the index of the packs.
+
+    In a repository an object takes what it takes now; git packs what is left anew.
+    """
+
+    store: Store
+    keep: frozenset[bytes] = frozenset()
+    _in_packs: dict[bytes, int] = field(init=False)
+    _in_git: dict[bytes, int] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        index = self.store._index
+        index.refresh()
+        self._in_packs = {digest: length for digest, (_, _, length) in index.places.items()}
+        git = self.store.git
+        self._in_git = dict(git.sizes(git.ids())) if git.is_there else {}
+
+    @property
+    def size(self) -> int:
+        """The size of everything in the store."""
+        return sum(self._in_packs.values()) + sum(self._in_git.values())
+
+    def size_with(self, kept: Sequence[StoredSnapshot], dropped: Sequence[StoredSnapshot]) -> int:
+        """Return the size after a compaction that follows the drop of some snapshots. O(distinct manifests)."""
+        wanted = needs_with(self.store, kept, self.keep)
+        size = sum(self._in_packs.get(digest, 0) for digest in wanted.directories | wanted.contents)
+        gone = self._contents_in_git(dropped) - self._contents_in_git(kept) - self.keep
+        return size + sum(taken for digest, taken in self._in_git.items() if digest not in gone)
+
+    def _contents_in_git(self, snapshots: Iterable[StoredSnapshot]) -> set[bytes]:
+        found, seen = Needs(), set[bytes]()
+        for one in snapshots:
+            if one.kind == "git":
+                found.add_tree(bytes.fromhex(one.ref), self.store.read_manifest, seen, with_contents=True)
+        return found.contents
