@@ -17,6 +17,7 @@ from pydantic_ai.models.test import TestModel
 
 from weakfs import DEFAULT_TOOLS, HostFilesystem, InMemoryFilesystem, Session, Tool, Toolset
 from weakfs.integrations.pydantic_ai import RunConflict, SessionToolset
+from weakfs.session import Session as AnySession
 from weakfs.session import SessionClosed
 from weakfs.tools import ToolCall, ToolContext, ToolResult
 
@@ -165,7 +166,7 @@ def test_a_cancelled_run_leaves_the_session_as_it_was(
 
 
 def test_late_changes_of_a_run_that_failed_are_refused(session: Session) -> None:
-    kept: list[Session] = []
+    kept: list[AnySession] = []
 
     def keep(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
         kept.append(context.session)
@@ -229,6 +230,7 @@ def test_a_conflict_keeps_what_the_run_did(
 
     assert files.read("/a").content == "person\n"
     assert caught.value.messages[-1].parts[0] == TextPart("I wrote it")
+    assert isinstance(caught.value.fork, Session)
     session.merge(caught.value.fork, on_conflict="theirs")
     assert files.read("/a").content == "run\n"
 
