@@ -129,5 +129,5 @@ def test_definitions_name_the_version(session: Session) -> None:
 
 def test_the_async_tool_does_the_same(session: Session) -> None:
     command = {"command": "str_replace", "path": "/a.py", "old_str": "one", "new_str": "1"}
-    asyncio.run(AsyncTextEditorTool(session).call(command))  # type: ignore[arg-type]  # a coroutine
+    asyncio.run(AsyncTextEditorTool(session).call(command))
     assert read(session) == "1\ntwo\nthree\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -110,7 +111,7 @@ def test_answers_and_files_are_those_of_the_tool_on_a_directory(commands: list[C
         ours = MemoryTool(session)
         for command in commands:
             kind, expected = reference.run(command)
-            found, text = answer(lambda command=command: ours.call(command))
+            found, text = answer(partial(ours.call, command))
             if kind == "system":
                 # The reference raises what the system says; ours is an error that the model can read.
                 assert found == "error", (command, expected, text)
@@ -192,7 +193,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     memory = MemoryTool(session, HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store"))
 
     for command in ("view", "delete"):
-        kind, text = answer(lambda command=command: memory.call({"command": command, "path": "/memories/link/x"}))
+        kind, text = answer(partial(memory.call, {"command": command, "path": "/memories/link/x"}))
         assert kind == "error"
         assert "secret" not in text
     assert "link" not in answer(lambda: memory.call({"command": "view", "path": "/memories"}))[1]

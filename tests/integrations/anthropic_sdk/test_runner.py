@@ -50,12 +50,8 @@ class Api:
         return httpx2.Response(200, json=message)
 
     def results(self) -> list[dict[str, Any]]:
-        return [
-            block
-            for message in self.requests[-1]["messages"]
-            if message["role"] == "user" and isinstance(message["content"], list)
-            for block in message["content"]
-        ]
+        # Newer versions send only what is new.
+        return [block for request in self.requests[1:] for block in request["messages"][-1]["content"]]
 
 
 TURNS: tuple[Calls, ...] = (

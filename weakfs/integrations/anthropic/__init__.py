@@ -1,7 +1,7 @@
-"""Tools of Anthropic's SDK over a session: memory, text editor, and any toolset for the tool runner.
+"""Tools for Anthropic's SDK over a session: memory, text editor, and any toolset.
 
-`client.beta.messages.tool_runner(tools=[MemoryTool(session), *runnable_tools(toolset)])`. Every call is recorded and can
-be undone. Needs the extra `weakfs[anthropic]`.
+`client.beta.messages.tool_runner(tools=[MemoryTool(session), *runnable_tools(toolset)])`. Every call is recorded and
+can be undone. Needs the extra `weakfs[anthropic]`.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _view(params: MemoryParams, files: Filesystem) -> str:
     path = _located(given)
     if path != ROOT and not files.exists(path):
         raise Refused(f"The path {given} does not exist. Please provide a valid path.")
-    if path == ROOT and not files.exists(path) or files.is_directory(path):
+    if (path == ROOT and not files.exists(path)) or files.is_directory(path):
         header = f"Here're the files and directories up to 2 levels deep in {given}, excluding hidden items:"
         below = (f"{_size(size)}\t{given}/{name}" for size, name in _listed(files, path, "", 1))
         return "\n".join((header, f"{_size(DIRECTORY_SIZE)}\t{given}", *below))
@@ -191,7 +191,7 @@ def _text(value: str | None) -> str:
 
 
 def _located(given: str) -> str:
-    """Return the canonical path of a path that a model sent; it is resolved by its segments and stays below the root."""
+    """Return the canonical path of a path that a model sent, resolved by its segments."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
         raise Refused(f"Path must start with /memories, got: {given}")
     if "\0" in given or "\\" in given:
