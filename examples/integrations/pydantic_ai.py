@@ -49,8 +49,8 @@ def work(session: Session, calls: Calls) -> None:
     """Let the agent make the calls in one run, and print the first line of each answer."""
     shell = shell_tool(ShellOptions(sandbox="auto"))
     tools = [*(tool for tool in DEFAULT_TOOLS if tool.name != "shell"), shell]
-    toolset: SessionToolset[None] = SessionToolset(Toolset(session, tools=tools))
-    result = Agent(scripted(calls), toolsets=[toolset]).run_sync("Move the server to port 8000.")
+    toolset: SessionToolset[object] = SessionToolset(Toolset(session, tools=tools))
+    result = Agent(scripted(calls), toolsets=[toolset], deps_type=object).run_sync("Move the server to port 8000.")
     for message in result.all_messages():
         for part in message.parts:
             if isinstance(part, ToolReturnPart):

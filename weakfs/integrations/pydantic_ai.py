@@ -26,7 +26,7 @@ try:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.tools import AgentDepsT, ToolDefinition
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-except (ModuleNotFoundError, ImportError) as error:
+except ImportError as error:
     if error.name is None or error.name.partition(".")[0] != "pydantic_ai":
         raise
     raise ModuleNotFoundError(
@@ -284,7 +284,10 @@ class ArgumentChecker:
 def _provider_of(ctx: RunContext[Any]) -> Provider:
     """Return whose tools a model knows, by the name of its provider; MCP's for unknown ones."""
     name = str(ctx.model.system)
-    return next((provider for start, provider in _PROVIDERS.items() if name.startswith(start)), "mcp")
+    for start, provider in _PROVIDERS.items():
+        if name.startswith(start):
+            return provider
+    return "mcp"
 
 
 def _definitions(toolset: Toolset, provider: Provider) -> Iterator[ToolDefinition]:
