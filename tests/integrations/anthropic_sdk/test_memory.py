@@ -102,7 +102,7 @@ def files_of(session: Session) -> dict[str, bytes | None]:
     }
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(COMMANDS, min_size=1, max_size=10))
 def test_answers_and_files_are_those_of_the_tool_on_a_directory(commands: list[Command]) -> None:
     with TemporaryDirectory() as directory:
