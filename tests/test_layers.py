@@ -44,7 +44,17 @@ COMPOSITION = {"weakfs", "weakfs.composition", "weakfs._renamed", "weakfs.__main
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
 OPTIONAL_DEPENDENCIES = {
     "cli": {"click", "rich"},
-    "integrations": {"deepagents", "fsspec", "mcp", "mcp_types", "starlette", "uvicorn"},
+    "integrations": {
+        "anthropic",
+        "deepagents",
+        "fsspec",
+        "mcp",
+        "mcp_types",
+        "mfusepy",
+        "pydantic_ai",
+        "starlette",
+        "uvicorn",
+    },
     "storage": {"obstore", "psycopg", "psycopg_pool", "redis"},
     "testing": {"pytest", "hypothesis"},
 }

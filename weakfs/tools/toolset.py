@@ -111,6 +111,23 @@ class Toolset:
         """The tools that can be called, in the order in which they were given."""
         return tuple(self._tools.values())
 
+    def bind(self, session: Session, *, provider: Provider | None = None) -> Toolset:
+        """Return the same tools over another session, such as a fork, with the filesystem bound to it.
+
+        `provider` replaces the provider, if it is given.
+        """
+        return Toolset(
+            session,
+            self.filesystem.bind(session),
+            tools=self.tools,
+            capability=self.capability,
+            policy=self.policy,
+            limits=self.limits,
+            refuse_stale_writes=self._readings is not None,
+            require_read=self._require_read,
+            provider=self.provider if provider is None else provider,
+        )
+
     def definitions(
         self, provider: Provider | None = None, *, api: OpenAIApi = "chat", strict_schemas: bool = True
     ) -> list[dict[str, object]]:

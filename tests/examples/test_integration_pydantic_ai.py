@@ -1,0 +1,30 @@
+"""The recorded run with pydantic-ai: the work, what went wrong, and that all of it is taken back in another process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import weakfs
+
+
+def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
+    # A process of its own: `run_sync` leaves the event loop that it makes open.
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.integrations.pydantic_ai"],
+        cwd=Path(weakfs.__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    printed = done.stdout.splitlines()
+    assert sorted(line for line in printed if line.startswith(("left", "calls"))) == [
+        "calls: edit_file write_file edit_file shell write_file",
+        "left: /docs/ports.md /src/app.py",
+        "left: /notes.md /src/app.py",
+        "left: /src/app.py",
+        "left: nothing",
+    ]
+    assert sum(": failed: " in line for line in printed) == 1

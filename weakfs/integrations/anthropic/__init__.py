@@ -1,0 +1,30 @@
+"""Tools for Anthropic's SDK over a session: memory, text editor, and any toolset.
+
+`client.beta.messages.tool_runner(tools=[MemoryTool(session), *runnable_tools(toolset)])`. Every call is recorded and
+can be undone. Needs the extra `weakfs[anthropic]`.
+"""
+
+from __future__ import annotations
+
+try:
+    import anthropic.lib.tools  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name is None or error.name.partition(".")[0] != "anthropic":
+        raise
+    raise ModuleNotFoundError(
+        "cannot use weakfs.integrations.anthropic: the package anthropic is not installed, or is older than 2.0; "
+        "run: pip install 'weakfs[anthropic]'"
+    ) from error
+
+from weakfs.integrations.anthropic.editor import AsyncTextEditorTool, TextEditorTool
+from weakfs.integrations.anthropic.memory import AsyncMemoryTool, MemoryTool
+from weakfs.integrations.anthropic.runner import async_runnable_tools, runnable_tools
+
+__all__ = [
+    "AsyncMemoryTool",
+    "AsyncTextEditorTool",
+    "MemoryTool",
+    "TextEditorTool",
+    "async_runnable_tools",
+    "runnable_tools",
+]

@@ -1,0 +1,78 @@
+"""The memory tool: `/memories` of a session, where the SDK's `BetaLocalFilesystemMemoryTool` has a directory."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, BetaFunctionToolResultType
+from anthropic.types.beta import BetaCacheControlEphemeralParam
+
+from weakfs.filesystem import Filesystem
+from weakfs.integrations.anthropic.memory_commands import MEMORY
+from weakfs.integrations.anthropic.runner import shown
+from weakfs.session import Session
+from weakfs.tools import Toolset
+
+
+def _toolset(session: Session, filesystem: Filesystem | None) -> Toolset:
+    return Toolset(session, filesystem, tools=[MEMORY], refuse_stale_writes=False)
+
+
+class MemoryTool(BetaAbstractMemoryTool):
+    """Anthropic's memory tool over the directory `/memories` of a session, or of a filesystem with that session.
+
+    Each command is one call of the session, with the name `memory`: it is recorded, and undone if it fails. The answers
+    are those of `BetaLocalFilesystemMemoryTool`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        filesystem: Filesystem | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self.toolset = _toolset(session, filesystem)
+
+    def call(self, input: object) -> BetaFunctionToolResultType:
+        """Run one command, as the model sent it."""
+        return shown(self.toolset.call("memory", cast("Any", input)))
+
+    def execute(self, command: Any) -> BetaFunctionToolResultType:
+        """Run one command, given as one of the SDK's models."""
+        return self.call(command.to_dict())
+
+    def clear_all_memory(self) -> BetaFunctionToolResultType:
+        """Delete everything below `/memories`."""
+        return self.call({"command": "clear_all_memory"})
+
+    view = create = str_replace = insert = delete = rename = execute
+
+
+class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+    """`MemoryTool` for an `AsyncAnthropic` client."""
+
+    def __init__(
+        self,
+        session: Session,
+        filesystem: Filesystem | None = None,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self.toolset = _toolset(session, filesystem)
+
+    async def call(self, input: object) -> BetaFunctionToolResultType:
+        """Run one command, as the model sent it."""
+        return shown(await self.toolset.acall("memory", cast("Any", input)))
+
+    async def execute(self, command: Any) -> BetaFunctionToolResultType:
+        """Run one command, given as one of the SDK's models."""
+        return await self.call(command.to_dict())
+
+    async def clear_all_memory(self) -> BetaFunctionToolResultType:
+        """Delete everything below `/memories`."""
+        return await self.call({"command": "clear_all_memory"})
+
+    view = create = str_replace = insert = delete = rename = execute

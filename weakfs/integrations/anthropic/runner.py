@@ -1,0 +1,70 @@
+"""The tools of a toolset as the SDK's runnable tools, for `client.beta.messages.tool_runner`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from anthropic.lib.tools import (
+    BetaAsyncBuiltinFunctionTool,
+    BetaBuiltinFunctionTool,
+    BetaFunctionToolResultType,
+    ToolError,
+)
+from anthropic.types.beta import BetaToolUnionParam
+
+from weakfs.tools import ToolResult, Toolset
+
+
+def runnable_tools(toolset: Toolset, *, caller: str | None = None) -> list[BetaBuiltinFunctionTool]:
+    """Return the tools of a toolset for the runner of an `Anthropic` client.
+
+    `caller` names who makes the calls. Raises `ToolError` for a call that failed, which the runner sends to the model.
+    """
+    return [RunnableTool(toolset, definition, caller) for definition in toolset.definitions("anthropic")]
+
+
+def async_runnable_tools(toolset: Toolset, *, caller: str | None = None) -> list[BetaAsyncBuiltinFunctionTool]:
+    """Return the tools of a toolset for the runner of an `AsyncAnthropic` client."""
+    return [AsyncRunnableTool(toolset, definition, caller) for definition in toolset.definitions("anthropic")]
+
+
+class RunnableTool(BetaBuiltinFunctionTool):
+    """One tool of a toolset for the runner."""
+
+    def __init__(self, toolset: Toolset, definition: Mapping[str, object], caller: str | None) -> None:
+        super().__init__()
+        self._toolset, self._definition, self._caller = toolset, definition, caller
+
+    def to_dict(self) -> BetaToolUnionParam:
+        """Return the definition for a request."""
+        return cast("BetaToolUnionParam", dict(self._definition))
+
+    def call(self, input: object) -> BetaFunctionToolResultType:
+        """Make one call."""
+        return shown(self._toolset.call(self.name, cast("Any", input), caller=self._caller))
+
+
+class AsyncRunnableTool(BetaAsyncBuiltinFunctionTool):
+    """One tool of a toolset for the runner of an `AsyncAnthropic` client."""
+
+    def __init__(self, toolset: Toolset, definition: Mapping[str, object], caller: str | None) -> None:
+        super().__init__()
+        self._toolset, self._definition, self._caller = toolset, definition, caller
+
+    def to_dict(self) -> BetaToolUnionParam:
+        """Return the definition for a request."""
+        return cast("BetaToolUnionParam", dict(self._definition))
+
+    async def call(self, input: object) -> BetaFunctionToolResultType:
+        """Make one call."""
+        return shown(await self._toolset.acall(self.name, cast("Any", input), caller=self._caller))
+
+
+def shown(result: ToolResult[object]) -> BetaFunctionToolResultType:
+    """Return what the model sees of a result; raises `ToolError` for a call that failed."""
+    if not result.success:
+        raise ToolError(result.message)
+    if not result.images:
+        return result.message
+    return cast("Iterable[Any]", result.content("anthropic"))
