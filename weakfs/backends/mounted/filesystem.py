@@ -205,7 +205,12 @@ class MountedFilesystem(BaseFilesystem):
         )
 
     def _naming(self) -> AbstractContextManager[None]:
-        return self._point.named(lambda path: self._files._below_host_root(path) is not None)
+        return self._point.named(self._is_elsewhere)
+
+    def _is_elsewhere(self, path: str) -> bool:
+        """Return whether a path in a message is one of the host: of the directory, or of the store of snapshots."""
+        store = getattr(self._files, "store", None)
+        return self._files._below_host_root(path) is not None or (store is not None and is_within(path, store.path))
 
     # Primitives
 
