@@ -88,6 +88,20 @@ def host_verdicts(results: Results) -> Iterator[Verdict]:
     yield flat(results, "host failed call", "call on a host directory that fails and is undone", HOST_SIZES)
     yield flat(results, "overlay", "open an overlay and write a file", HOST_SIZES)
     yield exactly(results, "count in layer", "files that the overlay then holds", 1)
+    yield from processor_verdicts(results)
+
+
+def processor_verdicts(results: Results) -> Iterator[Verdict]:
+    """Yield the goals of work on a host directory by processor time, each for the size that it names."""
+    least, largest = HOST_SIZES
+    yield beside(results, "host grep", f"grep on {least:,} host files, beside ripgrep", ["ripgrep"], 1.2, size=least)
+    yield beside(results, "host read", "read of a host file, beside open().read()", ["open().read()"], 2, size=least)
+    what = "write of a host file, beside the same calls by hand"
+    yield beside(results, "host write used", what, ["same calls"], 3, size=least)
+    what = f"rollback of a session, 10 of {largest:,} changed, beside the bare scan"
+    yield beside(results, "host rollback", what, SCANS, 1.5, size=largest)
+    what = "first host snapshot of a process, beside its second one"
+    yield beside(results, "host first of a process", what, ["second snapshot"], 1.8, size=largest)
 
 
 def exactly(results: Results, row: str, what: str, number: int) -> Verdict:

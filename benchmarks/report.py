@@ -58,6 +58,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "grep words": r"grep `\bneedle_\d+\b`",
         "grep first": "grep `needle_`, a new tree",
         "grep after write": "grep `needle_` after a write",
+        "glob all": "glob `**/*.py`",
+        "glob directory": "glob `*.py` in one directory",
     },
     "Editing a text of 10 MB": {
         "edit exact": "`replace`, an exact match",
@@ -96,6 +98,15 @@ SECTIONS: dict[str, dict[str, str]] = {
         "count in layer": "files that it then holds",
         "overlay write": "write in an open overlay",
         "overlay commit": "commit of 10 files",
+    },
+    "A host directory: processor time": {
+        "host grep": "grep `needle_`",
+        "host read": "read a file",
+        "count calls, read": "its system calls",
+        "host write used": "write a file",
+        "count calls, write": "its system calls",
+        "host rollback": "rollback of a session, 10 changed",
+        "host first of a process": "first snapshot of a new process",
     },
     "Many snapshots, sessions and agents": {
         "call write, 5,000 kept": "`write_file` with 5,000 kept snapshots",

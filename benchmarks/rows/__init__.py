@@ -56,12 +56,14 @@ GROUPS: dict[str, Group] = {
     "memory": Group(beside_peers=False, alone=True, sizes=(100, 10_000, 100_000)),
     "directories": Group(beside_peers=True, alone=True, sizes=ALL),
     "grep": Group(beside_peers=True, alone=True, sizes=(10_000,), seeded=False),
+    "names": Group(beside_peers=False, alone=True, sizes=(10_000,), seeded=False),
     "editing": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
     "blame": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
     "calls": Group(beside_peers=False, alone=True, sizes=(1_000,), seeded=False),
     "many": Group(beside_peers=False, alone=True, sizes=(1_000,), seeded=False),
     "persistence": Group(beside_peers=False, alone=True, sizes=(1_000, 10_000, 100_000), seeded=False),
     "host": Group(beside_peers=False, alone=True, sizes=(5_000, 50_000), seeded=False),
+    "host_processor": Group(beside_peers=False, alone=True, sizes=(5_000, 50_000), seeded=False),
     "imports": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
 }
 """In the order in which they run: deleting directories comes after everything that needs them."""

@@ -153,7 +153,7 @@ def test_a_session_is_deleted(run: Run, saved: Path, tmp_path: Path, url: str) -
     assert run("sessions", where).out == ""
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 1), ("", 1)])
 def test_deleting_asks_on_a_terminal(saved: Path, tmp_path: Path, answer: str, left: int) -> None:
     where = f"sqlite:{tmp_path}/store.db"

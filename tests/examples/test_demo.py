@@ -60,6 +60,7 @@ def test_the_demo_fits_80_columns_but_for_its_commands(shown: str) -> None:
     assert [line for line in before.splitlines() if len(line) > 80] == []
 
 
+@pytest.mark.exhaustive
 def test_the_commands_at_the_end_of_the_demo_work(shown: str) -> None:
     lines = [line.strip() for line in shown.partition("Look into the conversation")[2].splitlines()[1:]]
     assert len(lines) == 4

@@ -90,7 +90,7 @@ def _streamed(place: Place) -> None:
         stream.write("n" * 40_000)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("which", ["root", "store", "both"])
 @pytest.mark.parametrize("what", OPERATIONS)
 def test_an_operation_on_a_full_disk_takes_place_or_leaves_everything_as_it_was(

@@ -118,6 +118,7 @@ WORK = [
 ]
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("work", WORK, ids=[work.__name__ for work in WORK])
 def test_a_session_that_nobody_holds_goes_away(work: Callable[[Session], None]) -> None:
     session = make_session()

@@ -152,7 +152,7 @@ def test_a_slice_that_is_installed_after_loading_is_reduced_from_the_first_recor
     assert loaded.at(RECORDS - 2)[Seen].latest() == Seen(RECORDS // 2 - 1)
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(
     ("field", "value", "where"),
     [

@@ -205,7 +205,8 @@ def s3(*, log: Path | None = None) -> Iterator[Server]:
         except (URLError, OSError):
             return False
 
-    command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    script = str(Path(__file__).with_name("s3_server.py"))
+    command = [sys.executable, "-W", "ignore", script, str(port)]
     server = Server(f"http://127.0.0.1:{port}", command, is_ready, log=log)
     server.start()
     try:

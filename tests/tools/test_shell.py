@@ -192,7 +192,7 @@ def state(tools: Toolset) -> tuple[str, list[object]]:
     return files.tree().fingerprint, [(entry.path, files.stat(entry.path).modified_at) for entry in files.walk()]
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("command", HAVOC)
 def test_whatever_an_unfinished_command_did_is_undone(toolset: Make, command: str) -> None:
     tools = toolset(PLAIN)
@@ -206,7 +206,7 @@ def test_whatever_an_unfinished_command_did_is_undone(toolset: Make, command: st
     assert state(tools) == before
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("command", HAVOC)
 def test_whatever_a_command_did_is_undone_when_its_call_fails_afterwards(toolset: Make, command: str) -> None:
     tools = toolset(PLAIN)

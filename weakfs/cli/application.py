@@ -12,6 +12,7 @@ from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.forget import forget_command
 from weakfs.cli.commands.mcp import mcp_command
+from weakfs.cli.commands.mount import mount_command
 from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.timeline import timeline_command
 from weakfs.cli.declarations.host import COMMANDS
@@ -50,6 +51,7 @@ for one in (
     export_git_command,
     timeline_command,
     mcp_command,
+    mount_command,
 ):
     command.add_command(one)
 

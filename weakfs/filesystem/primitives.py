@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from errno import EACCES, EFBIG, ELOOP, ENOENT, ENOTDIR, EPERM
 from io import BufferedReader, BytesIO, RawIOBase
@@ -18,6 +18,12 @@ from weakfs.reducers.tree.listing import listing_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 
 SymlinkPolicy = Literal["deny", "within_root_only", "allow"]
+
+# A file to be searched: its name, and its bytes or its leaf.
+Searched = tuple[str, bytes | Leaf]
+
+# Errors of files that a search leaves out.
+UNSEARCHABLE = (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG)
 
 _name: Callable[[tuple[str, Node]], str] = itemgetter(0)
 
@@ -114,9 +120,14 @@ class FilesystemPrimitives(ABC):
         try:
             return self.content(path, leaf)
         except OSError as error:
-            if error.errno in (EACCES, EPERM, ENOENT, ENOTDIR, ELOOP, EFBIG):
+            if error.errno in UNSEARCHABLE:
                 return None
             raise
+
+    def readable_contents(self, segments: Segments, prefix: str, files: Sequence[Searched]) -> Iterator[bytes | None]:
+        """Yield the bytes of files of one directory, as `readable_content` returns them. Paths start with `prefix`."""
+        for name, file in files:
+            yield file if type(file) is bytes else self.readable_content(f"{prefix}/{name}", cast(Leaf, file))
 
     def read_view(self) -> FilesystemPrimitives | None:
         """Return an immutable view of the current files, for a call that reads many of them; `None` if there is none.

@@ -7,7 +7,6 @@ a large file has to pass them on. A loop over entries or pieces calls `check_int
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 Check = Callable[[], object]
@@ -44,15 +43,17 @@ class interruptible:  # noqa: N801  # a context manager; a class is a third of t
         _CHECKS.set(checks[:-1] if checks and checks[-1] is check else tuple(one for one in checks if one is not check))
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
+class uninterrupted:  # noqa: N801  # like `interruptible`
     """Let work such as an undo run to its end: no check is called inside."""
-    before = _CHECKS.get()
-    _CHECKS.set(())
-    try:
-        yield
-    finally:
-        _CHECKS.set(before)
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = _CHECKS.get()
+        _CHECKS.set(())
+
+    def __exit__(self, *_: object) -> None:
+        _CHECKS.set(self._before)
 
 
 def checked_between(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -140,6 +140,7 @@ def test_two_rows_are_compared(show: Show, story: Session) -> None:
     assert page.locator("#changes h2").inner_text() == "#1 write_file /src/a.py"
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(
     ("control", "value", "found"),
     [

@@ -334,3 +334,19 @@ def test_what_a_capability_forbids_is_no_resource() -> None:
                 await client.read_resource(uri)
 
     served(session, work, capability=Capability(fs_roots=("/open",)))
+
+
+def test_the_timeline_names_no_file_that_a_capability_hides() -> None:
+    session = Session()
+    tools = Toolset(session, InMemoryFilesystem(session))
+    for path in ("/open/a", "/secret/b"):
+        assert tools.call("write_file", {"path": path, "content": "x"}).success
+    assert tools.call("mv", {"source": "/secret/b", "destination": "/open/b"}).success
+    assert tools.call("read_file", {"path": "/secret/gone"}).error_code == "not_found"
+
+    async def work(client: Client) -> None:
+        answer = await call(client, "timeline")
+        assert "secret" not in str(answer)
+        assert [row["target"] for row in answer.structured_content["rows"]] == ["/open/a", "", "", ""]
+
+    served(session, work, capability=Capability(fs_roots=("/open",)))

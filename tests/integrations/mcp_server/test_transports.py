@@ -47,6 +47,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*WEAKFS, *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_directory_over_stdio_is_changed_and_undone_by_another_process(tmp_path: Path, mode: str) -> None:
     root, store, sessions = tmp_path / "root", str(tmp_path / "store"), str(tmp_path / "sessions")
@@ -130,6 +131,7 @@ asyncio.run(serve_stdio(toolset_server(Toolset(Session(), tools=[Tool("loud", "P
     process.stderr.close()
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
@@ -215,6 +217,7 @@ def test_http_is_for_this_machine_unless_hosts_are_named() -> None:
     assert http_app(server, host="0.0.0.0", allowed_hosts=["files.example.com"])
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(
     ("arguments", "message", "status"),
     [

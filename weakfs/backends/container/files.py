@@ -21,8 +21,9 @@ from weakfs.backends.host.foreign_changes import SMALL, looks_like
 from weakfs.backends.host.snapshot_kinds import Kinds
 from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace, without_unfinished
 from weakfs.backends.trampoline import Steps, run
-from weakfs.filesystem import FileEntry, FilesystemSnapshot, Note, paths
+from weakfs.filesystem import FilesystemSnapshot, Note, paths
 from weakfs.filesystem.errors import fault
+from weakfs.filesystem.operations.read import PathArg
 from weakfs.processes import ENVIRONMENT, CommandOptions
 from weakfs.processes.background import Launcher
 from weakfs.processes.environment import select
@@ -34,9 +35,10 @@ from weakfs.reducers.partial_trees import with_changes
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.diff import differences
+from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments, find, height, path_of, tree_of
 from weakfs.session import MissingBlob, UnknownSnapshot
-from weakfs.snapshots.directory.nodes import OnDisk
+from weakfs.snapshots.directory.nodes import Kind, OnDisk
 from weakfs.snapshots.scan.read_back import events_between
 from weakfs.snapshots.scan.sinks import Sink
 
@@ -162,13 +164,16 @@ class ContainerFiles(HostFilesystem):
     def lookup(self, segments: Segments) -> Node | None:
         return None if self._is_hidden(segments) else super().lookup(segments)
 
+    def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:
+        return self._file_there(path, verb)
+
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         hidden = self._root.hidden
         return [(name, node) for name, node in super().entries(segments) if (*segments, name) not in hidden]
 
-    def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
+    def _names(self, segments: Segments) -> list[tuple[str, Kind]]:
         hidden = self._root.hidden
-        return tuple(one for one in super().list_entries(segments, prefix) if (*segments, one.name) not in hidden)
+        return [(name, kind) for name, kind in super()._names(segments) if (*segments, name) not in hidden]
 
     def totals(self, segments: Segments) -> tuple[int, int, int]:
         tree = self._tree_at(segments)
@@ -182,7 +187,7 @@ class ContainerFiles(HostFilesystem):
         return found if type(found) is FileTree else EMPTY_TREE
 
     def apply(self, event: Event) -> tuple[Note, ...] | None:
-        for place in self._places(event):
+        for place, _ in self._places(event):
             for hidden in self._root.hidden:
                 if place[: len(hidden)] == hidden or (hidden[: len(place)] == place and type(event) in WHOLE):
                     raise fault(

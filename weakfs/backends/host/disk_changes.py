@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from errno import EBUSY
 from typing import Any, cast
 
 from weakfs.reducers import events as e
@@ -18,6 +19,9 @@ from weakfs.snapshots.journal.journal import Journal
 
 # Events that change one file, which may have several names.
 CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)
+
+# Events that change, replace or create one entry, and move none.
+CHANGES_ENTRY = (*CHANGES_FILE, e.LinkMade)
 
 
 def apply(
@@ -63,19 +67,25 @@ def _change_in_place(disk: HostDirectory, journal: Journal, event: Any, segments
 def _put_leaf(disk: HostDirectory, journal: Journal, event: Any, segments: Segments) -> None:
     """Write, append, splice or link: give one file new content."""
     old = disk.node(segments)
+    if type(old) is tuple and leaves.is_link(old) and type(event) is not e.LinkMade:
+        raise OSError(EBUSY, "it became a symbolic link during the lookup")
     new = _reduced(event, segments, old)
     if type(new) is not tuple:
         return
     _check_writable(disk, segments, old)
-    at = _make_parents(disk, journal, segments, event.at)
+    if old is None:
+        _make_parents(disk, journal, segments, event.at)
     before = disk.status(segments[:-1])
     _put_atomically(disk, journal, segments, new, exclusive=old is None)
     # As in memory, a directory's modification time changes with its set of names, not with a file in it.
-    disk.stamp(segments[:-1], at if old is None or before is None else before.st_mtime_ns)
+    disk.stamp(segments[:-1], event.at if old is None or before is None else before.st_mtime_ns)
 
 
 def _reduced(event: Any, segments: Segments, old: Node | None, source: Segments | None = None) -> Node | None:
     """Return what the reducer of `event` makes of an entry."""
+    if source is None:
+        # The directories above make no difference.
+        segments = segments[-1:]
     held = put(EMPTY_TREE, source or segments, old, 0) if old is not None else EMPTY_TREE
     path = path_of(segments)
     named = {"destination": path, "source": path_of(source)} if source is not None else {"path": path}
@@ -102,15 +112,16 @@ def _check_writable(disk: HostDirectory, segments: Segments, old: Node | None) -
         disk.check_writable(segments)
 
 
-def _make_parents(disk: HostDirectory, journal: Journal, segments: Segments, at: int) -> int:
+def _make_parents(disk: HostDirectory, journal: Journal, segments: Segments, at: int) -> None:
     """Create the missing parents of a path, modified at `at`."""
+    if disk.status(segments[:-1]) is not None:
+        return
     for depth in range(1, len(segments)):
         above = segments[:depth]
         if disk.status(above) is None:
             journal.absent(above)
             disk.make_directory(above, mode=leaves.DIRECTORY_MODE, modified_at=at)
             disk.stamp(above[:-1], at)
-    return at
 
 
 def _make_directory(disk: HostDirectory, journal: Journal, event: e.DirectoryMade, segments: Segments) -> None:
@@ -134,7 +145,7 @@ def _move(disk: HostDirectory, journal: Journal, event: e.EntryMoved, source: Se
 def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: Segments, destination: Segments) -> None:
     new = cast(Node, _reduced(event, destination, disk.whole(source), source))
     there = disk.node(destination)
-    at = _make_parents(disk, journal, destination, event.at)
+    _make_parents(disk, journal, destination, event.at)
     before = disk.status(destination[:-1])
     if type(new) is FileTree:
         journal.absent(destination)
@@ -142,7 +153,7 @@ def _copy(disk: HostDirectory, journal: Journal, event: e.EntryCopied, source: S
     else:
         _check_writable(disk, destination, there)
         _put_atomically(disk, journal, destination, new, exclusive=there is None)
-    disk.stamp(destination[:-1], at if there is None or before is None else before.st_mtime_ns)
+    disk.stamp(destination[:-1], event.at if there is None or before is None else before.st_mtime_ns)
 
 
 def _change_mode(disk: HostDirectory, journal: Journal, event: e.ModeChanged, segments: Segments) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BufferedReader
 from typing import Any, cast
 
 import attrs
 
-from weakfs.backends.host.disk_changes import CHANGES_FILE, apply
+from weakfs.backends.host.disk_changes import CHANGES_ENTRY, CHANGES_FILE, apply
 from weakfs.backends.host.foreign_changes import found_before, looks_like
 from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
 from weakfs.filesystem import BaseFilesystem, FileEntry, Note, paths
+from weakfs.filesystem.operations.read import PathArg
+from weakfs.filesystem.primitives import UNSEARCHABLE, Searched
 from weakfs.platforms import garbage_collection_paused
 from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers.events import (
@@ -31,12 +34,16 @@ from weakfs.reducers.events import (
 )
 from weakfs.reducers.external_trees import NO_TREES, ExternalTrees
 from weakfs.reducers.tree import name_escaping as names
-from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, size_of
-from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of
+from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, MODIFIED_AT, Leaf, content_of, file, size_of
+from weakfs.reducers.tree.listing import listing_of
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Listing, Node, Segments, find, path_of
 from weakfs.session import Session
+from weakfs.session.blobs.rope import Content
 from weakfs.session.external import INEXACT
+from weakfs.snapshots.directory.entries import host_bytes
 from weakfs.snapshots.directory.hard_links import SharedFile
-from weakfs.snapshots.directory.nodes import OnDisk
+from weakfs.snapshots.directory.held_directory import PASSAGE
+from weakfs.snapshots.directory.nodes import Kind, OnDisk, read_examined
 
 # Searches skip larger files, because they would have to be held in memory.
 MOST_SEARCHED = 256 << 20
@@ -44,9 +51,18 @@ MOST_SEARCHED = 256 << 20
 # For these events links in the path are followed where the policy allows; all others concern the link itself.
 FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
 
+# Where a path leads, and the status of what is there.
+Place = tuple[Segments, os.stat_result | None]
+
 # How a listing shows each kind of entry: is it a file, a directory, a link?
 KINDS = {"file": (True, False, False), "directory": (False, True, False), "link": (False, False, True)}
 NO_KIND = (False, False, False)
+
+# What a search needs of an entry: a directory, or a file whose size and content are only known once it is opened.
+LISTED: dict[Kind, Node] = {
+    "directory": EMPTY_TREE,
+    "file": file(cast(Content, object()), at=0),
+}
 
 
 class HostFiles(BaseFilesystem):
@@ -103,6 +119,13 @@ class HostFiles(BaseFilesystem):
         with described_errors("look at", path_of(segments)):
             return self._root.directory.node(segments)
 
+    def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:
+        canonical, segments = self._parse(path)
+        self._root.check_in_place()
+        with described_errors(verb, canonical):
+            leaf = self._root.directory.file(segments) if segments else None
+        return self._file_there(path, verb) if leaf is None else (canonical, leaf)
+
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
         with described_errors("list", path_of(segments)):
             return self._root.directory.entries(segments)
@@ -111,9 +134,22 @@ class HostFiles(BaseFilesystem):
         self._root.check_in_place()
         return super().readable_entries(segments)
 
+    def _names(self, segments: Segments) -> list[tuple[str, Kind]]:
+        """Return the name and kind of each entry of a directory."""
+        return self._root.directory.names(segments)
+
+    def search_listing(self, segments: Segments) -> Listing:
+        self._root.check_in_place()
+        try:
+            with described_errors("list", path_of(segments)):
+                found = self._names(segments)
+        except (PermissionError, FileNotFoundError, NotADirectoryError):
+            found = []
+        return listing_of((name, LISTED[kind]) for name, kind in found if kind in LISTED)
+
     def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         with described_errors("list", path_of(segments)):
-            listed = sorted(self._root.directory.names(segments))
+            listed = sorted(self._names(segments))
         # With 100,000 entries the garbage collector took as long as the listing itself.
         with garbage_collection_paused():
             return tuple([FileEntry(name, prefix + name, *KINDS.get(kind, NO_KIND)) for name, kind in listed])
@@ -124,6 +160,32 @@ class HostFiles(BaseFilesystem):
 
     def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
         return None if size_of(leaf) > MOST_SEARCHED else super().readable_content(path, leaf)
+
+    def readable_contents(self, segments: Segments, prefix: str, files: Sequence[Searched]) -> Iterator[bytes | None]:
+        try:
+            # Once for all files: opening the parents of each took three times as long as reading 2 kB.
+            directory = self._root.directory.open_directory(segments, PASSAGE)
+        except OSError as error:
+            if error.errno not in UNSEARCHABLE:
+                with described_errors("search", prefix):
+                    raise
+            yield from (None for _ in files)
+            return
+        try:
+            for name, searched in files:
+                if type(searched) is bytes:
+                    yield searched
+                    continue
+                try:
+                    data = read_examined(directory, host_bytes(name), MOST_SEARCHED)
+                except OSError as error:
+                    if error.errno not in UNSEARCHABLE:
+                        with described_errors("read", f"{prefix}/{name}"):
+                            raise
+                    data = None
+                yield data
+        finally:
+            os.close(directory)
 
     def content_range(self, path: str, leaf: Leaf, start: int, stop: int) -> bytes:
         content = leaf[CONTENT]
@@ -164,19 +226,23 @@ class HostFiles(BaseFilesystem):
 
     def apply(self, event: Event) -> tuple[Note, ...] | None:
         self._session._check_writable()
-        places = self._places(event)
+        (first, status), *second = self._places(event)
+        places = [first, *(place for place, _ in second)]
         verb, path = _wording(event)
-        shared = self._shared(places[0]) if isinstance(event, CHANGES_FILE) else None
-        others = [] if shared is None else [name for name in shared.names if name != places[0]]
-        claimed = [self._claimed(place) for place in (*places, *others)]
+        may_be_shared = status is not None and status.st_nlink > 1 and isinstance(event, CHANGES_FILE)
+        shared = self._shared(first) if may_be_shared else None
+        others = [] if shared is None else [name for name in shared.names if name != first]
+        claimed = [first if status is not None else self._claimed(first)]
+        claimed += map(self._claimed, (*places[1:], *others))
         with self._work(verb, path, *claimed) as work:
             mark = len(work.journal.notes)
             # To the session, each name is a separate file.
             events = [event, *(_at(event, name) for name in others)]
             found: list[EntryFound] = []
-            for one, at in zip(events, (places, *([name] for name in others)), strict=True):
-                found += found_before(self._root, self._session, one, at, self.filesystem_id)
-            apply(self._root.directory, work.journal, event, *places, shared=shared)
+            with self._parent_kept_open(event, first, claimed[0]):
+                for one, at in zip(events, (places, *([name] for name in others)), strict=True):
+                    found += found_before(self._root, self._session, one, at, self.filesystem_id)
+                apply(self._root.directory, work.journal, event, *places, shared=shared)
             cause = self.background.cause if found else None
             for seen in found:
                 self._session.dispatch(seen, cause=cause)
@@ -198,17 +264,37 @@ class HostFiles(BaseFilesystem):
         running = self._running()
         return self._root.links.shared(segments, None if running is None else running.journal)
 
-    def _places(self, event: Any) -> list[Segments]:
+    def _places(self, event: Any) -> list[Place]:
         if isinstance(event, EntryMoved | EntryCopied):
-            return [self._locate(path, follow=False)[1] for path in (event.source, event.destination)]
-        return [self._locate(event.path, follow=isinstance(event, FOLLOWING))[1]]
+            return [self._place(path, follow=False) for path in (event.source, event.destination)]
+        return [self._place(event.path, follow=isinstance(event, FOLLOWING))]
+
+    def _place(self, path: str, *, follow: bool) -> Place:
+        """Return where a path leads, and the status of what is there."""
+        segments = self._parse(path)[1]
+        status = self._status(path, segments)
+        # Neither an entry that is not a link nor a free name in a directory leads anywhere else.
+        above = self._status(path, segments[:-1]) if status is None else None
+        is_free = above is not None and stat.S_ISDIR(above.st_mode)
+        if not is_free and (status is None or stat.S_ISLNK(status.st_mode)):
+            segments = self._locate(path, follow=follow)[1]
+            status = self._status(path, segments)
+        return segments, status
+
+    def _status(self, path: str, segments: Segments) -> os.stat_result | None:
+        with described_errors("look at", path):
+            return self._root.directory.status(segments)
 
     def _claimed(self, segments: Segments) -> Segments:
         """Return the topmost path that a change at a path creates: its first missing parent, or the path itself."""
-        for depth in range(1, len(segments)):
-            if self._root.directory.status(segments[:depth]) is None:
-                return segments[:depth]
+        while len(segments) > 1 and self._root.directory.status(segments[:-1]) is None:
+            segments = segments[:-1]
         return segments
+
+    def _parent_kept_open(self, event: Event, place: Segments, claimed: Segments) -> AbstractContextManager[None]:
+        """Keep the directory of an entry open while the entry alone is changed."""
+        is_alone = isinstance(event, CHANGES_ENTRY) and place and claimed == place
+        return self._root.directory.keeping_open(place[:-1]) if is_alone else nullcontext()
 
     def _running(self) -> Work | None:
         """Return the unit of work of the current transaction, if any."""

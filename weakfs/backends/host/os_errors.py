@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from errno import EACCES, EDQUOT, EINVAL, EIO, ENOENT, ENOSPC, EPERM, EROFS
 
 from weakfs.filesystem.errors import fault
@@ -22,16 +20,22 @@ REMEDIES = {
 }
 
 
-@contextmanager
-def described_errors(verb: str, path: str) -> Iterator[None]:
+class described_errors:  # noqa: N801  # a context manager; a class is a third of the cost of a generator
     """Add the verb and path to the system's errors. An error that already has a full message is left as it is."""
-    try:
-        yield
-    except OSError as error:
+
+    __slots__ = ("_path", "_verb")
+
+    def __init__(self, verb: str, path: str) -> None:
+        self._verb, self._path = verb, path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         # The system's errors have two arguments; those of `fault` have one.
-        if len(error.args) < 2:
-            raise
-        number = error.errno or EIO
+        if not isinstance(error, OSError) or len(error.args) < 2:
+            return
+        number, verb, path = error.errno or EIO, self._verb, self._path
         remedy = REMEDIES.get(number, "remove the cause and try again")
         raise fault(type(error), number, f"cannot {verb} {path!r}: {_described(error, path)}; {remedy}") from error
 

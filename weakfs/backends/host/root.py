@@ -43,6 +43,9 @@ class HostRoot:
     def __init__(self, root: str | HostDirectory, store: Store | str | os.PathLike[str] | None) -> None:
         self.directory = root if isinstance(root, HostDirectory) else open_root(root)
         self.path = self.directory.root
+        self._known_by = _known_by(self.path)
+        # Device and inode number of the directory, as last seen. Nothing else can have them while it is open.
+        self._identity: tuple[int, int] | None = None
         self.lock = RootLock(self.directory)
         self.claims = Claims()
         self.links = HardLinks(self.directory)
@@ -69,7 +72,7 @@ class HostRoot:
     @property
     def journals(self) -> str:
         """Path prefix of the journals of unfinished work on this root, which may share its store with others."""
-        return os.path.join(self.store.path, "journals", _known_by(self.path))
+        return os.path.join(self.store.path, "journals", self._known_by)
 
     def scan(self) -> FileTree:
         """Scan the directory; contents go into the store. O(entries); only what changed is read."""
@@ -214,7 +217,11 @@ class HostRoot:
             there = os.stat(self.path, follow_symlinks=False)
         except OSError:
             return False
-        return os.path.samestat(there, os.fstat(self.directory.descriptor))
+        if (there.st_dev, there.st_ino) == self._identity:
+            return True
+        # A mount may give a directory another number when it is changed for the first time.
+        self._identity = (own := os.fstat(self.directory.descriptor)).st_dev, own.st_ino
+        return (there.st_dev, there.st_ino) == self._identity
 
     def check_in_place(self) -> None:
         """Raise `FileNotFoundError` if the directory was removed or renamed.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, cast
 
 from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.operations.read import PathArg, Reading
+from weakfs.filesystem.primitives import Searched
 from weakfs.filesystem.results import GlobMatch, GlobResult, GrepMatch, GrepResult
-from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, is_file
-from weakfs.reducers.tree.node import FileTree, Node, Segments
+from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, NO_FILE, is_file
+from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments
 from weakfs.session.interruption import check_interrupted
 
 if TYPE_CHECKING:
-    from weakfs.search import GlobPattern, Hit, LinePattern, MultilinePattern
+    from weakfs.search import GlobPattern, GlobState, Hit, LinePattern, MultilinePattern
 
 # Small files are searched together, up to this many bytes at once: for 2 kB, calling the engine costs more than
 # searching. Above 128 KiB, malloc gets new memory from the system for each join: over 21 MB in 10,000 files, that
@@ -54,9 +56,9 @@ class Searching(Reading):
         now = self._view()
         canonical, segments = now._directory(path, "search")
         found = list(_matching(now, compiled, canonical, segments))
-        found.sort(key=lambda match: match[0])
+        found.sort(key=itemgetter(0))
         if sort == "mtime":
-            found.sort(key=lambda match: match[1], reverse=True)
+            found.sort(key=itemgetter(1), reverse=True)
         shown = found if max_results == -1 else found[:max_results]
         matches = [GlobMatch(match, is_file) for match, _, is_file in shown]
         return GlobResult(matches, truncated=len(shown) < len(found))
@@ -124,6 +126,7 @@ def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segmen
             entries = now.readable_entries(here)
         else:
             entries = [(name, node) for name in literals if (node := now.lookup((*here, name))) is not None]
+        matches_file = state.matches_file
         for name, node in entries:
             if type(node) is FileTree:
                 if state.matches_directory(name):
@@ -131,8 +134,8 @@ def _matching(now: PathLookup, pattern: GlobPattern, path: str, segments: Segmen
                 below = state.enter(name)
                 if below is not None:
                     stack.append((f"{prefix}/{name}", (*here, name), below))
-            elif state.matches_file(name):
-                yield f"{prefix}/{name}", node[MODIFIED_AT], is_file(node)
+            elif matches_file(name):
+                yield f"{prefix}/{name}", node[MODIFIED_AT], type(node[CONTENT]) not in NO_FILE
 
 
 class _Batch:
@@ -187,14 +190,14 @@ def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern
     """Yield the files below a directory in path order, in batches of about `BATCH` bytes."""
     state = chosen.start(path) if chosen is not None else None
     prefix = "" if path == "/" else path
-    names, found, _ = now.search_listing(segments)
-    stack = [(prefix, segments, state, zip(names, found, strict=True))]
+    stack = [(prefix, segments, state, _runs(now.search_listing(segments), state))]
     batch = _Batch()
     entered, top = 0, segments
     while stack:
-        prefix, here, state, entries = stack[-1]
-        for name, node in entries:
-            if type(node) is FileTree:
+        prefix, here, state, runs = stack[-1]
+        for run in runs:
+            if isinstance(run, str):
+                name = run
                 below = state.enter(name) if state is not None else None
                 if state is not None and below is None:
                     continue
@@ -203,13 +206,17 @@ def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern
                 if entered == MANY_DIRECTORIES:
                     now._check_repeats(top)
                 inside = (*here, name)
-                names, found, size = now.search_listing(inside)
+                listing = names, found, size = now.search_listing(inside)
                 if size is None or size >= BATCH or below is not None:
-                    stack.append((f"{prefix}/{name}", inside, below, zip(names, found, strict=True)))
+                    stack.append((f"{prefix}/{name}", inside, below, _runs(listing, below)))
                     break
                 batch.add_all(f"{prefix}/{name}", names, cast("tuple[bytes, ...]", found), size)
-            elif state is None or state.matches_file(name):
-                data = node if type(node) is bytes else now.readable_content(f"{prefix}/{name}", cast(Leaf, node))
+                if batch.size >= BATCH:
+                    yield batch
+                    batch = _Batch()
+                continue
+            contents = now.readable_contents(here, prefix, run)
+            for (name, _), data in zip(run, contents, strict=True):
                 if data is None:
                     continue
                 if len(data) >= BATCH:
@@ -217,12 +224,28 @@ def _batches(now: PathLookup, path: str, segments: Segments, chosen: GlobPattern
                     yield batch
                     batch = _Batch()
                 batch.add(prefix, name, data)
-            if batch.size >= BATCH:
-                yield batch
-                batch = _Batch()
+                if batch.size >= BATCH:
+                    yield batch
+                    batch = _Batch()
         else:
             stack.pop()
     yield batch
+
+
+def _runs(listing: Listing, state: GlobState | None) -> Iterator[str | list[Searched]]:
+    """Yield the name of each directory of a listing, and the chosen files between two directories together."""
+    names, found, _ = listing
+    files: list[Searched] = []
+    for name, node in zip(names, found, strict=True):
+        if type(node) is FileTree:
+            if files:
+                yield files
+                files = []
+            yield name
+        elif state is None or state.matches_file(name):
+            files.append((name, node))
+    if files:
+        yield files
 
 
 def _search(

@@ -9,11 +9,12 @@ from attrs import evolve, field, frozen
 
 from weakfs.filesystem import normalize
 from weakfs.history.plain_values import moment
-from weakfs.history.timeline import TimelineRow, timeline
+from weakfs.history.timeline import ChangedFile, TimelineRow, timeline
 from weakfs.messages import one_line, plural
 from weakfs.session import SessionError
 from weakfs.tools import HISTORY_TOOLS, Receipt, Tool, ToolContext, ToolResult, ToolValidationError, param
 from weakfs.tools.permissions import may_show
+from weakfs.tools.permissions.guard import guard_of
 from weakfs.tools.results import answer, summarize
 
 # How many files a row of the message names.
@@ -104,10 +105,26 @@ def snapshot_handler(params: SnapshotParams, *, context: ToolContext) -> ToolRes
 
 def _rows(context: ToolContext, below: str | None) -> Iterator[TimelineRow]:
     for row in timeline(context.session):
-        shown = tuple(one for one in row.files if may_show(context.filesystem, one.path))
-        kept = evolve(row, files=shown) if len(shown) < len(row.files) else row
+        shown = tuple(_shown_file(context, one) for one in row.files if may_show(context.filesystem, one.path))
+        kept = evolve(row, files=shown, target=_shown_target(context, row))
         if below is None or any(_is_below(one.path, below) or _is_below(one.source, below) for one in kept.files):
             yield kept
+
+
+def _shown_file(context: ToolContext, file: ChangedFile) -> ChangedFile:
+    """Return a file of a row; one that came from a hidden place looks added."""
+    if file.source is None or may_show(context.filesystem, file.source):
+        return file
+    return evolve(file, change="added", source=None)
+
+
+def _shown_target(context: ToolContext, row: TimelineRow) -> str:
+    """Return the target of a row, or "" if it might name something hidden: a file, or any text of another caller."""
+    own = row.caller is not None and row.caller == context.caller
+    if guard_of(context.filesystem) is None or row.kind == "snapshot" or own:
+        return row.target
+    shown = any(row.target in (one.path, one.source) and may_show(context.filesystem, row.target) for one in row.files)
+    return row.target if shown else ""
 
 
 def _is_below(path: str | None, directory: str) -> bool:

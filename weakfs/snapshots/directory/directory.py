@@ -133,6 +133,10 @@ class HostDirectory(ReadableDirectory):
 
     def set_status(self, segments: Segments, *, mode: int | None = None, modified_at: int | None = None) -> None:
         """Set the permission bits and modification time (nanoseconds) of an entry itself."""
+        kept = self.kept_open(segments)
+        if kept is not None:
+            own.set_status(kept, b".", mode=mode, modified_at=modified_at)
+            return
         if segments:
             with Parent(self, segments) as (directory, name):
                 own.set_status(directory, name, mode=mode, modified_at=modified_at)

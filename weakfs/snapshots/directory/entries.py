@@ -117,12 +117,11 @@ def take_over_attributes(directory: int, old: bytes, target_directory: int, new:
         return None
     try:
         before = os.fstat(source)
-        target = os.open(new, READ, dir_fd=target_directory) if stat.S_ISREG(before.st_mode) else -1
-        try:
-            if target >= 0 and stat.S_ISREG(os.fstat(target).st_mode):
+        if stat.S_ISREG(before.st_mode):
+            target = os.open(new, READ, dir_fd=target_directory)
+            try:
                 return copy_attributes(source, before, target)
-        finally:
-            if target >= 0:
+            finally:
                 os.close(target)
     except OSError as error:
         if error.errno not in (EACCES, EPERM, ENOENT, ELOOP):
@@ -135,20 +134,25 @@ def take_over_attributes(directory: int, old: bytes, target_directory: int, new:
 def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:
     """Copy the owner, group and extended attributes of one open file or directory to another.
 
-    Returns what the system did not allow, such as "owner" or "owner, extended attributes"; `None` if nothing is lost.
+    Returns what the system did not allow, such as "owner" or "owner, extended attributes"; `None` if nothing is lost,
+    or if the two are of different kinds.
     """
     made = os.fstat(target)
+    if stat.S_IFMT(made.st_mode) != stat.S_IFMT(before.st_mode):
+        return None
+    is_changed = (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid)
     lost = _copy_owner(made, before, lambda uid, gid: os.fchown(target, uid, gid))
     try:
         for name in os.listxattr(source):
             if name.startswith(ATTRIBUTES):
+                is_changed = True
                 os.setxattr(target, name, os.getxattr(source, name))
     except OSError as error:
         # On a filesystem without extended attributes there are none to lose.
         if error.errno not in (EOPNOTSUPP, ENODATA) or _has_attributes(source):
             lost.append("extended attributes")
     # Changing the owner clears special bits, and setting an access control list changes others.
-    if os.fstat(target).st_mode != made.st_mode:
+    if is_changed and os.fstat(target).st_mode != made.st_mode:
         os.fchmod(target, stat.S_IMODE(made.st_mode))
     return ", ".join(lost) or None
 

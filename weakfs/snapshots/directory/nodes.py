@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
-from errno import EINVAL, ENOENT, ENOTDIR
+from errno import EFBIG, EINVAL, ENOENT, ENOTDIR
 from itertools import chain, islice
 from typing import Literal, cast
 
@@ -17,7 +18,8 @@ from weakfs.session.blobs.rope import Content
 from weakfs.session.blobs.sparse import PIECE, read_pieces
 from weakfs.session.interruption import check_interrupted, checked_between, is_interruptible
 from weakfs.snapshots.directory.birth_time import birth_time
-from weakfs.snapshots.directory.held_directory import ABSENT, HeldDirectory, Parent
+from weakfs.snapshots.directory.entries import host_bytes
+from weakfs.snapshots.directory.held_directory import ABSENT, PASSAGE, READ, HeldDirectory, Parent, check_regular
 from weakfs.snapshots.scan.stat_cache import canonical_name
 
 # Interruption is checked once per this many directory entries.
@@ -34,13 +36,28 @@ SPECIALS = {
 }
 
 
+class KeptOpen:
+    """An open directory, closed with the last reference to it."""
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+
 class OnDisk:
-    """The content of a file on disk: its size when it was examined, read on demand."""
+    """The content of a file on disk: its size when it was examined, read on demand.
 
-    __slots__ = ("_directory", "_segments", "_size")
+    `parent` is the directory in which it was just examined, for a content that is read at once and not kept.
+    """
 
-    def __init__(self, directory: HeldDirectory, segments: Segments, size: int) -> None:
-        self._directory, self._segments, self._size = directory, segments, size
+    __slots__ = ("_directory", "_parent", "_segments", "_size")
+
+    def __init__(self, directory: HeldDirectory, segments: Segments, size: int, parent: KeptOpen | None = None) -> None:
+        self._directory, self._segments, self._size, self._parent = directory, segments, size, parent
 
     def __len__(self) -> int:
         return self._size
@@ -54,7 +71,11 @@ class OnDisk:
 
     def join(self) -> bytes:
         """Read the whole file."""
-        return b"".join(self.pieces())
+        if self._parent is not None:
+            return read_examined(self._parent.descriptor, host_bytes(self._segments[-1]))
+        with Parent(self._directory, self._segments) as (directory, name):
+            check_regular(os.stat(name, dir_fd=directory, follow_symlinks=False))
+            return read_examined(directory, name)
 
     def piece(self, start: int, stop: int) -> bytes:
         """Read part of the file; less if the file ends before `stop`."""
@@ -76,6 +97,25 @@ class OnDisk:
             yield from checked_between(read_pieces(descriptor, 0, os.fstat(descriptor).st_size))
         finally:
             os.close(descriptor)
+
+
+def read_examined(directory: int, name: bytes, most: int = sys.maxsize) -> bytes:
+    """Read what was just seen to be a regular file in an open directory.
+
+    Raises `OSError`: EFBIG for a file of more than `most` bytes, EINVAL if something else is there now.
+    """
+    descriptor = os.open(name, READ, dir_fd=directory)
+    try:
+        status = os.fstat(descriptor)
+        check_regular(status)
+        size = status.st_size
+        if size > most:
+            raise OSError(EFBIG, os.strerror(EFBIG))
+        # Of a small file, reading the holes takes less time than asking where they are.
+        data = os.pread(descriptor, size, 0) if size <= PIECE else b""
+        return data if len(data) == size else b"".join(checked_between(read_pieces(descriptor, 0, size)))
+    finally:
+        os.close(descriptor)
 
 
 class ReadableDirectory(HeldDirectory):
@@ -113,11 +153,22 @@ class ReadableDirectory(HeldDirectory):
                 return self.node(segments)
             raise
 
-    def _file(self, segments: Segments, status: os.stat_result) -> Leaf:
+    def file(self, segments: Segments) -> Leaf | None:
+        """Return a regular file as `node` does, to be read at once; `None` for anything else."""
+        try:
+            kept = KeptOpen(self.open_directory(segments[:-1], PASSAGE))
+            status = os.stat(host_bytes(segments[-1]), dir_fd=kept.descriptor, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in ABSENT:
+                return None
+            raise
+        return self._file(segments, status, kept) if stat.S_ISREG(status.st_mode) else None
+
+    def _file(self, segments: Segments, status: os.stat_result, parent: KeptOpen | None = None) -> Leaf:
         mode, at = stat.S_IMODE(status.st_mode), status.st_mtime_ns
         if not stat.S_ISREG(status.st_mode):
             return leaves.special(SPECIALS[stat.S_IFMT(status.st_mode)], mode=mode, at=at)
-        content = cast(Content, OnDisk(self, segments, status.st_size))
+        content = cast(Content, OnDisk(self, segments, status.st_size, parent))
         return leaves.file(content, mode=mode, at=at)
 
     def names(self, segments: Segments) -> list[tuple[str, Kind]]:

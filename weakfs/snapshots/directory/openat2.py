@@ -1,4 +1,4 @@
-"""openat2(2): opening a path of many segments in one call that follows no symbolic link.
+"""openat2(2): opening a directory by a path of many segments in one call that follows no symbolic link.
 
 Python has no binding for it. One `os.open` per segment makes a walk quadratic in the depth: walking 2,000 nested
 directories took 9 s, and 0.2 s with this call.
@@ -24,14 +24,19 @@ class _How(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-def open_path(path: bytes, flags: int, *, dir_fd: int) -> int:
-    """Open a relative path below `dir_fd`, like `os.open`. Raise `OSError` (ELOOP) if a link is on the path."""
-    how = _How(flags, 0, RESOLVE_NO_SYMLINKS)
+def open_directory(path: bytes, flags: int, *, dir_fd: int) -> int:
+    """Open a directory by a relative path below `dir_fd`, like `os.open`.
+
+    Raise `NotADirectoryError` if a link is on the path, as opening it segment by segment does.
+    """
+    call, how, size = _prepared(flags)
     while True:
-        found: int = _syscall()(NUMBER, dir_fd, path, ctypes.byref(how), ctypes.sizeof(how))
+        found = call(NUMBER, dir_fd, path, how, size)
         if found >= 0:
             return found
         number = ctypes.get_errno()
+        if number == errno.ELOOP:
+            number = errno.ENOTDIR
         if number not in (errno.EINTR, errno.EAGAIN):
             raise OSError(number, os.strerror(number), path)
 
@@ -42,7 +47,7 @@ def is_available() -> bool:
     try:
         descriptor = os.open("/", os.O_PATH | os.O_CLOEXEC)
         try:
-            os.close(open_path(b".", os.O_PATH | os.O_CLOEXEC, dir_fd=descriptor))
+            os.close(open_directory(b".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=descriptor))
         finally:
             os.close(descriptor)
     except (OSError, AttributeError):
@@ -51,8 +56,10 @@ def is_available() -> bool:
 
 
 @cache
-def _syscall() -> Callable[..., int]:
+def _prepared(flags: int) -> tuple[Callable[..., int], object, int]:
+    """Return the function, and its last two arguments. Making them for each call takes a fifth of its time."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
     call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
-    return call
+    how = _How(flags, 0, RESOLVE_NO_SYMLINKS)
+    return call, ctypes.byref(how), ctypes.sizeof(how)

@@ -203,9 +203,19 @@ class Journal:
                 # An interrupt must not leave a log, or the next process would undo committed work.
                 self._end_log()
                 raise
-            _clear(self._path)
+            self._remove()
         finally:
             self.release()
+
+    def _remove(self) -> None:
+        """Remove the directory, whose log is gone. Mostly it has one file, whose name is known."""
+        try:
+            for names in self._linked.values():
+                for name in names:
+                    os.unlink(name, dir_fd=self._directory)
+            os.rmdir(str(self._path))
+        except OSError:
+            _clear(str(self._path))
 
     def release(self) -> None:
         """Leave the journal as it is, for whichever process finds it."""

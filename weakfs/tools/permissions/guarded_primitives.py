@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from errno import EACCES
@@ -13,6 +13,7 @@ from weakfs.filesystem import BaseFilesystem, FileEntry, Limits, Note, SymlinkPo
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
+from weakfs.filesystem.primitives import Searched
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
 from weakfs.reducers.tree.leaf import Leaf, file, is_file, size_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments, path_of
@@ -208,7 +209,10 @@ class GuardedPrimitives(BaseFilesystem):
         return self._seen(segments, self._inner.readable_entries(segments))
 
     def search_listing(self, segments: Segments) -> Listing:
-        names, found, size = super().search_listing(segments)
+        if self._access.policy.rules or self._is_bounded:
+            names, found, size = super().search_listing(segments)
+        else:
+            names, found, size = self._inner.search_listing(segments)
         if not self._access.withholds_some:
             return names, found, size
         prefix = path_of(segments) if segments else ""
@@ -319,10 +323,16 @@ class GuardedPrimitives(BaseFilesystem):
         return self._inner.content_stream(path, leaf)
 
     def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
-        if leaf is WITHHELD:
-            self.withheld += 1
-            return None
         return self._inner.readable_content(path, leaf)
+
+    def readable_contents(self, segments: Segments, prefix: str, files: Sequence[Searched]) -> Iterator[bytes | None]:
+        contents = self._inner.readable_contents(segments, prefix, [one for one in files if one[1] is not WITHHELD])
+        for _, searched in files:
+            if searched is WITHHELD:
+                self.withheld += 1
+                yield None
+            else:
+                yield next(contents)
 
     def _check_repeats(self, segments: Segments) -> None:
         self._inner._check_repeats(segments)

@@ -1,0 +1,95 @@
+"""The command `weakfs mount`: what programs do there is in the session afterwards, also if it is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.integrations.mount.conftest import Run
+from weakfs import InMemoryFilesystem, Session
+
+WEAKFS = (sys.executable, "-m", "weakfs.cli")
+
+
+@contextmanager
+def mounted(where: Path | str, place: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([*WEAKFS, "mount", str(where), str(place), *options], stdout=-1, stderr=-1, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("mounted at "), process.communicate()[1]
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def weakfs(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*WEAKFS, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+
+
+def wait_until_unmounted(place: Path) -> None:
+    while True:
+        try:
+            if not os.path.ismount(place) and not list(place.iterdir()):
+                return
+        except OSError:
+            # Between the death of the process and the end of the mount.
+            pass
+        time.sleep(0.02)
+
+
+def test_a_session_file_is_saved_when_the_mount_ends(tmp_path: Path, place: Path, run: Run) -> None:
+    session = Session()
+    InMemoryFilesystem(session).write("/a", "1\n")
+    session.save(tmp_path / "s.json")
+    with mounted(tmp_path / "s.json", place) as process:
+        assert run("cat a; echo 2 > b; rm a") == "1\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert weakfs("ls", tmp_path / "s.json").stdout.endswith(" b\n")
+    with mounted(tmp_path / "s.json", place, "--at", "1"):
+        assert run("cat a") == "1\n"
+        assert subprocess.run(["touch", str(place / "c")], capture_output=True, timeout=60).returncode
+
+
+@pytest.mark.parametrize("engine", ["folder", "sqlite"])
+def test_a_killed_mount_loses_nothing_that_was_closed(tmp_path: Path, place: Path, run: Run, engine: str) -> None:
+    where = f"{engine}:{tmp_path}/stored"
+    with mounted(where, place) as process:
+        run("mkdir d; for n in 1 2 3 4 5; do echo $n > d/$n; done; mv d/5 e")
+        unfinished = os.open(place / "open", os.O_CREAT | os.O_WRONLY)
+        os.write(unfinished, b"never stored")
+        process.kill()
+        process.wait(60)
+        with suppress(OSError):
+            os.close(unfinished)
+        wait_until_unmounted(place)
+    with mounted(where, place):
+        assert run("cat d/* e; wc -c < open") == "1\n2\n3\n4\n5\n0\n"
+        run("rm -r d")
+    assert "/d/5" in weakfs("timeline", where).stdout
+
+
+def test_what_cannot_be_mounted_is_said(tmp_path: Path, place: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("")
+    Session().save(tmp_path / "s.json")
+    for arguments, message in [
+        (("none.json", place, "--read-only"), "cannot read the session 'none.json'"),
+        ((tmp_path / "s.json", tmp_path / "none"), "no such"),
+        ((tmp_path / "s.json", tmp_path / "full"), "is not empty"),
+        ((tmp_path / "s.json", place, "--at", "tag"), "cannot look at 'tag'"),
+    ]:
+        done = weakfs("mount", *arguments)
+        assert done.returncode == 1
+        assert message in done.stderr.lower()
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,85 @@
+"""`weakfs mount`: the files of a session as a directory, for any program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from weakfs.cli.errors import DONE, Failure, as_failure
+from weakfs.cli.options import AT, EXIT_STATUSES, expansion_option, registry_option
+from weakfs.cli.output import Output
+
+if TYPE_CHECKING:
+    from weakfs import Session
+
+# How long the kernel may keep the status of entries: nobody but the mount changes the session.
+CACHE_SECONDS = 1.0
+
+
+@click.command("mount", epilog=EXIT_STATUSES)
+@click.argument("where", metavar="WHERE")
+@click.argument("directory", metavar="DIR", type=click.Path())
+@click.option("--at", metavar="MOMENT", help=AT + " Read-only.")
+@click.option("--read-only", is_flag=True, help="Refuse every change.")
+@registry_option
+@expansion_option
+def mount_command(
+    where: str, directory: str, at: str | None, read_only: bool, registry: str | None, max_expansion: float | None
+) -> int:
+    """Mount the files of a session at the empty directory DIR, until it is unmounted or the command is interrupted.
+
+    WHERE is a session file or LOCATION. Any program can work in DIR: what it writes to a file is an event once the file
+    is closed or synced, and "weakfs timeline", "log" and "undo" know it. A session in storage is created if there is
+    none, and keeps each change at once; a session file is written when the mount ends.
+
+    Needs FUSE. DIR is unmounted if the command is killed.
+    """
+    try:
+        from weakfs.integrations.mount import mount
+    except (ModuleNotFoundError, OSError) as error:
+        raise Failure(str(error)) from error
+    from weakfs.backends import InMemoryFilesystem
+    from weakfs.cli.sessions import moment_of
+
+    read_only = read_only or at is not None
+    with _session(where, registry, max_expansion, read_only=read_only) as session:
+        files = InMemoryFilesystem(moment_of(session, at), read_only=read_only)
+        with (
+            as_failure(f"mount at {directory!r}"),
+            mount(files, directory, cache_seconds=CACHE_SECONDS) as mounted,
+            # An interrupt is the way to end it.
+            suppress(KeyboardInterrupt),
+        ):
+            out = Output()
+            out.line(f"mounted at {mounted.directory}; to end: fusermount3 -u {mounted.directory}")
+            out.flush()
+            mounted.wait()
+    return DONE
+
+
+@contextmanager
+def _session(where: str, registry: str | None, max_expansion: float | None, *, read_only: bool) -> Generator[Session]:
+    """Open the session for the mount, and keep what changed."""
+    from weakfs.cli.sessions import Location, is_location, load, registry_at
+    from weakfs.storage.engines.urls import redacted
+
+    if read_only or (not is_location(where) and os.path.exists(where)):
+        session = load(where, registry, max_expansion)
+        before = session.seq
+        yield session
+        if not read_only and session.seq != before:
+            with as_failure(f"save {where!r}"):
+                session.save(where)
+        return
+    from weakfs import Session
+
+    place = Location.of(where)
+    known = None if registry is None else registry_at(registry)
+    with as_failure(f"open {redacted(place.where)!r}"):
+        opened = Session.open(place.where, place.session_id, registry=known, on_conflict="merge")
+    with opened:
+        yield opened

@@ -1,0 +1,225 @@
+"""Mounting: the loop in a thread, its begin and its end, and checkouts that are the mount itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
+from errno import EBUSY
+from threading import Event, Thread, current_thread, main_thread
+from time import sleep
+
+from attrs import define, field
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.backends.checkout import CheckoutDirectory, changed_paths
+from weakfs.errors import WeakfsError
+from weakfs.filesystem import Filesystem
+from weakfs.filesystem.checkout import Checkout, ReadBack
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.paths import normalize
+from weakfs.integrations.mount.operations import Fuse, Operations
+from weakfs.snapshots.scan.read_back import without_set_id
+
+# How many seconds mounting may take, and unmounting while a program still has files open.
+PATIENCE = 10.0
+# How often to look, in seconds.
+WAIT = 0.02
+
+
+class MountError(WeakfsError, OSError):
+    """Raised if files cannot be mounted or unmounted."""
+
+
+@define(eq=False)
+class Mount:
+    """Files that are mounted at `directory`, made by `mount`.
+
+    `files` is the filesystem to give to a toolset: its commands and external calls work in the mount, and what they
+    change there belongs to their call.
+    """
+
+    directory: str
+    files: Filesystem = field(init=False)
+    _operations: Operations = field(init=False)
+    # Not the thread itself: joining it, and being interrupted, makes it look as if it had ended.
+    _has_begun: Event = field(factory=Event, init=False)
+    _has_ended: Event = field(factory=Event, init=False)
+    _problem: BaseException | None = field(default=None, init=False)
+
+    @property
+    def is_mounted(self) -> bool:
+        """Whether the files are mounted; somebody else may unmount them."""
+        return not self._has_ended.is_set()
+
+    def store(self) -> None:
+        """Store what programs wrote to files that they still have open."""
+        with self._operations.one_at_a_time:
+            self._operations.open_files.store_all()
+
+    def wait(self) -> None:
+        """Wait until somebody unmounts the files."""
+        # With a timeout, so that signals are handled meanwhile.
+        while not self._has_ended.wait(0.5):
+            pass
+
+    def _start(self, files: Filesystem, *, read_only: bool, cache_seconds: float) -> None:
+        self._operations = Operations(files, self._has_begun.set)
+        self.files = FilesystemOnMount(files, self) if type(files) is InMemoryFilesystem else files
+
+        def answer() -> None:
+            try:
+                Fuse(
+                    self._operations,
+                    self.directory,
+                    foreground=True,
+                    nothreads=True,
+                    fsname="weakfs",
+                    subtype="weakfs",
+                    default_permissions=True,
+                    # The kernel unmounts when this process dies.
+                    auto_unmount=True,
+                    attr_timeout=cache_seconds,
+                    entry_timeout=cache_seconds,
+                    negative_timeout=0,
+                    ro=read_only or files.read_only,
+                )
+            except BaseException as error:
+                self._problem = error
+            finally:
+                self._has_ended.set()
+
+        Thread(target=answer, name=f"weakfs mount {self.directory}", daemon=True).start()
+        for _ in range(int(PATIENCE / WAIT)):
+            if self._has_begun.wait(WAIT) or self._has_ended.is_set():
+                break
+        _keep_signal_handlers()
+        if not self._has_begun.is_set():
+            raise MountError(
+                f"cannot mount at {self.directory!r}: FUSE refused it ({self._problem}); see what it printed, and "
+                f"whether /dev/fuse may be used"
+            )
+
+    def _end(self) -> None:
+        try:
+            if self.is_mounted:
+                self.store()
+        finally:
+            if self.is_mounted:
+                self._unmount()
+            # What unmounts when this process dies may be a little later than the thread.
+            for _ in range(int(PATIENCE / WAIT)):
+                if not _is_mount(self.directory):
+                    break
+                sleep(WAIT)
+            with self._operations.one_at_a_time:
+                self._operations.is_closed = True
+
+    def _unmount(self) -> None:
+        program = shutil.which("fusermount3") or shutil.which("fusermount") or "fusermount3"
+        # If a program still works there, the directory is free at once, and the rest when the program has ended.
+        for option in ("-u", "-uz"):
+            done = subprocess.run([program, option, self.directory], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                self._has_ended.wait(PATIENCE if option == "-u" else 0.1)
+                return
+        raise MountError(f"cannot unmount {self.directory!r}: {done.stderr.strip()}")
+
+    @contextmanager
+    def _lent(self, files: InMemoryFilesystem, path: str) -> Iterator[CheckoutDirectory]:
+        """Perform what programs do as part of the caller's transaction; undo it if the block raises."""
+        operations = self._operations
+        canonical = normalize(path)
+        session = files._changing("run a program in", canonical)
+        files._directory(canonical, "run a program in")
+        with session.transaction(shared=True):
+            before = files.tree()
+            with operations.one_at_a_time:
+                if operations.context is not None:
+                    raise fault(
+                        OSError, EBUSY, f"cannot work in {self.directory!r}: another call does; wait for its end"
+                    )
+                operations.open_files.store_all()
+                operations.context = copy_context()
+            laid = CheckoutDirectory(self.directory + canonical.rstrip("/"))
+            try:
+                yield laid
+                with operations.one_at_a_time:
+                    operations.context.run(operations.open_files.store_all)
+            finally:
+                with operations.one_at_a_time:
+                    operations.open_files.discard()
+                    operations.context = None
+            after, removed = without_set_id(before, files.tree())
+            for one in removed:
+                files.chmod(one, files.stat(one).mode & 0o1777)
+        laid.set_id_removed = tuple(removed)
+        laid.changed = changed_paths(before, after, "/")
+
+
+class FilesystemOnMount(InMemoryFilesystem):
+    """Files in memory whose checkouts are the directory at which they are mounted."""
+
+    __slots__ = ("_mount",)
+
+    def __init__(self, files: InMemoryFilesystem, mount: Mount) -> None:
+        super().__init__(
+            files._session,
+            limits=files.limits,
+            read_only=files.read_only,
+            follow_symlinks=files.follow_symlinks,
+        )
+        self._mount = mount
+
+    def checkout(
+        self,
+        path: str = "/",
+        *,
+        read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
+    ) -> AbstractContextManager[Checkout]:
+        """Lend the mount to a program. The filesystem's limits hold while it writes, and `read_back` is not needed."""
+        return self._mount._lent(self, path)
+
+
+@contextmanager
+def mount(
+    files: Filesystem, directory: str | os.PathLike[str], *, read_only: bool = False, cache_seconds: float = 0.0
+) -> Iterator[Mount]:
+    """Mount files at an empty directory of the host while the block runs.
+
+    `cache_seconds` is how long the kernel may keep the status of entries: leave it 0 if the session changes by other
+    ways than the mount. Raises `MountError` if that is impossible, `NotADirectoryError` or `FileNotFoundError` for a
+    directory that is none.
+
+    A thread of this process answers the kernel: do not map files of the mount into this process, which would wait for
+    itself.
+    """
+    place = os.path.abspath(directory)
+    if os.listdir(place):
+        raise MountError(f"cannot mount at {place!r}: the directory is not empty, and its files would be hidden")
+    made = Mount(place)
+    made._start(files, read_only=read_only, cache_seconds=cache_seconds)
+    try:
+        yield made
+    finally:
+        made._end()
+
+
+def _is_mount(directory: str) -> bool:
+    try:
+        return os.path.ismount(directory)
+    except OSError:
+        return True
+
+
+def _keep_signal_handlers() -> None:
+    """Take signals back: FUSE handles those that end a process, and would keep it alive."""
+    if current_thread() is main_thread():
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+            handler = signal.getsignal(number)
+            if handler is not None:
+                signal.signal(number, handler)

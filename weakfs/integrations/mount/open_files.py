@@ -1,0 +1,197 @@
+"""Files that programs have open: what they write is kept here until they close or sync the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import EFBIG, ENOENT
+from itertools import count
+
+from attrs import define, field
+
+from weakfs.filesystem import Filesystem
+from weakfs.filesystem.errors import fault
+from weakfs.filesystem.paths import is_within
+
+# The size in bytes that a file may have while it is written, where the filesystem has no limit: it is in memory.
+LARGEST = 1 << 30
+
+
+@define(eq=False)
+class OpenFile:
+    """A file that programs have open, however many times.
+
+    `path` is `None` once the file is deleted; it has no status then but its own. `written` is the content with what
+    was written since it was last stored, `None` if nothing was, and `base` the content without. `start` and `stop`
+    enclose what differs, if both are of one length.
+    """
+
+    path: str | None
+    handles: int = 0
+    written: bytearray | None = None
+    base: bytes = b""
+    start: int = 0
+    stop: int = 0
+    modified_ns: int = 0
+    # Whether a program was told that this could not be stored.
+    is_refused: bool = False
+
+    def mark(self, start: int, stop: int) -> None:
+        """Note that bytes in this range were written."""
+        self.start, self.stop = min(self.start, start), max(self.stop, stop)
+
+    @property
+    def size(self) -> int | None:
+        """The size of what was written, `None` if nothing was."""
+        return None if self.written is None else len(self.written)
+
+    def difference(self) -> tuple[int, int, bytes] | None:
+        """Return what was written as one piece of the base; `None` if nothing differs."""
+        assert self.written is not None
+        if len(self.written) == len(self.base):
+            start, stop = self.start, self.stop
+            end = stop
+        else:
+            start = min(self.start, len(self.written), len(self.base))
+            stop, end = len(self.base), len(self.written)
+        content = bytes(memoryview(self.written)[start:end])
+        return None if content == self.base[start:stop] else (start, stop, content)
+
+
+@define(eq=False)
+class OpenFiles:
+    """The open files of a mount, by handle and by path."""
+
+    files: Filesystem
+    now: Callable[[], int]
+    _by_handle: dict[int, OpenFile] = field(factory=dict[int, OpenFile])
+    _by_path: dict[str, OpenFile] = field(factory=dict[str, OpenFile])
+    # Files that were deleted while they were open, by the names that FUSE gave them.
+    _deleted: dict[str, OpenFile] = field(factory=dict[str, OpenFile])
+    _numbers: count[int] = field(factory=lambda: count(1))
+
+    def open(self, path: str) -> int:
+        """Return a handle of the file at a canonical path."""
+        file = self._by_path.setdefault(path, OpenFile(path))
+        file.handles += 1
+        handle = next(self._numbers)
+        self._by_handle[handle] = file
+        return handle
+
+    def close(self, handle: int) -> None:
+        """Forget a handle, and the file with its last one. What it wrote has been stored before."""
+        file = self._by_handle.pop(handle)
+        file.handles -= 1
+        if not file.handles and file.path is not None and self._by_path.get(file.path) is file:
+            del self._by_path[file.path]
+
+    def at(self, path: str | None, handle: int | None) -> OpenFile | None:
+        """Return the file of a handle, or else the one that is open at a path; `None` if none is."""
+        if handle is not None and (file := self._by_handle.get(handle)) is not None:
+            return file
+        return None if path is None else self._by_path.get(path) or self._deleted.get(path)
+
+    def read(self, handle: int, size: int, offset: int) -> bytes:
+        """Return bytes as they were last written."""
+        file = self._by_handle[handle]
+        if file.written is not None:
+            return bytes(memoryview(file.written)[offset : offset + size])
+        return self.files.read_bytes(_path_of(file), offset=offset, limit=size).content
+
+    def write(self, handle: int, data: bytes, offset: int) -> None:
+        """Write bytes; a gap before them reads as zeros."""
+        file = self._by_handle[handle]
+        written = self._writable(file, offset + len(data))
+        if offset > len(written):
+            file.mark(len(written), offset)
+            written.extend(bytes(offset - len(written)))
+        written[offset : offset + len(data)] = data
+        file.mark(offset, offset + len(data))
+
+    def truncate(self, file: OpenFile, length: int) -> None:
+        """Cut the file, or fill it up with zeros."""
+        written = self._writable(file, length)
+        file.mark(min(length, len(written)), max(length, len(written)))
+        if length < len(written):
+            del written[length:]
+        else:
+            written.extend(bytes(length - len(written)))
+
+    def store(self, file: OpenFile) -> None:
+        """Make one event of what was written. Nothing is lost if that fails: it can be tried again."""
+        if file.written is None or file.path is None:
+            return
+        file.is_refused = True
+        difference = file.difference()
+        if not self._holds(file.path, file.base):
+            # Somebody else changed it, or took it back, while the program had it open: the program writes last.
+            self.files.write_bytes(file.path, bytes(file.written), create_parents=False)
+        elif difference is not None:
+            start, _, content = difference
+            if start == len(file.base):
+                self.files.write_bytes(file.path, content, mode="append")
+            elif start == 0 and len(content) == len(file.written):
+                self.files.write_bytes(file.path, content)
+            else:
+                self.files.splice(file.path, [difference])
+        file.written, file.is_refused = None, False
+
+    def store_all(self) -> None:
+        """Store what was written to any file, but for what no program was told that it cannot be stored."""
+        for file in list(self._by_path.values()):
+            if not file.is_refused:
+                self.store(file)
+
+    def discard(self) -> None:
+        """Forget what was written and not stored."""
+        for file in self._by_path.values():
+            file.written = None
+
+    def hold(self, path: str) -> None:
+        """Keep the content of a file that is about to be deleted, for those who have it open."""
+        file = self._by_path.get(path)
+        if file is not None:
+            self._writable(file, 0)
+
+    def deleted(self, path: str, name: str) -> None:
+        """Follow the deletion of a file that was held: those who have it open go on with it under another name."""
+        file = self._by_path.pop(path)
+        file.path = None
+        self._deleted[name] = file
+
+    def forget(self, name: str) -> bool:
+        """Forget a deleted file, if it is one that nobody has open any more."""
+        return self._deleted.pop(name, None) is not None
+
+    def moved(self, source: str, destination: str) -> None:
+        """Follow a move of a file or a directory."""
+        for known in (self._by_path, self._deleted):
+            for path in [path for path in known if is_within(path, source)]:
+                file = known.pop(path)
+                now = destination + path[len(source) :]
+                known[now] = file
+                if file.path is not None:
+                    file.path = now
+
+    def _writable(self, file: OpenFile, size: int) -> bytearray:
+        largest = self.files.limits.max_file_size
+        largest = LARGEST if largest is None else largest
+        if size > largest:
+            raise fault(OSError, EFBIG, f"cannot write {size} bytes to {file.path!r}: {largest} are allowed")
+        if file.written is None:
+            file.base = self.files.read_bytes(_path_of(file)).content
+            file.written = bytearray(file.base)
+            file.start, file.stop = len(file.base), 0
+        file.modified_ns, file.is_refused = self.now(), False
+        return file.written
+
+    def _holds(self, path: str, content: bytes) -> bool:
+        try:
+            return self.files.read_bytes(path).content == content
+        except FileNotFoundError:
+            return False
+
+
+def _path_of(file: OpenFile) -> str:
+    if file.path is None:
+        raise fault(OSError, ENOENT, "cannot use the file: it was deleted")
+    return file.path
