@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from errno import EACCES, ENOTSUP
@@ -29,6 +29,7 @@ from weakfs.filesystem import (
 )
 from weakfs.filesystem.errors import fault, not_found
 from weakfs.filesystem.paths import Parsed, is_within, parse
+from weakfs.filesystem.primitives import Searched
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import EntryDeleted, Event
@@ -272,6 +273,11 @@ class MountedFilesystem(BaseFilesystem):
 
     def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
         return self._files.readable_content(self._own_path(path), leaf)
+
+    def readable_contents(self, segments: Segments, prefix: str, files: Sequence[Searched]) -> Iterator[bytes | None]:
+        own = self._own(segments) or ()
+        with self._naming():
+            yield from self._files.readable_contents(own, path_of(own) if own else "", files)
 
     def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
         return self._files._content_searched_alone(self._own_path(path), leaf)
