@@ -149,6 +149,15 @@ def test_a_message_of_the_files_themselves_has_the_mounted_path(tmp_path: Path) 
         files.delete("dir")
 
 
+def test_a_message_about_the_store_keeps_its_path(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    files = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+    mounted = MountedFilesystem(files, "/workspace")
+    with pytest.raises(OSError, match="store") as caught, mounted._naming():  # what the files raise
+        raise OSError(f"cannot read '/a' from '{files.store.path}/pack' into '{files.root}/a'")
+    assert str(caught.value) == f"cannot read '/workspace/a' from '{files.store.path}/pack' into '{files.root}/a'"
+
+
 def test_a_path_of_the_host_below_the_root_means_the_file_there(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "root")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from errno import EACCES, ENOTSUP
@@ -29,6 +29,7 @@ from weakfs.filesystem import (
 )
 from weakfs.filesystem.errors import fault, not_found
 from weakfs.filesystem.paths import Parsed, is_within, parse
+from weakfs.filesystem.primitives import Searched
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import EntryDeleted, Event
@@ -205,7 +206,12 @@ class MountedFilesystem(BaseFilesystem):
         )
 
     def _naming(self) -> AbstractContextManager[None]:
-        return self._point.named(lambda path: self._files._below_host_root(path) is not None)
+        return self._point.named(self._is_elsewhere)
+
+    def _is_elsewhere(self, path: str) -> bool:
+        """Return whether a path in a message is one of the host: of the directory, or of the store of snapshots."""
+        store = getattr(self._files, "store", None)
+        return self._files._below_host_root(path) is not None or (store is not None and is_within(path, store.path))
 
     # Primitives
 
@@ -267,6 +273,11 @@ class MountedFilesystem(BaseFilesystem):
 
     def readable_content(self, path: str, leaf: Leaf) -> bytes | None:
         return self._files.readable_content(self._own_path(path), leaf)
+
+    def readable_contents(self, segments: Segments, prefix: str, files: Sequence[Searched]) -> Iterator[bytes | None]:
+        own = self._own(segments) or ()
+        with self._naming():
+            yield from self._files.readable_contents(own, path_of(own) if own else "", files)
 
     def _content_searched_alone(self, path: str, leaf: Leaf) -> bytes | None:
         return self._files._content_searched_alone(self._own_path(path), leaf)

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 try:
-    import deepagents.backends.protocol  # noqa: F401
-except ModuleNotFoundError as error:
+    # Versions before 0.7.10 do not have it.
+    from deepagents.backends.protocol import GlobTruncationReason  # noqa: F401
+except ImportError as error:
     if error.name is None or not error.name.startswith("deepagents"):
         raise
     raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.deepagents: the package deepagents is not installed, or is older than 0.7; "
+        "cannot use weakfs.integrations.deepagents: the package deepagents is not installed, or is older than 0.7.10; "
         "run: pip install 'weakfs[deepagents]'"
     ) from error
 
