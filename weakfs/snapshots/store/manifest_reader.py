@@ -8,16 +8,17 @@ from collections.abc import Callable
 from typing import cast
 
 from weakfs.platforms import garbage_collection_paused
-from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
-from weakfs.reducers.tree.node import FileTree, Node
+from weakfs.reducers.tree.node import Node, tree_of
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.interruption import check_interrupted
 from weakfs.snapshots.scan.sinks import StatToken
 from weakfs.snapshots.scan.stat_cache import SPECIAL, Directory, host_name, trusted
 from weakfs.snapshots.store import manifests
-from weakfs.snapshots.store.manifests import KIND, NO_STATUS, Row, Status
+from weakfs.snapshots.store.manifests import NO_STATUS, Status
+
+Row = tuple[str, Status, bytes, "str | None"]
 
 
 def load(
@@ -53,10 +54,10 @@ def _loaded(
             check_interrupted()
             manifest = read_manifest(key[0])
             try:
-                waiting[key] = (*manifests.head(manifest), manifests.rows(manifest))
+                waiting[key] = (*manifests.head(manifest), list(manifests.rows(manifest)))
             except (struct.error, UnicodeDecodeError) as error:
                 raise ValueError(f"{key[0].hex()} is not a manifest: {error}") from None
-            below = [(row[2], row[1]) for row in waiting[key][2] if row[1][0] & KIND == stat.S_IFDIR]
+            below = [(row[2], row[1]) for row in waiting[key][2] if stat.S_ISDIR(row[1][0])]
             stack.extend(child for child in below if child not in loaded)
             if any(child in waiting for child in below):
                 raise ValueError(f"{key[0].hex()} is not a manifest: it contains itself")
@@ -81,39 +82,24 @@ def _directory(
     nodes: dict[str, Node] = {}
     statuses: dict[str, Status | None] = {}
     below: dict[str, Directory] = {}
-    files = total_size = 0
     for name, status, digest, target in rows:
         host = name if name.isascii() else host_name(name)
-        kind = status[0] & KIND
-        if kind == stat.S_IFREG:
-            # Most entries are files, and this is most of what reading a snapshot takes.
-            size = status[1]
-            nodes[name] = leaves.file(Stored(digest, size, source), mode=status[0] & 0o7777, at=status[2])
-            total_size += size
-        elif kind == stat.S_IFDIR:
+        kind = status[0] & 0o170000
+        if kind == stat.S_IFDIR:
             below[host] = loaded[digest, status]
             nodes[name] = below[host].tree
             statuses[host] = status
             continue
-        else:
-            nodes[name] = _special(kind, status, target)
-        files += 1
+        nodes[name] = _leaf(kind, status, digest, target, source)
         statuses[host] = status if trusted(status, scanned_at) else None
-    trees = [one.tree for one in below.values()]
-    tree = FileTree(
-        maps.build(nodes.items()),
-        mode,
-        modified_at,
-        modified_at,
-        files + sum([one.file_count for one in trees]),
-        len(trees) + sum([one.directory_count for one in trees]),
-        total_size + sum([one.total_size for one in trees]),
-    )
+    tree = tree_of(nodes, mode=mode, modified_at=modified_at, created_at=modified_at)
     return Directory(tree, statuses, below, key[1], token, key[0])
 
 
-def _special(kind: int, status: Status, target: str | None) -> Leaf:
-    mode, _, modified_at, _, _ = status
+def _leaf(kind: int, status: Status, digest: bytes, target: str | None, source: ContentSource) -> Leaf:
+    mode, size, modified_at, _, _ = status
+    if kind == stat.S_IFREG:
+        return leaves.file(Stored(digest, size, source), mode=mode & 0o7777, at=modified_at)
     if kind == stat.S_IFLNK:
         return leaves.link(cast(str, target), at=modified_at)
     if kind not in SPECIAL:

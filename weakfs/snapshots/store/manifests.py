@@ -26,12 +26,6 @@ Status = tuple[int, int, int, int, int]
 # The status of a directory about which nothing is known.
 NO_STATUS: Status = (stat.S_IFDIR | 0o755, 0, 0, 0, 0)
 
-# A row: the name, the status, the digest, and the target of a link.
-Row = tuple[str, Status, bytes, "str | None"]
-
-# The bits of a mode that tell what kind of entry it is, and those of a link.
-KIND, LINK = 0o170000, stat.S_IFLNK
-
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
 
 
@@ -73,8 +67,8 @@ def head(manifest: bytes) -> tuple[int, int]:
     return mode, modified_at
 
 
-def rows(manifest: bytes) -> list[Row]:
-    """Return `(name, status, digest, target)` by name; raise `ValueError` for data that is not a manifest."""
+def rows(manifest: bytes) -> Iterator[tuple[str, Status, bytes, str | None]]:
+    """Yield `(name, status, digest, target)` by name; raise `ValueError` for data that is not a manifest."""
     try:
         mark, _, _, count, names_size = HEAD.unpack_from(manifest)
         end = HEAD.size + count * ROW.size
@@ -82,12 +76,11 @@ def rows(manifest: bytes) -> list[Row]:
             raise ValueError("it is not a manifest")
         names = manifest[end : end + names_size].decode().split("\0") if count else []
         targets = iter(manifest[end + names_size + 1 :].decode().split("\0"))
-        packed = ROW.iter_unpack(memoryview(manifest)[HEAD.size : end])
-        # A loop in one expression: a new process reads all rows before its first snapshot.
-        return [
-            (name, (mode, size, mtime, ctime, inode), digest, next(targets) if mode & KIND == LINK else None)
-            for name, (mode, mtime, ctime, inode, size, digest) in zip(names, packed, strict=True)
-        ]
+        for name, (mode, mtime, ctime, inode, size, digest) in zip(
+            names, ROW.iter_unpack(memoryview(manifest)[HEAD.size : end]), strict=True
+        ):
+            target = next(targets) if stat.S_ISLNK(mode) else None
+            yield name, (mode, size, mtime, ctime, inode), digest, target
     except (struct.error, StopIteration) as error:
         raise ValueError(f"it is not a manifest ({error})") from None
 
