@@ -50,7 +50,7 @@ def forget_command(
     if text == "-":
         text = sys.stdin.read().removesuffix("\n")
     out = Output(finish_unread=True)
-    session = load(file, registry, max_expansion)
+    session = load(file, registry, max_expansion, is_to_change=not preview)
     with as_failure(f"forget anything of {file!r}"):
         report = forget(session, path, text=text, preview=True)
     found: tuple[str, ...] = ()

@@ -41,7 +41,7 @@ def target_of(text: str) -> int | range | str:
 
 def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
     """Load the session, take work back, and save it; return the exit status."""
-    session = load(asked.file, asked.registry, asked.max_expansion)
+    session = load(asked.file, asked.registry, asked.max_expansion, is_to_change=not asked.preview)
     _open_root(session, asked)
     before = session.seq
     options = {"preview": asked.preview, "on_conflict": asked.on_conflict, "foreign": asked.foreign}
