@@ -12,6 +12,7 @@ from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.forget import forget_command
 from weakfs.cli.commands.mcp import mcp_command
+from weakfs.cli.commands.serve import serve_command
 from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.timeline import timeline_command
 from weakfs.cli.declarations.host import COMMANDS
@@ -46,6 +47,7 @@ for one in (
     *BLAME_COMMANDS,
     containers_command,
     forget_command,
+    serve_command,
     sql_command,
     export_git_command,
     timeline_command,
