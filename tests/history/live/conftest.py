@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,9 +55,9 @@ def loaded(where: str) -> Session:
 Serve = Callable[..., Served]
 
 
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Serve a session until the test ends, and end the server as Ctrl-C does."""
+@contextmanager
+def serving() -> Iterator[Serve]:
+    """Serve sessions, and end the servers as Ctrl-C does."""
     running: list[subprocess.Popen[str]] = []
 
     def serve_session(where: str, *options: str) -> Served:
@@ -69,22 +70,32 @@ def serve() -> Iterator[Serve]:
         assert line.startswith("serving http://127.0.0.1:"), process.communicate()
         return Served(where, line.split()[1], process)
 
-    yield serve_session
-    for process in running:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+    try:
+        yield serve_session
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
 
 
-@pytest.fixture(params=["file", "folder", "sqlite"])
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Serve sessions until the test ends."""
+    with serving() as serve_session:
+        yield serve_session
+
+
+@pytest.fixture
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A session of four calls; the third changed a line that the second had changed."""
     session = Session(session_id="s")
     work(session)
-    if request.param == "file":
+    kind = getattr(request, "param", "folder")
+    if kind == "file":
         session.save(tmp_path / "s.json")
         return str(tmp_path / "s.json")
-    place = f"folder:{tmp_path}/store" if request.param == "folder" else f"sqlite:{tmp_path}/s.db"
+    place = f"folder:{tmp_path}/store" if kind == "folder" else f"sqlite:{tmp_path}/s.db"
     session.copy_to(place)
     return place
 

@@ -176,7 +176,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get_content_type() != JSON:
             raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"a body must be {JSON}")
         lengths = self.headers.get_all("Content-Length", [])
-        if "Transfer-Encoding" in self.headers or len(lengths) != 1 or not (lengths[0].isascii() and lengths[0].isdigit()):
+        if (
+            "Transfer-Encoding" in self.headers
+            or len(lengths) != 1
+            or not (lengths[0].isascii() and lengths[0].isdigit())
+        ):
             raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a body must have a length")
         if len(lengths[0]) > len(str(MAX_BODY)) or int(lengths[0]) > MAX_BODY:
             raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {MAX_BODY} bytes")
