@@ -45,7 +45,7 @@ def apply(page: Page) -> None:
 @pytest.mark.parametrize("where", ["file", "folder", "sqlite"], indirect=True)
 def test_undo_and_redo_after_their_preview(show: Show, served: Served) -> None:
     page = show(served)
-    assert "D /b.txt +0 −1" in preview(page, "Undo…")
+    assert "D /b.txt +0 \u22121" in preview(page, "Undo…")
     assert content(served.where, "/b.txt") == "b\n"
     apply(page)
     assert content(served.where, "/b.txt") is None
@@ -69,7 +69,7 @@ def test_a_preview_that_is_cancelled_changes_nothing(show: Show, served: Served)
 def test_a_call_is_reverted_and_what_came_later_stays(show: Show, served: Served) -> None:
     page = show(served)
     page.locator("#row-2").click()
-    assert "M /a.txt +1 −1" in preview(page, "Revert…")
+    assert "M /a.txt +1 \u22121" in preview(page, "Revert…")
     apply(page)
     assert content(served.where, "/a.txt") == LINES.replace("line 2", "two")
     assert content(served.where, "/b.txt") == "b\n"
