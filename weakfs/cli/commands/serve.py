@@ -14,6 +14,7 @@ from weakfs.class_decorators import frozen
 from weakfs.cli.errors import DONE, Failure, as_failure
 from weakfs.cli.options import expansion_option, registry_option, store_option
 from weakfs.cli.output import Output
+from weakfs.session import Session as AnySession
 from weakfs.session import SessionError
 
 
@@ -113,7 +114,7 @@ class _Place:
                 raise SessionError(str(error)) from error
             yield session
 
-    def save(self, session: Session, before: int) -> None:
+    def save(self, session: AnySession, before: int) -> None:
         """Save a session file that was changed after record `before`; storage has the change already."""
         from weakfs.cli.commands.undo import save_change
         from weakfs.cli.sessions import is_location

@@ -15,6 +15,7 @@ from weakfs.cli.output import Output
 from weakfs.cli.sessions import is_location, load
 from weakfs.reducers import ExternalTrees
 from weakfs.session import Reversion
+from weakfs.session import Session as AnySession
 
 
 @frozen
@@ -53,7 +54,7 @@ def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]
     return UNMET if done.conflicts else DONE
 
 
-def save_change(session: Session, file: str, before: int) -> None:
+def save_change(session: AnySession, file: str, before: int) -> None:
     """Save a session file after a change that follows record `before`; storage has the change already."""
     if is_location(file):
         return

@@ -77,14 +77,14 @@ class LiveServer(ThreadingHTTPServer):
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)  # type: ignore[arg-type]  # typeshed: the address
+        super().process_request(request, client_address)
 
     def process_request_thread(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
         """Answer a connection."""
         try:
-            super().process_request_thread(request, client_address)  # type: ignore[arg-type]  # typeshed: the address
+            super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
