@@ -15,6 +15,7 @@ from weakfs.cli.commands.import_git import import_git_command
 from weakfs.cli.commands.mcp import mcp_command
 from weakfs.cli.commands.mount import mount_command
 from weakfs.cli.commands.prune import prune_command
+from weakfs.cli.commands.serve import serve_command
 from weakfs.cli.commands.sql import sql_command
 from weakfs.cli.commands.timeline import timeline_command
 from weakfs.cli.declarations.host import COMMANDS
@@ -50,6 +51,7 @@ for one in (
     containers_command,
     forget_command,
     prune_command,
+    serve_command,
     sql_command,
     export_git_command,
     import_git_command,

@@ -15,6 +15,7 @@ from weakfs import Registry
 from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import frozen
 from weakfs.cli.errors import USAGE, Failure, as_failure
+from weakfs.cli.formatting import typed
 from weakfs.cli.output import progress
 from weakfs.history.trees import Trees, chosen_filesystem
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeMounted
@@ -81,13 +82,23 @@ def opened(location: Location, registry: str | None) -> weakfs.Session:
         return session
 
 
-def load(file: str, registry: str | None, max_expansion: float | None) -> weakfs.Session:
+def load(file: str, registry: str | None, max_expansion: float | None, *, is_to_change: bool = False) -> weakfs.Session:
     """Load a session file, or open a session in storage; raise `Failure` with the cause if that is impossible.
 
+    A recorded session of another program becomes a session in memory, unless it `is_to_change`: that is refused.
     `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
     """
     if is_location(file):
         return opened(Location.of(file), registry)
+    from weakfs.cli.recordings import session_of_recording
+
+    if (recorded := session_of_recording(file)) is not None:
+        if is_to_change:
+            raise Failure(
+                f"cannot change {file!r}: it is a recorded session of another program; keep it as a session first: "
+                f"{typed('weakfs', 'run', file, '--save', 'SESSION')}"
+            )
+        return recorded
     known = None if registry is None else registry_at(registry)
     with as_failure(f"read the session {file!r}"):
         path = Path(file)

@@ -61,7 +61,7 @@ def forget_command(
         raise usage("cannot use --store alone: it belongs to a directory; give --root DIR too")
     out = Output(finish_unread=True)
     stores = () if root is None else (open_directory(root, store=store, read_only=True).store,)
-    session = load(file, registry, max_expansion)
+    session = load(file, registry, max_expansion, is_to_change=not preview)
     with as_failure(f"forget anything of {file!r}"):
         report = forget(session, path, text=text, stores=stores, preview=True)
     found: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from weakfs.cli.output import Output
 from weakfs.cli.sessions import is_location, load
 from weakfs.reducers import ExternalTrees
 from weakfs.session import Reversion
+from weakfs.session import Session as AnySession
 
 
 @frozen
@@ -41,39 +42,46 @@ def target_of(text: str) -> int | range | str:
 
 def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
     """Load the session, take work back, and save it; return the exit status."""
-    session = load(asked.file, asked.registry, asked.max_expansion)
-    _open_root(session, asked)
+    session = load(asked.file, asked.registry, asked.max_expansion, is_to_change=not asked.preview)
+    open_root(session, asked.file, asked.root, asked.store)
     before = session.seq
     options = {"preview": asked.preview, "on_conflict": asked.on_conflict, "foreign": asked.foreign}
     with as_failure(f"change {asked.file!r}"):
         done = work(session, options)
-        if done.record is not None and not is_location(asked.file):
-            try:
-                session.save(asked.file)
-            except BaseException:
-                # The directory goes back too.
-                session.rollback(before)
-                raise
+        if done.record is not None:
+            save_change(session, asked.file, before)
     _show(out, asked, done)
     return UNMET if done.conflicts else DONE
 
 
-def _open_root(session: Session, asked: Asked) -> None:
+def save_change(session: AnySession, file: str, before: int) -> None:
+    """Save a session file after a change that follows record `before`; storage has the change already."""
+    if is_location(file):
+        return
+    try:
+        session.save(file)
+    except BaseException:
+        # The directory goes back too.
+        session.rollback(before)
+        raise
+
+
+def open_root(session: Session, file: str, root: str | None, store: str | None) -> None:
     """Open the directory that the session worked in; raise `Failure` where it is not given."""
     known = [*(session[ExternalTrees].latest() or ExternalTrees()).trees]
-    if asked.root is None:
+    if root is None:
         if known:
             raise Failure(
-                f"cannot take back work of {asked.file!r} without its directory: it worked in "
+                f"cannot take back work of {file!r} without its directory: it worked in "
                 f"{', '.join(shown(name) for name in known)}; give --root DIR"
             )
         return
     if len(known) > 1:
         raise Failure(
-            f"cannot take back work of {asked.file!r}: it worked in {len(known)} directories; open them in a program, "
+            f"cannot take back work of {file!r}: it worked in {len(known)} directories; open them in a program, "
             f"and call session.undo() there"
         )
-    open_directory(asked.root, store=asked.store, session=session, filesystem_id=known[0] if known else None)
+    open_directory(root, store=store, session=session, filesystem_id=known[0] if known else None)
 
 
 def _show(out: Output, asked: Asked, done: Reversion) -> None:

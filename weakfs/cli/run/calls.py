@@ -13,10 +13,12 @@ from weakfs.cli.output import progress
 from weakfs.filesystem import Filesystem
 from weakfs.history.calls import CallCounter
 from weakfs.session import Session
-from weakfs.tools import Tool, ToolResult, Toolset
+from weakfs.tools import DEFAULT_TOOLS, Tool, ToolResult, Toolset
 from weakfs.transcripts import OpenTranscript, RecordedClock, TranscriptCall
 from weakfs.transcripts.comparison import RECORDED_FAILURE, Importer, Verdict, record_failure
 
+# A transcript may come from anywhere. Running it changes files, and runs its shell commands only if the user asks.
+PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
 # The number of calls after which history that need not be kept is dropped.
 FORGOTTEN_AFTER = 100
 # The status counted for a call that is not run, unless it failed in the recording.

@@ -14,19 +14,16 @@ from weakfs.cli.directories import usage
 from weakfs.cli.errors import INTERRUPTED, USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted
 from weakfs.cli.output import Output, progress, warn
-from weakfs.cli.run.calls import Outcome, Performer
+from weakfs.cli.recordings import SESSION_HEAD
+from weakfs.cli.run.calls import PERFORMED, Outcome, Performer
 from weakfs.cli.run.report import Reporter, reporter
 from weakfs.cli.run.workspace import Job, place_of
 from weakfs.session import SaveReport
-from weakfs.tools import DEFAULT_TOOLS, Tool
+from weakfs.tools import Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool
 from weakfs.transcripts import OpenTranscript, RecordedClock, open_transcript
 
 STANDARD_INPUT = "-"
-# A transcript may come from anywhere. Running it changes files, and runs its shell commands only if the user asks.
-PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
-# The beginning of every session file: only such a file is replaced without asking.
-SESSION_HEAD = b'{"format":"weakfs-session"'
 
 
 def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
@@ -134,6 +131,7 @@ def refuse_to_replace(target: str, transcripts: tuple[str, ...]) -> None:
                 raise Failure(f"cannot save to {target!r}: that is the transcript; name another file", status=USAGE)
         with path.open("rb") as stream:
             head = stream.read(len(SESSION_HEAD))
+    # Only a saved session is replaced without asking.
     if head and head != SESSION_HEAD:
         raise Failure(f"cannot save to {target!r}: it exists and is not a saved session; name another, or remove it")
 

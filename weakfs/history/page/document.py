@@ -13,7 +13,9 @@ from weakfs.history.page.rows import page_data
 from weakfs.session import Session
 
 # In the order in which they build on one another.
-SCRIPTS = ("contents.js", "differences.js", "syntax.js", "trees.js", "row_list.js", "details.js", "page.js")
+SCRIPTS = (
+    *("contents.js", "differences.js", "syntax.js", "trees.js", "row_list.js", "live.js", "details.js", "page.js"),
+)
 
 # What could end the block of data or be read as markup, and halves of surrogate pairs, which UTF-8 cannot hold.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
@@ -29,15 +31,25 @@ def timeline_page(session: Session, where: str, *, limits: PageLimits | None = N
     The page runs one script and allows no other; all data of the session is shown as text.
     """
     data = {**page_data(session, limits=limits, with_contents=with_contents), "where": where}
+    return _document(data, connect="'none'")[0]
+
+
+def live_page() -> tuple[str, str]:
+    """Return the page without a session, which asks the server that it came from, and its content security policy."""
+    nothing: dict[str, object] = {"rows": [], "forks": [], "contents": [], "blames": [], "left_out": {}}
+    return _document({"session": "", "where": "", "is_live": True, **nothing}, connect="'self'")
+
+
+def _document(data: object, *, connect: str) -> tuple[str, str]:
     style, script = _template("page.css"), "".join(map(_template, SCRIPTS))
     # The script stays out of the global scope.
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
     policy = (
-        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; base-uri 'none'; "
-        f"form-action 'none'"
+        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; "
+        f"connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
     parts = {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": embedded(data)}
-    return re.sub("@([A-Z]+)@", lambda found: parts[found[1]], _template("page.html"))
+    return re.sub("@([A-Z]+)@", lambda found: parts[found[1]], _template("page.html")), policy
 
 
 def embedded(value: object) -> str:

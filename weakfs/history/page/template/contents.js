@@ -1,7 +1,12 @@
 // The data of the page, and the contents of files: whole, or as what changed in another one.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const { rows, forks, contents } = data;
+let data, rows, forks, contents;
+function useData(value) {
+  data = value;
+  ({ rows, forks, contents } = data);
+}
+useData(JSON.parse(document.getElementById("data").textContent));
+const isLive = Boolean(data.is_live);
 
 const WHY = {
   binary: "binary file",

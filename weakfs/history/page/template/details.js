@@ -164,7 +164,8 @@ function showRow(number) {
     make("p", { class: "actions" },
       files.length ? copyButton("Copy as patch", "Patch", () => patchesOf(files)) : null,
       make("button", { type: "button", id: "compare", "aria-pressed": String(isComparing), onclick: toggleComparing },
-        isComparing ? "Select a row to compare…" : "Compare with…")),
+        isComparing ? "Select a row to compare…" : "Compare with…"),
+      ...liveButtons(row)),
     ...(command ? [commandElement(command)] : []),
     ...(files.length ? filesElements(files) : [make("p", { class: "note" }, why)]),
   );

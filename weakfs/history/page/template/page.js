@@ -74,7 +74,8 @@ function closeDetails() {
   list.focus();
 }
 
-const searchable = rows.map((row) =>
+let searchable = [];
+const textsOf = () => rows.map((row) =>
   [row.number, row.name, row.action, row.target, row.status, row.caller, row.lane ? forks[row.lane - 1].name : "",
     ...(row.files ?? []).flatMap((file) => [file.path, file.source])]
     .filter((one) => one !== undefined && one !== null).join("\n").toLowerCase());
@@ -94,13 +95,21 @@ function filter() {
   byId("count").textContent = shownRows.length === rows.length
     ? plural(rows.length, "row") : `${shownRows.length.toLocaleString("en")} of ${plural(rows.length, "row")}`;
   byId("empty").hidden = shownRows.length > 0;
+  draw(true);
+}
+
+function filterAgain() {
+  filter();
   list.scrollTop = 0;
   if (selected.row !== null) reveal(selected.row);
   draw(true);
 }
 
 function fillSelect(id, all, options) {
-  byId(id).append(make("option", { value: "" }, all), ...options.map(([value, label]) => make("option", { value }, shown(label))));
+  const chosen = byId(id).value;
+  byId(id).replaceChildren(make("option", { value: "" }, all), ...options.map(([value, label]) => make("option", { value }, shown(label))));
+  byId(id).value = chosen;
+  if (byId(id).selectedIndex < 0) byId(id).value = "";
 }
 
 function fillFilters() {
@@ -170,6 +179,7 @@ function onListClick(event) {
 }
 
 function onKey(event) {
+  if (byId("preview").open) return;
   const isTyping = event.target.matches("input, select, textarea");
   if (event.key === "/" && !isTyping) {
     event.preventDefault();
@@ -177,7 +187,7 @@ function onKey(event) {
   } else if (event.key === "Escape") {
     if (event.target === byId("search")) {
       byId("search").value = "";
-      filter();
+      filterAgain();
     }
     if (isComparing && selected.row !== null) toggleComparing();
     closeDetails();
@@ -191,15 +201,34 @@ function onTabKey(event) {
   byId(`tab-${name}`).focus();
 }
 
-function start() {
+function showData() {
+  searchable = textsOf();
   summarize();
   fillFilters();
+  byId("moment").max = String(Math.max(rows.length - 1, 0));
+  byId("moment").disabled = !rows.length;
+  byId("empty").textContent = rows.length ? "No row matches the filter." : "The session has no rows yet.";
+  filter();
+}
+
+function showFirst() {
+  if (rows.length) {
+    const first = rows.findIndex((row) => row.files);
+    select(Math.max(first, 0));
+    list.scrollTop = 0;
+    draw(true);
+  } else {
+    changesPanel.replaceChildren(make("p", { class: "note" }, "Nothing has happened in this session."));
+  }
+}
+
+function start() {
   list.addEventListener("scroll", () => requestAnimationFrame(() => draw()), { passive: true });
   list.addEventListener("keydown", onListKey);
   list.addEventListener("click", onListClick);
   addEventListener("resize", () => draw(true));
   addEventListener("keydown", onKey);
-  byId("filters").addEventListener("input", filter);
+  byId("filters").addEventListener("input", filterAgain);
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("theme").addEventListener("click", nextTheme);
   byId("back").addEventListener("click", closeDetails);
@@ -207,23 +236,17 @@ function start() {
     byId(`tab-${name}`).addEventListener("click", () => showTab(name));
     byId(`tab-${name}`).addEventListener("keydown", onTabKey);
   }
-  byId("moment").max = String(Math.max(rows.length - 1, 0));
   byId("moment").addEventListener("input", (event) => {
     isTreeStale = true;
     moment = Number(event.target.value);
     refreshTree();
   });
-  filter();
-  if (rows.length) {
-    const first = rows.findIndex((row) => row.files);
-    select(Math.max(first, 0));
-    list.scrollTop = 0;
-    draw(true);
-  } else {
-    byId("empty").textContent = "The session has no rows yet.";
-    changesPanel.append(make("p", { class: "note" }, "Nothing has happened in this session."));
-    byId("moment").disabled = true;
+  if (isLive) {
+    startLive();
+    return;
   }
+  showData();
+  showFirst();
 }
 
 start();

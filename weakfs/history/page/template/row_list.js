@@ -38,8 +38,7 @@ function placeLanes() {
   }
   return Math.min(ends.length, MOST_LANES);
 }
-const laneCount = placeLanes();
-const lanesWidth = LANE * (laneCount + 1) + 4;
+let lanesWidth = LANE * (placeLanes() + 1) + 4;
 const columnX = (column) => LANE / 2 + 2 + LANE * column;
 const columnOf = (row) => (row.lane ? forks[row.lane - 1].column : 0);
 
