@@ -44,7 +44,7 @@ COMPOSITION = {"weakfs", "weakfs.composition", "weakfs._renamed", "weakfs.__main
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
 OPTIONAL_DEPENDENCIES = {
     "cli": {"click", "rich"},
-    "integrations": {"fsspec", "mcp", "mcp_types", "starlette", "uvicorn"},
+    "integrations": {"claude_agent_sdk", "fsspec", "mcp", "mcp_types", "starlette", "uvicorn"},
     "storage": {"obstore", "psycopg", "psycopg_pool", "redis"},
     "testing": {"pytest", "hypothesis"},
 }
