@@ -37,6 +37,9 @@ READ_ONLY_TOOLS = frozenset(
     }
 )
 
+# Codes of calls that the toolset's own rules refuse. Any other refusal, as of an unreadable file, must not stop a tool.
+DENIED = frozenset({"operation_forbidden", "policy_denied", "read_only"})
+
 # The longest answer of a tool that is recorded, in characters.
 MAX_MESSAGE = 2000
 
@@ -89,7 +92,7 @@ class _Recorder:
         try:
             return await self._begin(cast("dict[str, Any]", payload))
         except ExternalCallFailed as refused:
-            if refused.result.error_code == "forbidden":
+            if refused.result.error_code in DENIED:
                 return _denied(refused.result.message)
             logger.warning("a tool runs unrecorded: %s", refused)
         except Exception:
