@@ -46,6 +46,7 @@ OPTIONAL_DEPENDENCIES = {
     "cli": {"click", "rich"},
     "integrations": {
         "anthropic",
+        "claude_agent_sdk",
         "deepagents",
         "fsspec",
         "mcp",

@@ -1,0 +1,157 @@
+"""The hooks of the SDK: what its tools change becomes calls of the session, whatever order their hooks come in."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from claude_agent_sdk import HookContext
+from claude_agent_sdk.types import HookEvent, HookInput
+
+from weakfs import HostFilesystem, Session, Toolset
+from weakfs.integrations.claude_agent import hooks, mcp_server
+from weakfs.tools import Capability, ToolCalls
+
+Fire = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "a.txt").write_text("a\n")
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def toolset(project: Path) -> Toolset:
+    session = Session(session_id="main")
+    return Toolset(session, HostFilesystem(project, session=session, store=project.parent / "store"))
+
+
+def firing(toolset: Toolset, **options: Any) -> Fire:
+    """Return a function that runs the hooks of one event as the SDK does."""
+    matchers = hooks(toolset, **options)
+
+    async def fire(event: HookEvent, tool: str = "", call_id: str = "", **fields: Any) -> dict[str, Any]:
+        payload = {"hook_event_name": event, "tool_name": tool, "tool_use_id": call_id, "tool_input": {}, **fields}
+        (matcher,) = matchers[event]
+        (hook,) = matcher.hooks
+        return cast(
+            "dict[str, Any]", await hook(cast(HookInput, payload), call_id, cast(HookContext, {"signal": None}))
+        )
+
+    return fire
+
+
+def call_ids(toolset: Toolset) -> list[str]:
+    return [call.call_id for call in toolset.session[ToolCalls].all()]
+
+
+def test_a_command_that_deletes_too_much_is_undone(toolset: Toolset, project: Path) -> None:
+    async def work() -> None:
+        fire = firing(toolset)
+        assert await fire("PreToolUse", "Bash", "toolu_1", tool_input={"command": "rm a.txt"}) == {}
+        (project / "a.txt").unlink()
+        assert await fire("PostToolUse", "Bash", "toolu_1", tool_response={"stdout": "removed"}) == {}
+
+    asyncio.run(work())
+    assert call_ids(toolset) == ["toolu_1"]
+    toolset.session.revert("toolu_1")
+    assert (project / "a.txt").read_text() == "a\n"
+
+
+def test_a_tool_that_only_reads_is_not_recorded(toolset: Toolset) -> None:
+    async def work() -> None:
+        fire = firing(toolset)
+        for tool in ("Read", "mcp__weakfs__write_file"):
+            await fire("PreToolUse", tool, "toolu_1")
+            await fire("PostToolUse", tool, "toolu_1", tool_response="text")
+
+    asyncio.run(work())
+    assert call_ids(toolset) == []
+
+
+def test_tools_that_run_at_the_same_time_are_one_call(toolset: Toolset, project: Path) -> None:
+    async def work() -> None:
+        fire = firing(toolset)
+        await fire("PreToolUse", "Bash", "toolu_1")
+        await fire("PreToolUse", "Write", "toolu_2")
+        (project / "b.txt").write_text("b")
+        await fire("PostToolUse", "Bash", "toolu_1", tool_response={"stdout": ""})
+        (project / "c.txt").write_text("c")
+        await fire("PostToolUse", "Write", "toolu_2", tool_response={"content": "written"})
+
+    asyncio.run(work())
+    assert call_ids(toolset) == ["toolu_1"]
+    toolset.session.undo()
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt"]
+
+
+@pytest.mark.parametrize("undo_failed", [False, True])
+def test_a_failed_tool_keeps_its_changes_unless_told(toolset: Toolset, project: Path, undo_failed: bool) -> None:
+    async def work() -> dict[str, Any]:
+        fire = firing(toolset, undo_failed=undo_failed)
+        await fire("PreToolUse", "Bash", "toolu_1")
+        (project / "half.txt").write_text("half")
+        return await fire("PostToolUseFailure", "Bash", "toolu_1", error="exit code 1")
+
+    answer = asyncio.run(work())
+    assert (project / "half.txt").exists() is not undo_failed
+    assert ("were undone" in str(answer)) is undo_failed
+
+
+@pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit"])
+def test_a_tool_without_an_end_is_recorded_when_the_turn_ends(
+    toolset: Toolset, project: Path, event: HookEvent
+) -> None:
+    async def work() -> None:
+        fire = firing(toolset)
+        await fire("PreToolUse", "Bash", "toolu_1")
+        (project / "b.txt").write_text("b")
+        await fire(event)
+        await fire("PostToolUse", "Bash", "toolu_1", tool_response="late")
+        await fire(event)
+
+    asyncio.run(work())
+    assert call_ids(toolset) == ["toolu_1"]
+    toolset.session.undo()
+    assert not (project / "b.txt").exists()
+
+
+def test_a_tool_that_the_capability_forbids_is_denied(toolset: Toolset) -> None:
+    narrow = Toolset(toolset.session, toolset.filesystem, capability=Capability(allowed_fs_ops=frozenset({"read"})))
+    answer = asyncio.run(firing(narrow)("PreToolUse", "Bash", "toolu_1"))
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit"])
+def test_a_strange_payload_breaks_nothing(toolset: Toolset, event: HookEvent) -> None:
+    async def work() -> None:
+        matchers = hooks(toolset)
+        for payload in (
+            {},
+            {"tool_name": None, "tool_use_id": 3, "tool_input": [1], "error": 5, "tool_response": None},
+        ):
+            (hook,) = matchers[event][0].hooks
+            assert await hook(cast(HookInput, payload), None, cast(HookContext, {"signal": None})) == {}
+
+    asyncio.run(work())
+
+
+def test_the_tools_are_served_in_process(toolset: Toolset) -> None:
+    config = mcp_server(toolset)
+    assert config["type"] == "sdk"
+    assert config["name"] == "weakfs"
+    assert config["instance"].name
+
+
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [one for one in sys.modules if one.startswith("weakfs.integrations.claude_agent")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'weakfs\[claude-agent\]'"):
+        __import__("weakfs.integrations.claude_agent")

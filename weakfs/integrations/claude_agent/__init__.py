@@ -1,0 +1,23 @@
+"""Sessions under the Claude Agent SDK: hooks that record every tool, our tools in process, transcripts in storage.
+
+`hooks` gives `ClaudeAgentOptions(hooks=...)`, `mcp_server` one of its `mcp_servers`, and `StorageSessionStore` its
+`session_store`. Needs the extra `weakfs[claude-agent]`.
+"""
+
+from __future__ import annotations
+
+try:
+    import claude_agent_sdk  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "claude_agent_sdk":
+        raise
+    raise ModuleNotFoundError(
+        "cannot use weakfs.integrations.claude_agent: the package claude-agent-sdk is not installed; "
+        "run: pip install 'weakfs[claude-agent]'"
+    ) from error
+
+from weakfs.integrations.claude_agent.hooks import READ_ONLY_TOOLS, hooks
+from weakfs.integrations.claude_agent.server import mcp_server
+from weakfs.integrations.claude_agent.session_store import StorageSessionStore
+
+__all__ = ["READ_ONLY_TOOLS", "StorageSessionStore", "hooks", "mcp_server"]
