@@ -101,7 +101,7 @@ class _Refused(Exception):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: LiveServer
+    server: LiveServer  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
     timeout = SILENCE
 

@@ -39,9 +39,9 @@ class Wanted:
         """Read the fields of a request; raise `ValueError` if one is missing or wrong."""
         if not isinstance(fields, dict):
             raise ValueError("a request is an object")
-        how = next((one for one in HOWS if one == fields.get("how")), None)
-        if how is None:
+        if fields.get("how") not in HOWS:
             raise ValueError(f"'how' must be one of {', '.join(HOWS)}")
+        how = cast(How, fields["how"])
         agreed = fields.get("agreed")
         if agreed is not None and not isinstance(agreed, str):
             raise ValueError("'agreed' must be a string")
