@@ -57,7 +57,7 @@ def test_a_wrong_command_line_is_status_2(run: Run, words: list[str]) -> None:
         ["run", str(TRANSCRIPTS / "shop.jsonl"), "--mount", "no-such-directory"],
         ["run", str(TRANSCRIPTS / "shop.jsonl"), "--save", "no-such-directory/s.json"],
         ["run", str(TRANSCRIPTS / "shop.jsonl"), "--save", "."],
-        ["log", str(TRANSCRIPTS / "shop.jsonl")],
+        ["stats", str(TRANSCRIPTS / "shop.jsonl")],
         ["stats", str(TRANSCRIPTS / "shop.expected.json")],
     ],
 )

@@ -49,8 +49,8 @@ def serve_command(
     with as_failure(f"serve on port {port}"):
         server = LiveServer(timeline, port=port)
     with server:
-        Output(finish_unread=True).line(f"serving {server.url}")
         try:
+            Output(finish_unread=True).line(f"serving {server.url}")
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             # The usual way to end it; a change that is under way is finished first.

@@ -133,7 +133,11 @@ class ContainerProgram:
             self._watching.join(KILLING)
         code, problem = self._files.exit_code, self._problem
         if code is None and self._is_begun and problem is None:
-            problem = "it was killed from outside, or its container was stopped"
+            if self._is_stopped:
+                # What would have reported it was killed with it.
+                code = 128 + signal.SIGKILL
+            else:
+                problem = "it was killed from outside, or its container was stopped"
         return ProgramEnd(code, problem)
 
     def _read(self) -> bool:
