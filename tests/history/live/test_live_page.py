@@ -41,6 +41,7 @@ def apply(page: Page) -> None:
     page.locator("#preview").wait_for(state="hidden")
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("where", ["file", "folder", "sqlite"], indirect=True)
 def test_undo_and_redo_after_their_preview(show: Show, served: Served) -> None:
     page = show(served)
@@ -53,6 +54,7 @@ def test_undo_and_redo_after_their_preview(show: Show, served: Served) -> None:
     assert content(served.where, "/b.txt") == "b\n"
 
 
+@pytest.mark.exhaustive
 def test_a_preview_that_is_cancelled_changes_nothing(show: Show, served: Served) -> None:
     page = show(served)
     preview(page, "Undo…")
@@ -86,6 +88,7 @@ def test_a_conflict_is_shown_with_both_sides_and_nothing_is_written(show: Show, 
     assert content(served.where, "/a.txt") == LINES.replace("line 2", "deux")
 
 
+@pytest.mark.exhaustive
 def test_the_files_after_a_row_are_restored(show: Show, served: Served) -> None:
     page = show(served)
     page.locator("#row-0").click()
@@ -126,6 +129,7 @@ def test_what_the_preview_did_not_show_is_not_done(show: Show, served: Served) -
     assert content(served.where, "/b.txt") == "b\n"
 
 
+@pytest.mark.exhaustive
 def test_an_error_is_shown(show: Show, served: Served) -> None:
     page = show(served)
     preview(page, "Redo…")
@@ -133,6 +137,7 @@ def test_an_error_is_shown(show: Show, served: Served) -> None:
     press(page, "Close")
 
 
+@pytest.mark.exhaustive
 def test_the_token_leaves_the_address_and_outlives_a_reload(show: Show, served: Served) -> None:
     page = show(served)
     assert page.evaluate("location.href") == served.url.partition("#")[0]
@@ -141,6 +146,7 @@ def test_the_token_leaves_the_address_and_outlives_a_reload(show: Show, served: 
     assert page.locator(".row").count() == 4
 
 
+@pytest.mark.exhaustive
 def test_without_the_token_the_page_says_what_to_do(show: Show, served: Served) -> None:
     page = show(served)
     page.evaluate("sessionStorage.clear()")
@@ -149,6 +155,7 @@ def test_without_the_token_the_page_says_what_to_do(show: Show, served: Served) 
     assert page.locator(".row").count() == 0
 
 
+@pytest.mark.exhaustive
 def test_work_in_a_directory_is_taken_back_there(show: Show, serve: Serve, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
@@ -165,6 +172,7 @@ def test_work_in_a_directory_is_taken_back_there(show: Show, serve: Serve, tmp_p
     assert not (root / "a.txt").exists()
 
 
+@pytest.mark.exhaustive
 def test_an_empty_filter_and_a_merged_fork(show: Show, serve: Serve, tmp_path: Path) -> None:
     session = Session(session_id="forked")
     work(session)

@@ -18,6 +18,7 @@ OPTIONS = (
 )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
 def test_the_whole_suite_passes() -> None:
     suite = Path(__file__).with_name("sandbox_suite.py")

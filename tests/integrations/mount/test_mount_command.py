@@ -61,6 +61,7 @@ def test_a_session_file_is_saved_when_the_mount_ends(tmp_path: Path, place: Path
         assert subprocess.run(["touch", str(place / "c")], capture_output=True, timeout=60).returncode
 
 
+@pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["folder", "sqlite"])
 def test_a_killed_mount_loses_nothing_that_was_closed(tmp_path: Path, place: Path, run: Run, engine: str) -> None:
     where = f"{engine}:{tmp_path}/stored"
