@@ -44,6 +44,8 @@ class Mount:
     """
 
     directory: str
+    # The device that holds the directory itself.
+    _device: int
     files: Filesystem = field(init=False)
     _operations: Operations = field(init=False)
     # Not the thread itself: joining it, and being interrupted, makes it look as if it had ended.
@@ -58,8 +60,10 @@ class Mount:
 
     def store(self) -> None:
         """Store what programs wrote to files that they still have open."""
-        with self._operations.one_at_a_time:
-            self._operations.open_files.store_all()
+        operations = self._operations
+        with operations.one_at_a_time:
+            store_all = operations.open_files.store_all
+            store_all() if operations.context is None else operations.context.run(store_all)
 
     def wait(self) -> None:
         """Wait until somebody unmounts the files."""
@@ -113,7 +117,7 @@ class Mount:
                 self._unmount()
             # What unmounts when this process dies may be a little later than the thread.
             for _ in range(int(PATIENCE / WAIT)):
-                if not _is_mount(self.directory):
+                if _device(self.directory) == self._device:
                     break
                 sleep(WAIT)
             with self._operations.one_at_a_time:
@@ -201,7 +205,7 @@ def mount(
     place = os.path.abspath(directory)
     if os.listdir(place):
         raise MountError(f"cannot mount at {place!r}: the directory is not empty, and its files would be hidden")
-    made = Mount(place)
+    made = Mount(place, os.stat(place).st_dev)
     made._start(files, read_only=read_only, cache_seconds=cache_seconds)
     try:
         yield made
@@ -209,11 +213,12 @@ def mount(
         made._end()
 
 
-def _is_mount(directory: str) -> bool:
+def _device(directory: str) -> int | None:
+    """Return the device that holds a directory; `None` while a mount there has lost its process."""
     try:
-        return os.path.ismount(directory)
+        return os.stat(directory).st_dev
     except OSError:
-        return True
+        return None
 
 
 def _keep_signal_handlers() -> None:
