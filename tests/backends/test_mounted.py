@@ -89,9 +89,9 @@ def test_relative_paths_start_at_the_mount_point(mount: Mount) -> None:
 
 
 def test_the_way_to_the_mount_point_is_listed_and_nothing_else(mount: Mount) -> None:
-    files = mount("/srv/agent/work")
+    files = mount("/srv/agent/files")
     files.write("a.py", "a\n")
-    assert [entry.path for entry in files.walk()] == ["/srv", "/srv/agent", "/srv/agent/work", "/srv/agent/work/a.py"]
+    assert [entry.path for entry in files.walk()] == ["/srv", "/srv/agent", "/srv/agent/files", "/srv/agent/files/a.py"]
     assert files.is_directory("/srv/agent")
     assert not files.exists("/srv/other")
 
@@ -426,7 +426,7 @@ def test_taking_work_back_is_judged_by_the_mounted_paths() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["/src", "src/a.py", "/*.py", "/work/**", "/{src,lib}/a", "{/workspace/a,/src}", "/workspac?s/a", "./src"],
+    ["/src", "src/a.py", "/*.py", "/files/**", "/{src,lib}/a", "{/workspace/a,/src}", "/workspac?s/a", "./src"],
 )
 def test_a_pattern_of_a_policy_that_would_match_nothing_is_refused(pattern: str) -> None:
     files = MountedFilesystem(InMemoryFilesystem(), "/workspace")
