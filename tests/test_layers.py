@@ -49,6 +49,7 @@ OPTIONAL_DEPENDENCIES = {
         "claude_agent_sdk",
         "deepagents",
         "fsspec",
+        "google",
         "mcp",
         "mcp_types",
         "mfusepy",

@@ -10,7 +10,11 @@ import pytest
 
 @pytest.mark.parametrize(
     ("package", "module", "extra"),
-    [("pydantic_ai", "pydantic_ai", "pydantic-ai"), ("anthropic", "anthropic", "anthropic")],
+    [
+        ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
+        ("anthropic", "anthropic", "anthropic"),
+        ("google.adk", "google_adk", "google-adk"),
+    ],
 )
 def test_the_message_names_the_extra(package: str, module: str, extra: str) -> None:
     program = f"import sys; sys.modules[{package!r}] = None; import weakfs.integrations.{module}"

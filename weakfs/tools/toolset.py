@@ -80,6 +80,8 @@ class Toolset:
         check_provider(provider)
         self.session = session
         self.filesystem = files
+        # The `files` of a mounted filesystem are those that are mounted.
+        self._is_in_memory = type(getattr(files, "files", files)) is InMemoryFilesystem
         self.provider: Provider | None = provider
         self.capability = capability
         self.policy = policy
@@ -254,7 +256,7 @@ class Toolset:
                 return False
         return (
             (not isinstance(call.tool, Tool) or call.tool.is_quick)
-            and type(self.filesystem) is InMemoryFilesystem
+            and self._is_in_memory
             and self.session._needs_no_thread
         )
 

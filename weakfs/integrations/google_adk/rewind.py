@@ -1,0 +1,91 @@
+"""Rewinds of Google's ADK that take the files of an environment back too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from google.adk.events import Event
+from google.adk.plugins.base_plugin import BasePlugin
+
+from weakfs.session import Session
+
+if TYPE_CHECKING:
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.runners import Runner
+
+# The key of an event's `custom_metadata` that has the session's last record before the invocation.
+RECORD = "weakfs_record"
+
+
+class RewindPlugin(BasePlugin):
+    """Take the files of `session` back when a conversation of the ADK is rewound.
+
+    The first event of each invocation has the number of the session's last record in its `custom_metadata`. After
+    `Runner.rewind_async` the files are restored when the next run begins; `rewind` does both at once. The restore is
+    recorded, so that `session.undo()` takes it back. What other programs changed in a directory of the host is kept.
+
+    Use one session of weakfs for each session of the ADK: a rewind takes back everything that happened in it since.
+    """
+
+    def __init__(self, session: Session, *, name: str = "weakfs_rewind") -> None:
+        super().__init__(name)
+        self._session = session
+        # The last record before each invocation that has no event yet.
+        self._began: dict[str, int] = {}
+
+    async def rewind(self, runner: Runner, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> None:
+        """Rewind a conversation as `Runner.rewind_async` does, and restore the files at once."""
+        await runner.rewind_async(
+            user_id=user_id, session_id=session_id, rewind_before_invocation_id=rewind_before_invocation_id
+        )
+        conversation = await runner.session_service.get_session(
+            app_name=runner.app_name, user_id=user_id, session_id=session_id
+        )
+        if conversation is not None:
+            await self._restore(conversation.events)
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Restore the files if the conversation was rewound since the last run."""
+        await self._restore(invocation_context.session.events)
+        self._began[invocation_context.invocation_id] = self._last_record()
+
+    async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
+        """Add the number of the last record before the invocation to its first event."""
+        record = None if event.partial else self._began.pop(invocation_context.invocation_id, None)
+        if record is not None:
+            event.custom_metadata = {**(event.custom_metadata or {}), RECORD: record}
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Forget an invocation that had no event."""
+        self._began.pop(invocation_context.invocation_id, None)
+
+    async def _restore(self, events: Sequence[Event]) -> None:
+        record = _pending_record(events)
+        if record is not None and record < self._last_record():
+            # Files of the host take a while.
+            await asyncio.to_thread(self._session.restore, record, foreign="keep")
+
+    def _last_record(self) -> int:
+        records = self._session.records
+        return records[-1].seq if len(records) else 0
+
+
+def _pending_record(events: Sequence[Event]) -> int | None:
+    """Return the record that the rewinds since the last run lead back to, if there are any."""
+    last_run = max((number for number, event in enumerate(events) if _record_of(event) is not None), default=-1)
+    rewound = [event.actions.rewind_before_invocation_id for event in events[last_run + 1 :]]
+    found = [_record_before(events[: last_run + 1], invocation) for invocation in rewound if invocation is not None]
+    return min((record for record in found if record is not None), default=None)
+
+
+def _record_before(events: Sequence[Event], invocation_id: str) -> int | None:
+    """Return the last record before an invocation: its own, or that of the next one that has one."""
+    start = next((number for number, event in enumerate(events) if event.invocation_id == invocation_id), len(events))
+    return next((record for event in events[start:] if (record := _record_of(event)) is not None), None)
+
+
+def _record_of(event: Event) -> int | None:
+    record = (event.custom_metadata or {}).get(RECORD)
+    return record if isinstance(record, int) else None
