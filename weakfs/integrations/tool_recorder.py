@@ -1,0 +1,83 @@
+"""Tools that another program runs, recorded as calls of a session: one call for tools that run at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field
+
+from weakfs.class_decorators import define
+from weakfs.messages import clip
+from weakfs.tools import Toolset
+from weakfs.tools.calls.external_call import ExternalCall
+
+# The longest answer of a tool that is recorded, in characters.
+MAX_MESSAGE = 2000
+
+
+@define(eq=False)
+class ToolRecorder:
+    """The call that is under way, and the tools that are part of it.
+
+    What changes in the files between the begin and the end of a tool becomes the changes of its call. Tools that run at
+    the same time are one call, under the id of the first: nobody can tell which of them changed what. A tool that fails
+    keeps what it changed, unless `undo_failed` is set and no other tool ran at the same time.
+    """
+
+    toolset: Toolset
+    caller: str
+    undo_failed: bool = False
+    _lock: asyncio.Lock = field(factory=asyncio.Lock, init=False)
+    _call: ExternalCall | None = field(default=None, init=False)
+    _running: set[str] = field(factory=set, init=False)
+    # Tools that ran while the call was under way, apart from the first: name and id.
+    _joined: list[str] = field(factory=list, init=False)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a tool that was begun has not ended."""
+        return self._call is not None
+
+    async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str) -> None:
+        """Begin a call, or join the one that is under way. Raise `ExternalCallFailed` if it is refused."""
+        async with self._lock:
+            if tool_id in self._running:
+                return
+            if self._call is None:
+                call = self.toolset.external_call(name, arguments, call_id=tool_id, caller=self.caller)
+                self._call = await call.abegin()
+            else:
+                self._joined.append(f"{name} {tool_id}")
+            self._running.add(tool_id)
+
+    async def end(self, tool_id: str, answer: str, *, failed: bool = False) -> str | None:
+        """End the call when the last tool that is part of it has ended; return what was undone, if anything."""
+        async with self._lock:
+            if self._call is None or tool_id not in self._running:
+                return None
+            self._running.discard(tool_id)
+            if self._running:
+                return None
+            if failed and self.undo_failed and not self._joined:
+                call, self._call = self._call, None
+                await call.aabort(clip(answer, MAX_MESSAGE), code="tool_failed")
+                return "The tool failed, and the changes that it made to files were undone."
+            return await self._record(clip(answer, MAX_MESSAGE))
+
+    async def finish(self) -> None:
+        """End the call although some of its tools have not reported an end."""
+        async with self._lock:
+            if self._call is not None:
+                await self._record("the end of a tool was not reported")
+
+    async def _record(self, message: str) -> str | None:
+        call, joined = self._call, self._joined
+        assert call is not None
+        self._call, self._joined = None, []
+        self._running.clear()
+        if joined:
+            message = f"{message}\n(ran at the same time: {', '.join(joined)})"
+        result = await call.aend(message)
+        return None if result.success else f"The changes that the tool made to files were undone: {result.message}"
