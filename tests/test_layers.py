@@ -45,6 +45,7 @@ BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent",
 OPTIONAL_DEPENDENCIES = {
     "cli": {"click", "rich"},
     "integrations": {
+        "acp",
         "anthropic",
         "claude_agent_sdk",
         "deepagents",

@@ -13,6 +13,7 @@ import pytest
     [
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("anthropic", "anthropic", "anthropic"),
+        ("acp", "acp", "acp"),
         ("google.adk", "google_adk", "google-adk"),
     ],
 )

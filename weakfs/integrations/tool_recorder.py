@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from attrs import field
 
@@ -12,6 +12,8 @@ from weakfs.class_decorators import define
 from weakfs.messages import clip
 from weakfs.tools import Toolset
 from weakfs.tools.calls.external_call import ExternalCall
+
+T = TypeVar("T")
 
 # The longest answer of a tool that is recorded, in characters.
 MAX_MESSAGE = 2000
@@ -34,11 +36,6 @@ class ToolRecorder:
     _running: set[str] = field(factory=set, init=False)
     # Tools that ran while the call was under way, apart from the first: name and id.
     _joined: list[str] = field(factory=list, init=False)
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether a tool that was begun has not ended."""
-        return self._call is not None
 
     async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str) -> None:
         """Begin a call, or join the one that is under way. Raise `ExternalCallFailed` if it is refused."""
@@ -65,6 +62,11 @@ class ToolRecorder:
                 await call.aabort(clip(answer, MAX_MESSAGE), code="tool_failed")
                 return "The tool failed, and the changes that it made to files were undone."
             return await self._record(clip(answer, MAX_MESSAGE))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Call a function that uses the filesystem, in a thread, as part of the call that is under way."""
+        async with self._lock:
+            return await (asyncio.to_thread(work) if self._call is None else self._call.arun(work))
 
     async def finish(self) -> None:
         """End the call although some of its tools have not reported an end."""

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context, copy_context
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from attrs import field
 
@@ -24,6 +24,8 @@ from weakfs.tools.context import require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, answer, failed, summarize
 from weakfs.tools.tool import Tool
+
+T = TypeVar("T")
 
 # What is performed in the context of the call: its steps, and functions that an event loop runs in a thread.
 Work = Generator["Step | Callable[[], object]", Any, None]
@@ -121,6 +123,16 @@ class ExternalCall:
         """Undo the work, record that the call failed, and return the answer."""
         self._perform(self._giving_up(reason, code))
         return self._answer()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Call a function that uses the session's own filesystem as part of the work, such as `fs.write`."""
+        self._under_way()
+        return self._context.run(work)
+
+    async def arun(self, work: Callable[[], T]) -> T:
+        """Call a function as `run` does, in a thread."""
+        self._under_way()
+        return cast(T, await self._in_thread(work))
 
     async def abegin(self) -> Self:
         """Begin the call as `begin` does; the scan is in a thread."""
