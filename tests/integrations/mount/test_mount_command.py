@@ -36,15 +36,19 @@ def weakfs(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*WEAKFS, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
 
 
-def wait_until_unmounted(place: Path) -> None:
-    while True:
-        try:
-            if not os.path.ismount(place) and not list(place.iterdir()):
-                return
-        except OSError:
-            # Between the death of the process and the end of the mount.
-            pass
+def wait_until_left(place: Path) -> None:
+    """Wait for the end of the process that unmounts, if it can, when that of the mount has died."""
+    while list(unmounting(place)):
         time.sleep(0.02)
+
+
+def unmounting(place: Path) -> Iterator[int]:
+    """The process that waits for the death of a mount's, to unmount it."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            program, *arguments = path.read_bytes().split(b"\0")
+            if program.endswith(b"fusermount3") and os.fsencode(place) in arguments:
+                yield int(path.parent.name)
 
 
 def test_a_session_file_is_saved_when_the_mount_ends(tmp_path: Path, place: Path, run: Run) -> None:
@@ -73,11 +77,27 @@ def test_a_killed_mount_loses_nothing_that_was_closed(tmp_path: Path, place: Pat
         process.wait(60)
         with suppress(OSError):
             os.close(unfinished)
-        wait_until_unmounted(place)
+        wait_until_left(place)
     with mounted(where, place):
         assert run("cat d/* e; wc -c < open") == "1\n2\n3\n4\n5\n0\n"
         run("rm -r d")
     assert "/d/5" in weakfs("timeline", where).stdout
+
+
+def test_a_dead_mount_is_replaced(tmp_path: Path, run: Run, place: Path) -> None:
+    where = f"folder:{tmp_path}/stored"
+    with mounted(where, place) as process:
+        run("echo 1 > a")
+        # It does not always notice: here it is dead too.
+        for number in unmounting(place):
+            os.kill(number, signal.SIGKILL)
+        wait_until_left(place)
+        process.kill()
+        process.wait(60)
+    with pytest.raises(OSError, match="not connected"):
+        os.stat(place)
+    with mounted(where, place):
+        assert run("cat a") == "1\n"
 
 
 def test_what_cannot_be_mounted_is_said(tmp_path: Path, place: Path) -> None:

@@ -36,7 +36,7 @@ def mount_command(
     is closed or synced, and "weakfs timeline", "log" and "undo" know it. A session in storage is created if there is
     none, and keeps each change at once; a session file is written when the mount ends.
 
-    Needs FUSE. DIR is unmounted if the command is killed.
+    Needs FUSE. DIR is unmounted if the command is killed; if that fails, the next mount does it.
     """
     try:
         from weakfs.integrations.mount import mount

@@ -49,7 +49,7 @@ class RewindPlugin(BasePlugin):
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Restore the files if the conversation was rewound since the last run."""
         await self._restore(invocation_context.session.events)
-        self._began[invocation_context.invocation_id] = self._last_record()
+        self._began[invocation_context.invocation_id] = self._session.seq
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
         """Add the number of the last record before the invocation to its first event."""
@@ -63,13 +63,9 @@ class RewindPlugin(BasePlugin):
 
     async def _restore(self, events: Sequence[Event]) -> None:
         record = _pending_record(events)
-        if record is not None and record < self._last_record():
+        if record is not None and record < self._session.seq:
             # Files of the host take a while.
             await asyncio.to_thread(self._session.restore, record, foreign="keep")
-
-    def _last_record(self) -> int:
-        records = self._session.records
-        return records[-1].seq if len(records) else 0
 
 
 def _pending_record(events: Sequence[Event]) -> int | None:

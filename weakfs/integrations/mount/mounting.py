@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from errno import EBUSY
+from errno import EBUSY, ENOTCONN
 from threading import Event, Thread, current_thread, main_thread
 from time import sleep
 
@@ -114,7 +115,9 @@ class Mount:
                 self.store()
         finally:
             if self.is_mounted:
-                self._unmount()
+                # If a program still works there, the directory is free at once, the rest when the program has ended.
+                option = _unmount(self.directory, ["-u", "-uz"])
+                self._has_ended.wait(PATIENCE if option == "-u" else 0.1)
             # What unmounts when this process dies may be a little later than the thread.
             for _ in range(int(PATIENCE / WAIT)):
                 if _device(self.directory) == self._device:
@@ -122,16 +125,6 @@ class Mount:
                 sleep(WAIT)
             with self._operations.one_at_a_time:
                 self._operations.is_closed = True
-
-    def _unmount(self) -> None:
-        program = shutil.which("fusermount3") or shutil.which("fusermount") or "fusermount3"
-        # If a program still works there, the directory is free at once, and the rest when the program has ended.
-        for option in ("-u", "-uz"):
-            done = subprocess.run([program, option, self.directory], capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                self._has_ended.wait(PATIENCE if option == "-u" else 0.1)
-                return
-        raise MountError(f"cannot unmount {self.directory!r}: {done.stderr.strip()}")
 
     @contextmanager
     def _lent(self, files: InMemoryFilesystem, path: str) -> Iterator[CheckoutDirectory]:
@@ -197,12 +190,14 @@ def mount(
 
     `cache_seconds` is how long the kernel may keep the status of entries: leave it 0 if the session changes by other
     ways than the mount. Raises `MountError` if that is impossible, `NotADirectoryError` or `FileNotFoundError` for a
-    directory that is none.
+    directory that is none. A mount of weakfs there whose process was killed is removed first.
 
     A thread of this process answers the kernel: do not map files of the mount into this process, which would wait for
     itself.
     """
     place = os.path.abspath(directory)
+    if _is_dead(place):
+        _unmount(place, ["-uz"])
     if os.listdir(place):
         raise MountError(f"cannot mount at {place!r}: the directory is not empty, and its files would be hidden")
     made = Mount(place, os.stat(place).st_dev)
@@ -211,6 +206,38 @@ def mount(
         yield made
     finally:
         made._end()
+
+
+def _unmount(directory: str, options: Sequence[str]) -> str:
+    """Unmount with the first of the options that works, and return it."""
+    program = shutil.which("fusermount3") or shutil.which("fusermount") or "fusermount3"
+    for option in options:
+        done = subprocess.run([program, option, directory], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return option
+    raise MountError(f"cannot unmount {directory!r}: {done.stderr.strip()}")
+
+
+def _is_dead(directory: str) -> bool:
+    """Whether a mount of ours is there whose process was killed, and that nobody unmounted."""
+    try:
+        os.stat(directory)
+    except OSError as error:
+        if error.errno != ENOTCONN:
+            raise
+    else:
+        return False
+    with open("/proc/self/mountinfo", errors="surrogateescape") as lines:
+        mounts = [line.split(" ") for line in lines]
+    # The last mount of a directory is the one that is seen. The kernel writes these characters as octal numbers.
+    shown = re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found[0]):03o}", directory)
+    kinds = [fields[fields.index("-") + 1] for fields in mounts if fields[4] == shown]
+    if kinds[-1:] != ["fuse.weakfs"]:
+        raise MountError(
+            f"cannot mount at {directory!r}: the process of another mount there has died; unmount it first, with "
+            f"fusermount3 -uz"
+        )
+    return True
 
 
 def _device(directory: str) -> int | None:
