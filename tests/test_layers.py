@@ -51,6 +51,8 @@ OPTIONAL_DEPENDENCIES = {
         "deepagents",
         "fsspec",
         "google",
+        "langchain_core",
+        "langgraph",
         "mcp",
         "mcp_types",
         "mfusepy",
