@@ -11,6 +11,7 @@ from weakfs.cli.blame.commands import BLAME_COMMANDS
 from weakfs.cli.commands.containers import containers_command
 from weakfs.cli.commands.export_git import export_git_command
 from weakfs.cli.commands.forget import forget_command
+from weakfs.cli.commands.hooks import hooks_command
 from weakfs.cli.commands.import_git import import_git_command
 from weakfs.cli.commands.mcp import mcp_command
 from weakfs.cli.commands.mount import mount_command
@@ -50,6 +51,7 @@ for one in (
     *BLAME_COMMANDS,
     containers_command,
     forget_command,
+    hooks_command,
     prune_command,
     serve_command,
     sql_command,

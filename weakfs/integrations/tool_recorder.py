@@ -33,28 +33,39 @@ class ToolRecorder:
     undo_failed: bool = False
     _lock: asyncio.Lock = field(factory=asyncio.Lock, init=False)
     _call: ExternalCall | None = field(default=None, init=False)
-    _running: set[str] = field(factory=set, init=False)
+    # The tools that are part of it and have not ended, and whose they are.
+    _running: dict[str, str] = field(factory=dict, init=False)
     # Tools that ran while the call was under way, apart from the first: name and id.
     _joined: list[str] = field(factory=list, init=False)
 
-    async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str) -> None:
-        """Begin a call, or join the one that is under way. Raise `ExternalCallFailed` if it is refused."""
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a tool that was begun has not ended."""
+        return self._call is not None
+
+    async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str, *, agent: str = "") -> None:
+        """Begin a call, or join the one that is under way. Raise `ExternalCallFailed` if it is refused.
+
+        `agent` is whose tool it is, for `finish`.
+        """
         async with self._lock:
             if tool_id in self._running:
                 return
             if self._call is None:
+                # Another process may have undone something.
+                await asyncio.to_thread(self.toolset.session.refresh)
                 call = self.toolset.external_call(name, arguments, call_id=tool_id, caller=self.caller)
                 self._call = await call.abegin()
             else:
                 self._joined.append(f"{name} {tool_id}")
-            self._running.add(tool_id)
+            self._running[tool_id] = agent
 
     async def end(self, tool_id: str, answer: str, *, failed: bool = False) -> str | None:
         """End the call when the last tool that is part of it has ended; return what was undone, if anything."""
         async with self._lock:
             if self._call is None or tool_id not in self._running:
                 return None
-            self._running.discard(tool_id)
+            del self._running[tool_id]
             if self._running:
                 return None
             if failed and self.undo_failed and not self._joined:
@@ -68,11 +79,13 @@ class ToolRecorder:
         async with self._lock:
             return await (asyncio.to_thread(work) if self._call is None else self._call.arun(work))
 
-    async def finish(self) -> None:
-        """End the call although some of its tools have not reported an end."""
+    async def finish(self, agent: str | None = None) -> None:
+        """End the call although some of its tools have not reported an end: those of one agent, or all."""
         async with self._lock:
-            if self._call is not None:
-                await self._record("the end of a tool was not reported")
+            if agent is None or agent in self._running.values():
+                self._running = {one: whose for one, whose in self._running.items() if agent not in (None, whose)}
+                if self._call is not None and not self._running:
+                    await self._record("the end of a tool was not reported")
 
     async def _record(self, message: str) -> str | None:
         call, joined = self._call, self._joined

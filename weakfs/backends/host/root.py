@@ -190,14 +190,15 @@ class HostRoot:
         now = scan(self.directory.descriptor, sink, self._last_scan, unwanted=unwanted).tree
         restore_tree(self.directory, journal, now, wanted)
 
-    def recover(self) -> int:
+    def recover(self, *, keeps_files: bool = False) -> int:
         """Undo the unfinished work of processes that have ended; return how many units of work were undone.
 
-        Raises `OSError` if that fails; the files then stay as those processes left them.
+        With `keeps_files`, forget that work instead: it was a program's own, and the files are as the program wants
+        them. Raises `OSError` if that fails; the files then stay as those processes left them.
         """
         with self.lock:
             try:
-                undone = self._recover().undone
+                undone = self._recover(keeps_files=keeps_files).undone
             except OSError as error:
                 raise fault(
                     type(error),
@@ -267,10 +268,12 @@ class HostRoot:
         for changed in others.in_progress:
             self.claims.check_changed(changed, *paths)
 
-    def _recover(self) -> Recovery:
+    def _recover(self, *, keeps_files: bool = False) -> Recovery:
         journals = [work.journal for work in self.works] + ([self._restoring] if self._restoring is not None else [])
         own = {journal.path for journal in journals if journal.path is not None}
-        return recover_journals(self.directory, self.journals, own, self.restore_manifest, self.was_stored)
+        return recover_journals(
+            self.directory, self.journals, own, self.restore_manifest, self.was_stored, keeps_files=keeps_files
+        )
 
     def warn_of_unfinished(self) -> int:
         """Log a warning if a killed process left work unfinished; for read-only use, which cannot undo it."""

@@ -16,8 +16,9 @@ except ModuleNotFoundError as error:
         "run: pip install 'weakfs[claude-agent]'"
     ) from error
 
-from weakfs.integrations.claude_agent.hooks import READ_ONLY_TOOLS, hooks
+from weakfs.integrations.claude_agent.hooks import hooks
 from weakfs.integrations.claude_agent.server import mcp_server
 from weakfs.integrations.claude_agent.session_store import StorageSessionStore
+from weakfs.integrations.claude_code.events import READ_ONLY_TOOLS
 
 __all__ = ["READ_ONLY_TOOLS", "StorageSessionStore", "hooks", "mcp_server"]

@@ -35,11 +35,14 @@ def recover_journals(
     own: Collection[str],
     restore_manifest: RestoreManifest,
     was_stored: WasStored = was_stored_anywhere,
+    *,
+    keeps_files: bool = False,
 ) -> Recovery:
     """Undo the unfinished work of processes that have ended, and list what running processes have changed.
 
     `start` is the path prefix of this directory's journals; `own` are journals to skip. Work whose commit was stored is
-    finished. Raises what `was_stored` raises, with nothing changed.
+    finished, and with `keeps_files` all work is: the files stay as those processes left them. Raises what `was_stored`
+    raises, with nothing changed.
     """
     found = Recovery()
     left: list[Journal] = []
@@ -60,7 +63,7 @@ def recover_journals(
         # All outcomes are known before anything is undone.
         stored = [any(map(was_stored, journal.commits)) for journal in left]
         for journal, is_stored in zip(left, stored, strict=True):
-            if is_stored:
+            if is_stored or keeps_files:
                 journal.close()
             else:
                 found.undone += journal.mark > 0

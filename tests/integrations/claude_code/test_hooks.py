@@ -1,0 +1,201 @@
+"""The hooks as Claude Code runs them: processes that speak with the server of the project."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weakfs import HostFilesystem, Session
+from weakfs.integrations.claude_code import Installed, install
+from weakfs.tools import ToolCall
+
+pytestmark = pytest.mark.usefixtures("never_hung")
+
+
+class Claude:
+    """A project in which hooks are installed, and what runs them."""
+
+    def __init__(self, project: Path, runtime: Path, state: Path) -> None:
+        self.project = project
+        self.runtime = runtime
+        self.made: Installed = install(project, f"folder:{state}")
+        settings = json.loads(self.made.settings.read_text())
+        self.commands = {event: entry["hooks"][0]["command"] for event, (entry,) in settings["hooks"].items()}
+
+    def start(self, event: str, tool: str = "Bash", tool_id: str = "t1", **fields: Any) -> subprocess.Popen[str]:
+        payload = {"hook_event_name": event, "tool_name": tool, "tool_use_id": tool_id, "session_id": "s1", **fields}
+        process = subprocess.Popen(
+            self.commands[event], shell=True, stdin=-1, stdout=-1, stderr=-1, text=True, env=self.environment
+        )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(payload))
+            process.stdin.flush()
+        return process
+
+    def fire(self, event: str, tool: str = "Bash", tool_id: str = "t1", **fields: Any) -> Any:
+        process = self.start(event, tool, tool_id, **fields)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, "")
+        return json.loads(out)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "XDG_RUNTIME_DIR": str(self.runtime), "XDG_STATE_HOME": str(self.runtime / "state")}
+
+    @property
+    def place(self) -> Path:
+        return self.runtime / f"weakfs-{os.getuid()}"
+
+    @property
+    def servers(self) -> list[int]:
+        """The processes of the server."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                words = path.read_bytes().split(b"\0")
+                if os.fsencode(self.project) in words and any(b"claude_code.server" in word for word in words):
+                    found.append(int(path.parent.name))
+        return found
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        for pid in self.servers:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        while self.servers:
+            time.sleep(0.01)
+
+    def calls(self) -> list[tuple[str, str, str]]:
+        with Session.open(self.made.location) as session:
+            return [(call.call_id, call.tool, call.status) for call in session[ToolCall].all()]
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Iterator[Claude]:
+    project, runtime = tmp_path / "project", tmp_path / "run"
+    project.mkdir()
+    runtime.mkdir()
+    (project / "a.txt").write_text("one\n")
+    made = Claude(project, runtime, tmp_path / "history")
+    yield made
+    made.end()
+
+
+def test_what_a_tool_changed_is_one_call_that_can_be_reverted(claude: Claude) -> None:
+    assert claude.fire("PreToolUse", tool_input={"command": "rm a.txt"}) == {}
+    (claude.project / "a.txt").unlink()
+    assert claude.fire("PostToolUse", tool_response={"stdout": "removed"}) == {}
+    assert claude.fire("PreToolUse", "Read", "t2") == {}
+    assert claude.fire("PreToolUse", "Write", "t3", tool_input={"file_path": "b.txt"}) == {}
+    (claude.project / "b.txt").write_text("b\n")
+    assert claude.fire("PostToolUse", "Write", "t3") == {}
+    assert claude.calls() == [("t1", "Bash", "ok"), ("t3", "Write", "ok")]
+    # Another process takes a call back while the server runs, which goes on from there.
+    with Session.open(claude.made.location, on_conflict="merge") as session:
+        HostFilesystem(claude.project, session=session, store=claude.runtime / "other")
+        session.revert("t1")
+    assert (claude.project / "a.txt").read_text() == "one\n"
+    assert claude.fire("PreToolUse", "Bash", "t4") == {}
+    (claude.project / "c.txt").write_text("c\n")
+    assert claude.fire("PostToolUse", "Bash", "t4") == {}
+    assert [call[0] for call in claude.calls()] == ["t1", "t3", "t4"]
+    assert len(claude.servers) == 1
+
+
+def test_a_tool_without_an_end_ends_with_the_turn_of_its_own_agent(claude: Claude) -> None:
+    claude.fire("PreToolUse", tool_id="t1")
+    claude.fire("PreToolUse", tool_id="t2", session_id="s2")
+    (claude.project / "b.txt").write_text("b\n")
+    claude.fire("Stop", session_id="s1")
+    assert claude.calls() == []
+    claude.fire("PostToolUse", tool_id="t2", session_id="s2")
+    assert claude.calls() == [("t1", "Bash", "ok")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_tool_did_stays_if_the_server_dies_meanwhile(claude: Claude, number: int) -> None:
+    claude.fire("PreToolUse", tool_id="t1")
+    (claude.project / "a.txt").unlink()
+    claude.end(number)
+    (claude.project / "b.txt").write_text("b\n")
+    claude.fire("PostToolUse", tool_id="t1")
+    claude.fire("PreToolUse", tool_id="t2")
+    (claude.project / "c.txt").write_text("c\n")
+    claude.fire("PostToolUse", tool_id="t2")
+    assert sorted(path.name for path in claude.project.iterdir()) == [".claude", "b.txt", "c.txt"]
+    assert [call[0] for call in claude.calls()] == (["t2"] if number == signal.SIGKILL else ["t1", "t2"])
+
+
+def test_hooks_that_start_at_once_share_one_server(claude: Claude) -> None:
+    processes = [claude.start("PreToolUse", tool_id=f"t{number}") for number in range(6)]
+    assert [process.communicate(timeout=60) for process in processes] == [("{}", "")] * 6
+    for number in range(6):
+        claude.fire("PostToolUse", tool_id=f"t{number}")
+    assert len(claude.servers) == 1
+    assert len(claude.calls()) == 1
+
+
+def test_a_server_that_cannot_start_does_not_stop_the_tool(claude: Claude, tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("not a folder")
+    process = claude.start("PreToolUse")
+    out, err = process.communicate(timeout=60)
+    # Status 1 is shown to the user; 2 would stop the tool.
+    assert (process.returncode, out) == (1, "")
+    assert err.startswith("weakfs did not record this tool: its server did not start; see ")
+    assert "history" in Path(err.split()[-1]).read_text()
+
+
+@pytest.mark.parametrize("event", [b"", b"{", b"[]", b"null", b'{"hook_event_name": "PreToolUse"}', b"\xff" * 9])
+def test_an_event_that_cannot_be_read_does_no_harm(claude: Claude, event: bytes) -> None:
+    claude.fire("Stop")
+    done = subprocess.run(
+        claude.commands["PreToolUse"], shell=True, input=event, capture_output=True, env=claude.environment, check=False
+    )
+    assert done.returncode in (0, 1)
+    assert done.stdout in (b"", b"{}")
+    assert b"Traceback" not in done.stderr
+    assert claude.fire("Stop") == {}
+
+
+def test_a_directory_of_somebody_else_is_not_used(claude: Claude, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    for is_link in (True, False):
+        if is_link:
+            claude.place.symlink_to(tmp_path / "elsewhere")
+        else:
+            claude.place.mkdir(mode=0o755)
+        process = claude.start("PreToolUse")
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "is not a directory that only you may use" in err
+        (claude.place.unlink if is_link else claude.place.rmdir)()
+    assert claude.servers == []
+
+
+def test_nobody_else_can_reach_the_server(claude: Claude) -> None:
+    claude.fire("Stop")
+    assert claude.place.stat().st_mode & 0o777 == 0o700
+    (path,) = claude.place.glob("*.sock")
+    with socket.socket(socket.AF_UNIX) as silent:
+        # Somebody who connects and says nothing keeps nobody waiting.
+        silent.connect(str(path))
+        assert claude.fire("Stop") == {}
+
+
+def test_the_hook_imports_nothing_of_the_library() -> None:
+    from weakfs.integrations.claude_code import hook
+
+    program = f"import sys, runpy; runpy.run_path({hook.__file__!r}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
+    assert not {"hashlib", "json", "socket", "subprocess", "weakfs"} & set(done.stdout.split())

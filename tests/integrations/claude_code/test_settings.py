@@ -1,0 +1,104 @@
+"""Hooks in the settings of a project: put in beside what is there, and taken out again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weakfs.cli import main
+from weakfs.integrations.claude_code import SettingsError, install, installed, uninstall
+from weakfs.integrations.claude_code.events import EVENTS
+
+THEIRS: dict[str, Any] = {
+    "permissions": {"allow": ["Bash(ls)"]},
+    "hooks": {
+        "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "echo é"}]}],
+        "Notification": [{"hooks": [{"type": "command", "command": "beep"}]}],
+    },
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    made = tmp_path / "a project"
+    made.mkdir()
+    return made
+
+
+def test_a_project_without_settings_gets_some_and_loses_them_again(project: Path) -> None:
+    made = install(project)
+    settings = json.loads(made.settings.read_text())
+    assert tuple(settings["hooks"]) == EVENTS
+    (command,) = {entry["hooks"][0]["command"] for (entry,) in settings["hooks"].values()}
+    assert shlex.split(command)[-2:] == [str(project), made.location]
+    assert installed(project) == [made]
+    assert uninstall(project) == [project / ".claude" / "settings.local.json"]
+    assert list((project / ".claude").iterdir()) == []
+    assert installed(project) == []
+    assert uninstall(project) == []
+
+
+@pytest.mark.parametrize("indent", [2, 4, "\t"])
+def test_other_settings_and_hooks_stay_as_they_are(project: Path, indent: int | str) -> None:
+    path = project / ".claude" / "settings.json"
+    path.parent.mkdir()
+    before = json.dumps(THEIRS, indent=indent, ensure_ascii=False) + "\n"
+    path.write_text(before)
+    path.chmod(0o600)
+    install(project, "sqlite:history.db", shared=True)
+    install(project, "sqlite:other.db", shared=True)
+    settings = json.loads(path.read_text())
+    assert [entry["matcher"] for entry in settings["hooks"]["PreToolUse"]] == ["Bash", "*"]
+    assert settings["permissions"] == THEIRS["permissions"]
+    assert [one.location for one in installed(project)] == ["sqlite:other.db"]
+    uninstall(project)
+    assert path.read_text() == before
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '"x"', '{"hooks": []}', '{"hooks": {"Stop": {}}}', '{"hooks": {"Stop": ["x"]}}', "null"]
+)
+def test_settings_that_are_not_valid_are_named_and_left_alone(project: Path, text: str) -> None:
+    path = project / ".claude" / "settings.local.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    for work in (install, uninstall, installed):
+        with pytest.raises(SettingsError, match=r"settings\.local\.json"):
+            work(project)
+    assert path.read_text() == text
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_a_link_to_settings_stays_a_link(project: Path, tmp_path: Path) -> None:
+    (project / ".claude").mkdir()
+    (tmp_path / "mine.json").write_text("{}")
+    (project / ".claude" / "settings.local.json").symlink_to(tmp_path / "mine.json")
+    install(project)
+    assert (project / ".claude" / "settings.local.json").is_symlink()
+    assert "hooks" in json.loads((tmp_path / "mine.json").read_text())
+
+
+def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name in ("file", "none"):
+        with pytest.raises(NotADirectoryError, match=name):
+            install(tmp_path / name)
+
+
+def test_the_commands_say_what_they_changed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hooks", "status", "claude-code", str(project)]) == 3
+    assert main(["hooks", "install", "claude-code", str(project), "--session", "sqlite:h.db"]) == 0
+    assert "weakfs undo sqlite:h.db --root" in capsys.readouterr().out
+    assert main(["hooks", "status", "claude-code", str(project)]) == 0
+    assert "the session is in sqlite:h.db" in capsys.readouterr().out
+    assert main(["hooks", "uninstall", "claude-code", str(project)]) == 0
+    assert "removed" in capsys.readouterr().out
+    (project / ".claude" / "settings.json").write_text("{")
+    assert main(["hooks", "install", "claude-code", str(project)]) == 0
+    assert main(["hooks", "install", "claude-code", str(project), "--shared"]) == 1
+    assert "is not JSON" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""The events of Claude Code's hooks, and what they do to the calls of a session."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from weakfs.class_decorators import define
+from weakfs.integrations.tool_recorder import ToolRecorder
+from weakfs.tools.calls.external_call import ExternalCallFailed
+
+# Tools of Claude Code that change no files of their own, and are not recorded. Agents run while their subagents' tools
+# do, which are recorded.
+READ_ONLY_TOOLS = frozenset(
+    {
+        "Agent",
+        "AskUserQuestion",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "LS",
+        "Read",
+        "Task",
+        "TodoWrite",
+        "ToolSearch",
+        "WebFetch",
+        "WebSearch",
+    }
+)
+
+# The events to which hooks belong: the begin and the ends of a tool, and those of a turn, since a tool that was denied
+# or interrupted has no end of its own.
+EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop")
+
+# Codes of calls that the toolset's own rules refuse. Any other refusal, as of an unreadable file, must not stop a tool.
+DENIED = frozenset({"operation_forbidden", "policy_denied", "read_only"})
+
+Answer = dict[str, Any]
+
+
+@define(eq=False)
+class ClaudeEvents:
+    """Answer the events of an agent: its tools are recorded by `recorder`, but for those in `not_recorded`."""
+
+    recorder: ToolRecorder
+    not_recorded: frozenset[str]
+    logger: logging.Logger
+
+    async def answer(self, event: Mapping[str, Any]) -> Answer:
+        """Return the answer to one event, which is empty if Claude needs to know nothing. Never raises."""
+        name = event.get("hook_event_name")
+        try:
+            if name == "PreToolUse":
+                return await self._begin(event)
+            if name in ("PostToolUse", "PostToolUseFailure"):
+                return await self._end(event)
+            if name in EVENTS:
+                await self.recorder.finish(_agent(event))
+        except ExternalCallFailed as refused:
+            if refused.result.error_code in DENIED:
+                return _denied(refused.result.message)
+            self.logger.warning("a tool runs unrecorded: %s", refused)
+        except Exception:
+            self.logger.exception("a tool runs unrecorded, or what it changed: %s failed", name)
+        return {}
+
+    async def _begin(self, event: Mapping[str, Any]) -> Answer:
+        tool = str(event["tool_name"])
+        if tool not in self.not_recorded and not tool.startswith("mcp__weakfs__"):
+            arguments = event.get("tool_input") or {}
+            await self.recorder.begin(tool, arguments, str(event["tool_use_id"]), agent=_agent(event))
+        return {}
+
+    async def _end(self, event: Mapping[str, Any]) -> Answer:
+        failed = event["hook_event_name"] == "PostToolUseFailure"
+        said = _text(event.get("error") if failed else event.get("tool_response"))
+        note = await self.recorder.end(str(event.get("tool_use_id")), said, failed=failed)
+        if note is None:
+            return {}
+        return {"hookSpecificOutput": {"hookEventName": event["hook_event_name"], "additionalContext": note}}
+
+
+def _agent(event: Mapping[str, Any]) -> str:
+    return str(event.get("session_id", ""))
+
+
+def _text(answer: object) -> str:
+    if isinstance(answer, dict):
+        answer = answer.get("stdout", answer.get("content", ""))
+    return answer if isinstance(answer, str) else ""
+
+
+def _denied(reason: str) -> Answer:
+    decision = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": decision}

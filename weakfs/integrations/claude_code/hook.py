@@ -1,0 +1,112 @@
+"""What Claude Code runs as a hook: hand the event to the server of the project, and print its answer.
+
+This is a program of its own that imports next to nothing, since Claude Code starts it twice for each tool:
+`python -I -S hook.py SERVER DIRECTORY LOCATION`. `socket` alone takes as long as Python needs to start, 16 ms; the
+module that it is made of takes 1. An error exits with status 1, which Claude Code shows without stopping the
+tool.
+"""
+
+import _socket
+import os
+import stat
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+
+# How long to wait for a server to start, in seconds.
+PATIENCE = 20.0
+WAIT = 0.02
+
+
+def socket_path(server: str) -> str:
+    """Return where a server of this name listens; the directory of the socket is the user's own.
+
+    Raises `OSError` if somebody else made that directory.
+    """
+    place = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
+    place = os.path.join(place, f"weakfs-{os.getuid()}")
+    try:
+        os.mkdir(place, 0o700)
+    except FileExistsError:
+        found = os.lstat(place)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise PermissionError(f"{place!r} is not a directory that only you may use; remove it") from None
+    return os.path.join(place, f"{server}.sock")
+
+
+def ask(path: str, event: bytes) -> bytes:
+    """Return the answer of the server to an event; raises `OSError` if there is no server."""
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection.connect(path)
+    connection.sendall(event)
+    connection.shutdown(_socket.SHUT_WR)
+    answer = b""
+    while part := connection.recv(1 << 16):
+        answer += part
+    connection.close()
+    if not answer:
+        raise ConnectionError("the server ended before it answered")
+    return answer
+
+
+def start(server: str, directory: str, location: str) -> "subprocess.Popen[bytes]":
+    """Start a server that outlives this process, and return its process; it ends itself if there is one already."""
+    import subprocess  # Python needs 20 ms to load it.
+
+    library = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+    program = (
+        "import sys; sys.path.append(sys.argv.pop(1)); from weakfs.integrations.claude_code.server import main; main()"
+    )
+    with open(log_path(server), "ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", program, library, server, directory, location],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+        )
+
+
+def main() -> int:
+    """Run one hook; return its exit status."""
+    server, directory, location = sys.argv[1:]
+    event = sys.stdin.buffer.read()
+    try:
+        path = socket_path(server)
+        try:
+            answer = ask(path, event)
+        except (FileNotFoundError, ConnectionRefusedError):
+            answer = ask_new(server, directory, location, event)
+    except OSError as error:
+        print(f"weakfs did not record this tool: {error}", file=sys.stderr)
+        return 1
+    sys.stdout.buffer.write(answer)
+    return 0
+
+
+def log_path(server: str) -> str:
+    """Return the file that has what the server of a project printed."""
+    return socket_path(server).removesuffix(".sock") + ".log"
+
+
+def ask_new(server: str, directory: str, location: str, event: bytes) -> bytes:
+    """Start a server and return its answer to an event."""
+    process = start(server, directory, location)
+    path = socket_path(server)
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return ask(path, event)
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            # One that finds another server ends with status 0.
+            if process.poll() or time.monotonic() > until:
+                raise OSError(f"its server did not start; see {log_path(server)}") from error
+            time.sleep(WAIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""The server of a project: it keeps the session open and answers the hooks, which are processes of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import logging
+import os
+import signal
+import sys
+from typing import Any, TextIO
+
+from attrs import field
+
+from weakfs import HostFilesystem, Session, Toolset
+from weakfs.backends.host.root import HostRoot
+from weakfs.class_decorators import define
+from weakfs.integrations.claude_code.events import READ_ONLY_TOOLS, ClaudeEvents
+from weakfs.integrations.claude_code.hook import socket_path
+from weakfs.integrations.tool_recorder import ToolRecorder
+
+# After how many seconds without an event a server ends.
+IDLE = 1800.0
+# The longest event, in bytes: a hook has all that a tool wrote.
+MAX_EVENT = 64 << 20
+
+logger = logging.getLogger("weakfs.integrations.claude_code")
+
+
+@define(eq=False)
+class HookServer:
+    """Answers the hooks of one project until `idle` seconds have passed without any."""
+
+    _session: Session
+    _events: ClaudeEvents
+    # Not empty while a tool is under way: a server that finds it so knows that the last one was killed meanwhile.
+    _mark: TextIO
+    _idle: float = IDLE
+    _stopped: asyncio.Event = field(factory=asyncio.Event, init=False)
+    _events_seen: int = field(default=0, init=False)
+    _busy: int = field(default=0, init=False)
+
+    @classmethod
+    def of(cls, directory: str, location: str, mark: TextIO, *, idle: float = IDLE) -> HookServer:
+        """Open the session of a project, or make it."""
+        if mark.read():
+            # What the tool of then changed stays, as Claude expects; the next scan finds it.
+            HostRoot(directory, None).recover(keeps_files=True)
+        # Other processes, such as `weakfs undo`, may change it meanwhile.
+        session = Session.open(location, on_conflict="merge")
+        files = HostFilesystem(directory, session=session)
+        recorder = ToolRecorder(Toolset(session, files), "claude")
+        return cls(session, ClaudeEvents(recorder, READ_ONLY_TOOLS, logger), mark, idle)
+
+    async def serve(self, path: str) -> None:
+        """Listen on a socket until the time is over or the process is asked to end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stopped.set)
+        temporary = f"{path}.{os.getpid()}"
+        server = await asyncio.start_unix_server(self._answer, temporary)
+        # Whoever finds the socket is answered.
+        os.replace(temporary, path)
+        try:
+            while not await self._is_over():
+                pass
+        finally:
+            os.unlink(path)
+            server.close()
+            while self._busy:
+                await asyncio.sleep(0.01)
+            await self._events.recorder.finish()
+            await asyncio.to_thread(self._session.close)
+
+    async def _is_over(self) -> bool:
+        seen = self._events_seen
+        try:
+            await asyncio.wait_for(self._stopped.wait(), self._idle)
+        except TimeoutError:
+            return seen == self._events_seen and not self._busy
+        return True
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._events_seen += 1
+        self._busy += 1
+        try:
+            event = _event(await _read(reader))
+            if event.get("hook_event_name") == "PreToolUse":
+                self._show(is_under_way=True)
+            answer = await self._events.answer(event)
+            self._show(is_under_way=self._events.recorder.is_under_way)
+            writer.write(json.dumps(answer).encode())
+            await writer.drain()
+        except (ValueError, OSError) as error:
+            logger.warning("an event was not read: %s", error)
+        finally:
+            self._busy -= 1
+            writer.close()
+
+    def _show(self, *, is_under_way: bool) -> None:
+        self._mark.truncate(0)
+        if is_under_way:
+            self._mark.write("a tool is under way")
+        self._mark.flush()
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while part := await reader.read(1 << 16):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_EVENT:
+            raise ValueError(f"it is larger than {MAX_EVENT} bytes")
+    return b"".join(parts)
+
+
+def _event(text: bytes) -> dict[str, Any]:
+    event = json.loads(text)
+    if not isinstance(event, dict):
+        raise ValueError(f"it is a {type(event).__name__}")
+    return event
+
+
+def main() -> None:
+    """Serve the project that the arguments name, unless another process does."""
+    server, directory, location = sys.argv[1:]
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    path = socket_path(server)
+    with open(path.removesuffix(".sock") + ".lock", "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+
+        async def serve() -> None:
+            lock.seek(0)
+            await HookServer.of(directory, location, lock).serve(path)
+
+        asyncio.run(serve())
