@@ -46,6 +46,7 @@ OPTIONAL_DEPENDENCIES = {
     "cli": {"click", "rich"},
     "integrations": {
         "acp",
+        "agents",
         "anthropic",
         "claude_agent_sdk",
         "deepagents",

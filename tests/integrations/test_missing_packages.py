@@ -14,6 +14,7 @@ import pytest
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
         ("anthropic", "anthropic", "anthropic"),
         ("acp", "acp", "acp"),
+        ("agents", "openai_agents", "openai-agents"),
         ("langgraph.checkpoint", "langgraph", "langgraph"),
         ("google.adk", "google_adk", "google-adk"),
     ],
