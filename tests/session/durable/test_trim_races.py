@@ -55,3 +55,28 @@ def test_a_content_that_another_writer_names_before_the_trim_stays(engine: str, 
     assert store.meanwhile is None
     again = InMemoryFilesystem(Session.open(store, "s"))
     assert (again.read("/a").content, again.read("/b").content) == (NEW, OLD)
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["reset_last", "frames_after_the_reset"])
+@pytest.mark.parametrize("engine", ["folder", "memory"])
+def test_refresh_survives_that_the_frames_which_it_has_not_read_were_compacted(
+    engine: str, later: bool, tmp_path: Path
+) -> None:
+    store = FolderEventStore(tmp_path) if engine == "folder" else MemoryStreams()
+    behind = Session.open(store, "s", on_conflict="merge")
+    mine = InMemoryFilesystem(behind)
+    mine.write("/a", OLD)
+    session = Session.open(store, "s")
+    fs = InMemoryFilesystem(session)
+    for number in range(2 * GAP):
+        fs.write("/c", str(number))
+    session.compact(keep=5)
+    if later:
+        fs.write("/d", NEW)
+
+    mine.write("/b", NEW)
+
+    again = InMemoryFilesystem(Session.open(store, "s"))
+    assert again.tree().digest == mine.tree().digest
+    assert (again.read("/a").content, again.read("/b").content) == (OLD, NEW)
+    assert again.read("/c").content == str(2 * GAP - 1)

@@ -83,7 +83,7 @@ def _read(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -
     notes: list[Note] = []
     reader = log.reader(session._rules, session._trunk.copy(), session._counter)
     reader.note = lambda *note: notes.append(note)
-    return reader, notes, reader.apply(frames)
+    return reader, notes, reader.apply(frames, log.head)
 
 
 def _adopt(log: CommitLog, session: SessionCore, reader: FrameReader, notes: list[Note], last: int) -> None:
