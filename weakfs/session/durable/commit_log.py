@@ -364,6 +364,24 @@ class CommitLog:
         run(refreshed(self, session), self.store)
         return session._trunk.seq - before
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether others stored frames that the session has not read."""
+        return self.store.head(self.stream) > self.head
+
+    def catch_up(self, session: SessionCore) -> bool:
+        """Apply what others stored, and return whether there was anything.
+
+        Raises `SessionConflict` if there is and the session does not merge.
+        """
+        found = self.store.head(self.stream)
+        if found <= self.head:
+            return False
+        if not self.merges:
+            raise SessionConflict(session.session_id, self.head, found)
+        self.refresh(session)
+        return True
+
     def reader(self, rules: Rules, line: Timeline, counter: int, *, is_new: bool = False) -> FrameReader:
         """Return a reader that continues a timeline."""
         return FrameReader(
