@@ -67,6 +67,10 @@ class SessionConflict(SessionError):
         return type(self), (self.session_id, self.expected, self.actual)
 
 
+class RecordsDropped(SessionError):
+    """Old records or events are not in storage any more: a compaction dropped them."""
+
+
 def _described(
     conflicts: tuple[ConflictEntry, ...],
     *,

@@ -303,7 +303,7 @@ class Session(Undo):
         with self.lock:
             log = self._log
         if log is not None:
-            log.close()
+            log.close(self)
 
     async def aclose(self, reason: str = "it was closed") -> None:
         """Refuse every further change, wait for the commits that are under way, and release the storage."""
@@ -312,7 +312,7 @@ class Session(Undo):
         super().close(reason)
         log = self._log
         if log is not None:
-            await (asyncio.to_thread(log.close) if log.queue is None else log.queue.close())
+            await (asyncio.to_thread(log.close, self) if log.queue is None else log.queue.close())
 
     async def __aenter__(self) -> Self:
         return self

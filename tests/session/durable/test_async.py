@@ -90,6 +90,28 @@ def test_a_call_cancelled_during_its_commit_is_undone(moment: str) -> None:
     asyncio.run(main())
 
 
+def test_closing_undoes_a_cancelled_call_that_was_stored_nevertheless() -> None:
+    async def main() -> None:
+        store = GatedStreams()
+        session = await Session.aopen(store, "s")
+        tools = Toolset(session)
+        await write(tools, "/kept")
+        store.hold("after")
+        call = asyncio.create_task(write(tools, "/lost"))
+        await store.reached()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        store.let_go()
+
+        await session.aclose()
+
+        async with await Session.aopen(store, "s") as again:
+            assert names(again) == ["kept"]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("steps", sample(range(12)))
 def test_a_call_cancelled_after_any_number_of_steps_is_whole_or_undone(steps: int) -> None:
     async def main() -> None:

@@ -18,7 +18,7 @@ from weakfs.session.durable.checkpoints.reset import PART, start_anew
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
-from weakfs.session.durable.frames.refresh import refreshed, take, undo_failed
+from weakfs.session.durable.frames.refresh import refreshed, settled, take, undo_failed
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
 from weakfs.session.durable.operations import Append, PutContents, Read
@@ -364,6 +364,24 @@ class CommitLog:
         run(refreshed(self, session), self.store)
         return session._trunk.seq - before
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether others stored frames that the session has not read."""
+        return self.store.head(self.stream) > self.head
+
+    def catch_up(self, session: SessionCore) -> bool:
+        """Apply what others stored, and return whether there was anything.
+
+        Raises `SessionConflict` if there is and the session does not merge.
+        """
+        found = self.store.head(self.stream)
+        if found <= self.head:
+            return False
+        if not self.merges:
+            raise SessionConflict(session.session_id, self.head, found)
+        self.refresh(session)
+        return True
+
     def reader(self, rules: Rules, line: Timeline, counter: int, *, is_new: bool = False) -> FrameReader:
         """Return a reader that continues a timeline."""
         return FrameReader(
@@ -406,8 +424,13 @@ class CommitLog:
             raise self._gone("flush", found)
         self.flushed = self.head
 
-    def close(self) -> None:
-        """Make everything durable, and release the lease and the storage."""
+    @property
+    def has_uncertain(self) -> bool:
+        """Whether changes failed or were cancelled that may nevertheless have been stored."""
+        return bool(self._uncertain)
+
+    def close(self, session: SessionCore) -> None:
+        """Undo what failed and was stored nevertheless, make everything durable, and release lease and storage."""
         if self.is_closed:
             return
         if self.queue is not None and self.queue.loop.is_running():
@@ -420,6 +443,9 @@ class CommitLog:
                 stack.callback(self.store.close)
             if self.lease is not None:
                 stack.callback(self.lease.release)
+            if self._uncertain:
+                with session.lock:
+                    run(settled(self, session), self.store)
             self.flush()
 
 

@@ -21,6 +21,7 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.durable.flight import Flight
+from weakfs.session.durable.frames.refresh import settled
 from weakfs.session.errors import SessionConflict
 from weakfs.session.transactions.steps import Operation, Steps
 from weakfs.session.transactions.transaction import Transaction
@@ -117,6 +118,8 @@ class CommitQueue:
                 stack.push_async_callback(self.store.close)
             if log.lease is not None:
                 stack.push_async_callback(self.store.release, log.lease.lease)
+            if log.has_uncertain:
+                await self.perform(lambda: settled(log, self.session))
             await self.flush()
 
     def close_soon(self) -> None:

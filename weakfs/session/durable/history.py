@@ -20,7 +20,7 @@ from weakfs.class_decorators import define, frozen
 from weakfs.session.blobs.rope import Rope, read_together
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
-from weakfs.session.errors import SessionError, SessionFileError
+from weakfs.session.errors import RecordsDropped, SessionFileError
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.table import Table
 from weakfs.storage.event_store import EventStore
@@ -139,7 +139,7 @@ class StreamHistory:
             found += run[start : start + count - len(found)]
             place += 1
         if len(found) != count:
-            raise SessionError(f"records {first} to {first + count - 1} are not in storage: they were dropped")
+            raise RecordsDropped(f"records {first} to {first + count - 1} are not in storage: they were dropped")
         return found
 
     def events(self, tag: str, first: int, count: int) -> list[Any]:
@@ -153,7 +153,10 @@ class StreamHistory:
             found += [build(*values) for values in events[start : start + count - len(found)]]
             place += 1
         if len(found) != count:
-            raise SessionError(f"events {first} to {first + count - 1} of {tag!r} are not in storage")
+            raise RecordsDropped(
+                f"events {first} to {first + count - 1} of {tag!r} are not in storage: they were dropped; call "
+                f"session.refresh() and try again"
+            )
         return found
 
     def _run(self, place: int) -> list[Row]:
@@ -199,6 +202,7 @@ class StreamHistory:
         """Read an index that `written` returned."""
         tags = list(row["counts"])
         columns = zip(*(row["counts"][tag] for tag in tags), strict=True) if tags else iter(() for _ in row["frames"])
+        self._recent = {}
         self.index = [
             IndexEntry(frame, seq, dict(zip(tags, counts, strict=True)))
             for frame, seq, counts in zip(row["frames"], row["seqs"], columns, strict=True)

@@ -190,7 +190,7 @@ def _read(
             head = checkpoint.number
         log = CommitLog(store, name, checkpoints, head, frozenset(), header=header, has_unread=head > 0)
         reader = log.reader(rules, line, header["counter"], is_new=True)
-        return log, reader, reader.apply(frames)
+        return log, reader, reader.apply(frames, head)
 
 
 def copy_session(source: Session, where: Where, durability: Durability) -> None:

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from weakfs.session import Merged, Records, RolledBack, Session
+from weakfs.session.errors import RecordsDropped
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.table import Table
@@ -44,6 +45,22 @@ class FinishedCalls:
         session = self._session
         with session.lock:
             values, records = self._values(session._table("log")), session.records
+        while True:
+            try:
+                return self._find(values, records, call_id, tool, arguments)
+            except RecordsDropped:
+                # Another writer has compacted the history since this session was brought up to date.
+                with session.lock:
+                    log, line = session._log, session._trunk
+                    if log is None or not log.catch_up(session):
+                        raise
+                    # Not those of the active transaction, which began before.
+                    values, records = self._values(line.logs), Records(session._rules, line.rows, line.dropped)
+                session._notify()
+
+    def _find(
+        self, values: Log[ToolCall], records: Records, call_id: str, tool: str, arguments: str | bytes
+    ) -> ToolCall | None:
         # Without the session's lock: reading may take long.
         with self._lock:
             if not values.extends(self._read):
@@ -67,7 +84,15 @@ class FinishedCalls:
         self, line: Timeline, count: int, call_id: str, tool: str, arguments: str | bytes
     ) -> ToolCall | None:
         """Return the same from a timeline that is about to be committed, if it is not among its first `count` calls."""
-        for call in self._values(line.logs).since(count):
+        try:
+            later = list(self._values(line.logs).since(count))
+        except RecordsDropped:
+            log = self._session._log
+            if log is None or not log.is_behind:
+                raise
+            # The commit will conflict with that of the compaction, and ask again if it merges.
+            return None
+        for call in later:
             if _is(call, call_id, tool, arguments):
                 records = Records(self._session._rules, line.rows, line.dropped)
                 return call if is_in_effect(call, records) else None

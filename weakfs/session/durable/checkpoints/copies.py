@@ -105,16 +105,18 @@ class Copies:
         log = CommitLog(store, stream, Checkpointing.of(store, stream, rules), 0, frozenset())
         line: Timeline = Timeline(touched=Log())
         frames: list[Frame] = []
+        start = 0
         for frame in takewhile(lambda frame: frame.number <= number, store.read(stream)):
             read = parsed(*frame)
             if "reset" in read:
                 line, rules = log.load_reset(frame.number, read)
+                start = frame.number
                 frames.clear()
             else:
                 frames.append(frame)
         reader = log.reader(rules, line, 0, is_new=True)
         try:
-            reader.apply(frames)
+            reader.apply(frames, start)
         except SessionFileError:
             # Some frames were trimmed.
             return None

@@ -64,12 +64,13 @@ class FrameReader:
         """The rules with the slices that frames installed."""
         return self.decoder.rules
 
-    def apply(self, frames: Iterable[tuple[int, bytes]]) -> int:
-        """Apply frames, given with their numbers, and return the number of the last one; 0 if there is none.
+    def apply(self, frames: Iterable[tuple[int, bytes]], after: int) -> int:
+        """Apply the frames after frame `after`, given with their numbers. Returns the last number, 0 without frames.
 
-        Raise `SessionFileError` naming the frame that cannot be read.
+        A compaction deletes old frames, also while they are read. What follows such a gap is in the document of the
+        next reset, so it is skipped up to there. Raises `SessionFileError` naming the frame that cannot be read.
         """
-        last = 0
+        last, previous, gap = 0, after, 0
         plain: list[tuple[int, Frame]] = []
         with garbage_collection_paused():
             for number, data in frames:
@@ -77,6 +78,14 @@ class FrameReader:
                 if self.note is not None:
                     self.note(number, frame, len(data))
                 last = number
+                if number != previous + 1:
+                    gap = previous + 1
+                previous = number
+                is_after_gap = gap > 0
+                if "reset" in frame:
+                    gap = 0
+                elif gap:
+                    continue
                 if "part" in frame:
                     # This is the history of what the next document contains.
                     continue
@@ -89,7 +98,9 @@ class FrameReader:
                     self._decode(plain)
                     plain = []
                     self._reduce()
-                    self._apply_one(number, frame)
+                    self._apply_one(number, frame, is_after_gap=is_after_gap)
+            if gap:
+                raise SessionFileError("it is missing, and no compaction has replaced it", where=f"frame {gap}")
             self._decode(plain)
             self._reduce()
         return last
@@ -133,14 +144,15 @@ class FrameReader:
                 line.add(row, *changed(self.rules, line.state, line.logs, event))
         self._rows, self._are_unread = [], False
 
-    def _apply_one(self, number: int, frame: Frame) -> None:
+    def _apply_one(self, number: int, frame: Frame, *, is_after_gap: bool) -> None:
         line = self.line
         where = f"frame {number}"
         if unknown := frame.keys() - FIELDS - {pool.section for pool in self.rules.registry.pools}:
             raise UnsupportedVersion(
                 f"it has the unknown field {min(unknown)!r:.60}; use a newer release of weakfs", where=where
             )
-        _check_place(number, frame, line.seq)
+        if not is_after_gap:
+            _check_place(number, frame, line.seq)
         if "reset" in frame and self.reset is not None:
             self.line, self.decoder.rules = self.reset(number, frame)
             self.counter = max(self.counter, frame["counter"])

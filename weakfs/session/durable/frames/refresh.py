@@ -56,13 +56,18 @@ def undo_failed(log: CommitLog, session: SessionCore, others: list[StoredFrame])
     log.checkpoints.history.add(head, line.seq, rows, len(data))
 
 
-def refreshed(log: CommitLog, session: SessionCore) -> Steps[None]:
-    """Apply what others stored."""
+def settled(log: CommitLog, session: SessionCore) -> Steps[None]:
+    """Undo changes of this session that failed or were cancelled, but were stored nevertheless."""
     while log._uncertain:
         found = list((yield Read(log.stream, log.head)))
         if not found or name_of(found[0]) not in log._uncertain:
             break
         yield from undo_failed(log, session, found)
+
+
+def refreshed(log: CommitLog, session: SessionCore) -> Steps[None]:
+    """Apply what others stored."""
+    yield from settled(log, session)
     frames: Iterable[StoredFrame] = yield Read(log.stream, log.head)
     # Reading them may be repeated, if contents have to be awaited.
     yield from take(log, session, frames if log.queue is None else list(frames))
@@ -83,7 +88,7 @@ def _read(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -
     notes: list[Note] = []
     reader = log.reader(session._rules, session._trunk.copy(), session._counter)
     reader.note = lambda *note: notes.append(note)
-    return reader, notes, reader.apply(frames)
+    return reader, notes, reader.apply(frames, log.head)
 
 
 def _adopt(log: CommitLog, session: SessionCore, reader: FrameReader, notes: list[Note], last: int) -> None:
