@@ -79,12 +79,13 @@ class ToolRecorder:
         async with self._lock:
             return await (asyncio.to_thread(work) if self._call is None else self._call.arun(work))
 
-    async def finish(self, agent: str | None = None) -> None:
-        """End the call although some of its tools have not reported an end: those of one agent, or all."""
+    async def finish(self, has_ended: Callable[[str], bool] = lambda agent: True) -> None:
+        """End the call although some of its tools have not reported an end: those of agents that have ended."""
         async with self._lock:
-            if agent is None or agent in self._running.values():
-                self._running = {one: whose for one, whose in self._running.items() if agent not in (None, whose)}
-                if self._call is not None and not self._running:
+            running = {tool: agent for tool, agent in self._running.items() if not has_ended(agent)}
+            if self._call is not None and len(running) < len(self._running):
+                self._running = running
+                if not running:
                     await self._record("the end of a tool was not reported")
 
     async def _record(self, message: str) -> str | None:

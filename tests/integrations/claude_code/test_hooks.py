@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -123,6 +125,61 @@ def test_a_tool_without_an_end_ends_with_the_turn_of_its_own_agent(claude: Claud
     assert claude.calls() == [("t1", "Bash", "ok")]
 
 
+def test_a_subagent_in_the_background_outlasts_the_turn_of_the_main_agent(claude: Claude) -> None:
+    claude.fire("PreToolUse", tool_id="t1", agent_id="sub")
+    claude.fire("Stop", background_tasks=[{"id": "sub", "type": "subagent", "status": "running"}])
+    claude.fire("UserPromptSubmit")
+    (claude.project / "a.txt").unlink()
+    assert claude.calls() == []
+    claude.fire("PostToolUse", tool_id="t1", agent_id="sub")
+    assert claude.calls() == [("t1", "Bash", "ok")]
+
+
+@pytest.mark.parametrize("event", [("SubagentStop", {"agent_id": "sub"}), ("Stop", {"background_tasks": []})])
+def test_a_tool_of_a_subagent_without_an_end_ends_with_the_subagent(
+    claude: Claude, event: tuple[str, dict[str, Any]]
+) -> None:
+    claude.fire("PreToolUse", tool_id="t1", agent_id="sub")
+    claude.fire("PreToolUse", tool_id="t2", agent_id="sub")
+    claude.fire(event[0], **event[1])
+    assert claude.calls() == [("t1", "Bash", "ok")]
+
+
+def test_a_directory_that_takes_the_place_of_the_project_is_recorded(claude: Claude) -> None:
+    claude.fire("PreToolUse", tool_id="t1")
+    claude.fire("PostToolUse", tool_id="t1")
+    shutil.rmtree(claude.project)
+    assert claude.fire("PreToolUse", tool_id="t2")["systemMessage"].startswith("weakfs did not record this tool: ")
+    claude.project.mkdir()
+    (claude.project / "b.txt").write_text("two\n")
+    assert claude.fire("PreToolUse", tool_id="t3") == {}
+    (claude.project / "b.txt").unlink()
+    assert claude.fire("PostToolUse", tool_id="t3") == {}
+    with Session.open(claude.made.location, on_conflict="merge") as session:
+        HostFilesystem(claude.project, session=session, store=claude.runtime / "other")
+        session.undo()
+    assert [path.name for path in claude.project.iterdir()] == ["b.txt"]
+
+
+def test_a_hook_starts_a_server_once_one_that_was_ending_has_ended(claude: Claude) -> None:
+    claude.fire("Stop")
+    claude.end()
+    (lock,) = claude.place.glob("*.lock")
+    with lock.open("a") as ending:
+        fcntl.flock(ending, fcntl.LOCK_EX)
+        process = claude.start("Stop")
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+        # Its server finds the lock and ends.
+        while not claude.servers:
+            assert process.poll() is None
+        while claude.servers:
+            assert process.poll() is None
+    assert process.communicate(timeout=60) == ("{}", "")
+    assert len(claude.servers) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_what_a_tool_did_stays_if_the_server_dies_meanwhile(claude: Claude, number: int) -> None:
     claude.fire("PreToolUse", tool_id="t1")
@@ -156,7 +213,9 @@ def test_a_server_that_cannot_start_does_not_stop_the_tool(claude: Claude, tmp_p
     assert "history" in Path(err.split()[-1]).read_text()
 
 
-@pytest.mark.parametrize("event", [b"", b"{", b"[]", b"null", b'{"hook_event_name": "PreToolUse"}', b"\xff" * 9])
+@pytest.mark.parametrize(
+    "event", [b"", b"{", b"[]", b"null", b'{"hook_event_name": "PreToolUse"}', b"\xff" * 9, b"[" * 99999]
+)
 def test_an_event_that_cannot_be_read_does_no_harm(claude: Claude, event: bytes) -> None:
     claude.fire("Stop")
     done = subprocess.run(

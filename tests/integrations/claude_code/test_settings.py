@@ -49,12 +49,12 @@ def test_other_settings_and_hooks_stay_as_they_are(project: Path, indent: int | 
     before = json.dumps(THEIRS, indent=indent, ensure_ascii=False) + "\n"
     path.write_text(before)
     path.chmod(0o600)
-    install(project, "sqlite:history.db", shared=True)
-    install(project, "sqlite:other.db", shared=True)
+    install(project, "sqlite:/x/history.db", shared=True)
+    install(project, "sqlite:/x/other.db", shared=True)
     settings = json.loads(path.read_text())
     assert [entry["matcher"] for entry in settings["hooks"]["PreToolUse"]] == ["Bash", "*"]
     assert settings["permissions"] == THEIRS["permissions"]
-    assert [one.location for one in installed(project)] == ["sqlite:other.db"]
+    assert [one.location for one in installed(project)] == ["sqlite:/x/other.db"]
     uninstall(project)
     assert path.read_text() == before
     assert path.stat().st_mode & 0o777 == 0o600
@@ -92,13 +92,68 @@ def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_the_commands_say_what_they_changed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hooks", "status", "claude-code", str(project)]) == 3
-    assert main(["hooks", "install", "claude-code", str(project), "--session", "sqlite:h.db"]) == 0
-    assert "weakfs undo sqlite:h.db --root" in capsys.readouterr().out
+    assert main(["hooks", "install", "claude-code", str(project), "--session", "sqlite:/x/h.db"]) == 0
+    assert "weakfs undo sqlite:/x/h.db --root" in capsys.readouterr().out
     assert main(["hooks", "status", "claude-code", str(project)]) == 0
-    assert "the session is in sqlite:h.db" in capsys.readouterr().out
+    assert "the session is in sqlite:/x/h.db" in capsys.readouterr().out
     assert main(["hooks", "uninstall", "claude-code", str(project)]) == 0
     assert "removed" in capsys.readouterr().out
     (project / ".claude" / "settings.json").write_text("{")
     assert main(["hooks", "install", "claude-code", str(project)]) == 0
     assert main(["hooks", "install", "claude-code", str(project), "--shared"]) == 1
     assert "is not JSON" in capsys.readouterr().err
+
+
+def test_a_relative_location_is_that_of_the_working_directory(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert install(project, "sqlite:history.db").location == f"sqlite:{tmp_path}/history.db"
+    assert install(project, "history").location == f"folder:{tmp_path}/history"
+    assert install(project, "redis://host/0").location == "redis://host/0"
+
+
+def test_a_session_inside_the_project_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="it is inside the project"):
+        install(project, f"folder:{project}/history")
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    with pytest.raises(ValueError, match="choose another place with --session"):
+        install(project)
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ['{\n  "a": 1\n}', '{\n\t"a": 1.5\n}\n', '{\n  "half": "\\ud83d"\n}\n'])
+def test_settings_are_as_they_were_once_the_hooks_are_out(project: Path, text: str) -> None:
+    (project / ".claude").mkdir()
+    settings = project / ".claude" / "settings.local.json"
+    settings.write_text(text)
+    install(project)
+    uninstall(project)
+    assert settings.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 99999, '{"a": NaN}', '{"a": 1e999}', '{"hooks": {"Stop": [{"hooks": 5}]}}', '{"hooks": {"Stop": {}}}'],
+)
+def test_settings_of_another_form_are_refused_and_stay(project: Path, text: str) -> None:
+    (project / ".claude").mkdir()
+    settings = project / ".claude" / "settings.local.json"
+    settings.write_text(text)
+    for work in (install, uninstall, installed):
+        with pytest.raises(SettingsError, match="correct them first"):
+            work(project)
+    assert settings.read_text() == text
+
+
+def test_a_command_that_only_mentions_the_hook_is_not_ours(project: Path) -> None:
+    (project / ".claude").mkdir()
+    theirs = [
+        {"type": "command", "command": command} for command in ("lint claude_code/hook.py", "'claude_code/hook.py")
+    ]
+    text = json.dumps({"hooks": {"Stop": [{"hooks": theirs}]}}, indent=2)
+    (project / ".claude" / "settings.local.json").write_text(text)
+    assert installed(project) == []
+    install(project)
+    uninstall(project)
+    assert (project / ".claude" / "settings.local.json").read_text() == text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weakfs.class_decorators import define
@@ -31,7 +31,7 @@ READ_ONLY_TOOLS = frozenset(
 
 # The events to which hooks belong: the begin and the ends of a tool, and those of a turn, since a tool that was denied
 # or interrupted has no end of its own.
-EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop")
+EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SubagentStop", "Stop")
 
 # Codes of calls that the toolset's own rules refuse. Any other refusal, as of an unreadable file, must not stop a tool.
 DENIED = frozenset({"operation_forbidden", "policy_denied", "read_only"})
@@ -56,11 +56,12 @@ class ClaudeEvents:
             if name in ("PostToolUse", "PostToolUseFailure"):
                 return await self._end(event)
             if name in EVENTS:
-                await self.recorder.finish(_agent(event))
+                await self.recorder.finish(_ended(event))
         except ExternalCallFailed as refused:
             if refused.result.error_code in DENIED:
                 return _denied(refused.result.message)
             self.logger.warning("a tool runs unrecorded: %s", refused)
+            return {"systemMessage": f"weakfs did not record this tool: {refused}"}
         except Exception:
             self.logger.exception("a tool runs unrecorded, or what it changed: %s failed", name)
         return {}
@@ -82,7 +83,22 @@ class ClaudeEvents:
 
 
 def _agent(event: Mapping[str, Any]) -> str:
-    return str(event.get("session_id", ""))
+    """Return whose event it is: a session's main agent, or a subagent of it."""
+    return f"{event.get('session_id', '')}/{event.get('agent_id', '')}"
+
+
+def _ended(event: Mapping[str, Any]) -> Callable[[str], bool]:
+    """Return which agents have ended with a turn.
+
+    Subagents in the background go on when the main agent stops, and a message to it may come while they work. Which
+    of them do, only `Stop` says.
+    """
+    main = f"{event.get('session_id', '')}/"
+    if event["hook_event_name"] != "Stop":
+        return _agent(event).__eq__
+    tasks = event.get("background_tasks")
+    working = {main + str(task.get("id")) for task in tasks or () if isinstance(task, dict)}
+    return lambda agent: agent.startswith(main) and agent not in working
 
 
 def _text(answer: object) -> str:

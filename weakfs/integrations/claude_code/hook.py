@@ -37,6 +37,11 @@ def socket_path(server: str) -> str:
     return os.path.join(place, f"{server}.sock")
 
 
+def lock_path(server: str) -> str:
+    """Return the file that a server locks while it runs."""
+    return socket_path(server).removesuffix(".sock") + ".lock"
+
+
 def ask(path: str, event: bytes) -> bytes:
     """Return the answer of the server to an event; raises `OSError` if there is no server."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -93,6 +98,18 @@ def log_path(server: str) -> str:
     return socket_path(server).removesuffix(".sock") + ".log"
 
 
+def is_served(server: str) -> bool:
+    """Return whether there is a server, which may be starting or ending."""
+    import fcntl
+
+    with open(lock_path(server), "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def ask_new(server: str, directory: str, location: str, event: bytes) -> bytes:
     """Start a server and return its answer to an event."""
     process = start(server, directory, location)
@@ -102,10 +119,12 @@ def ask_new(server: str, directory: str, location: str, event: bytes) -> bytes:
         try:
             return ask(path, event)
         except (FileNotFoundError, ConnectionRefusedError) as error:
-            # One that finds another server ends with status 0.
             if process.poll() or time.monotonic() > until:
                 raise OSError(f"its server did not start; see {log_path(server)}") from error
             time.sleep(WAIT)
+            # One that found another server has ended with status 0; since then the other may have ended too.
+            if process.poll() == 0 and not is_served(server):
+                process = start(server, directory, location)
 
 
 if __name__ == "__main__":

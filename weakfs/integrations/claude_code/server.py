@@ -17,7 +17,7 @@ from weakfs import HostFilesystem, Session, Toolset
 from weakfs.backends.host.root import HostRoot
 from weakfs.class_decorators import define
 from weakfs.integrations.claude_code.events import READ_ONLY_TOOLS, ClaudeEvents
-from weakfs.integrations.claude_code.hook import socket_path
+from weakfs.integrations.claude_code.hook import lock_path, socket_path
 from weakfs.integrations.tool_recorder import ToolRecorder
 
 # After how many seconds without an event a server ends.
@@ -32,11 +32,15 @@ logger = logging.getLogger("weakfs.integrations.claude_code")
 class HookServer:
     """Answers the hooks of one project until `idle` seconds have passed without any."""
 
+    _directory: str
     _session: Session
-    _events: ClaudeEvents
     # Not empty while a tool is under way: a server that finds it so knows that the last one was killed meanwhile.
     _mark: TextIO
     _idle: float = IDLE
+    _events: ClaudeEvents = field(init=False)
+    # Which directory was opened.
+    _opened: tuple[int, int] = field(init=False)
+    _opening: asyncio.Lock = field(factory=asyncio.Lock, init=False)
     _stopped: asyncio.Event = field(factory=asyncio.Event, init=False)
     _events_seen: int = field(default=0, init=False)
     _busy: int = field(default=0, init=False)
@@ -48,10 +52,26 @@ class HookServer:
             # What the tool of then changed stays, as Claude expects; the next scan finds it.
             HostRoot(directory, None).recover(keeps_files=True)
         # Other processes, such as `weakfs undo`, may change it meanwhile.
-        session = Session.open(location, on_conflict="merge")
-        files = HostFilesystem(directory, session=session)
-        recorder = ToolRecorder(Toolset(session, files), "claude")
-        return cls(session, ClaudeEvents(recorder, READ_ONLY_TOOLS, logger), mark, idle)
+        made = cls(directory, Session.open(location, on_conflict="merge"), mark, idle)
+        made._open()
+        return made
+
+    def _open(self) -> None:
+        files = HostFilesystem(self._directory, session=self._session)
+        recorder = ToolRecorder(Toolset(self._session, files), "claude")
+        self._events = ClaudeEvents(recorder, READ_ONLY_TOOLS, logger)
+        self._opened = _identity(self._directory)
+
+    async def _open_again(self) -> None:
+        """Open what has taken the place of the directory since, as a new clone or work tree does."""
+        async with self._opening:
+            try:
+                if _identity(self._directory) == self._opened:
+                    return
+            except OSError:
+                return  # The answer says so.
+            await self._events.recorder.finish()
+            await asyncio.to_thread(self._open)
 
     async def serve(self, path: str) -> None:
         """Listen on a socket until the time is over or the process is asked to end."""
@@ -87,13 +107,14 @@ class HookServer:
         try:
             event = _event(await _read(reader))
             if event.get("hook_event_name") == "PreToolUse":
+                await self._open_again()
                 self._show(is_under_way=True)
             answer = await self._events.answer(event)
             self._show(is_under_way=self._events.recorder.is_under_way)
             writer.write(json.dumps(answer).encode())
             await writer.drain()
-        except (ValueError, OSError) as error:
-            logger.warning("an event was not read: %s", error)
+        except (RecursionError, ValueError, OSError) as error:
+            logger.warning("an event was not answered: %s", error)
         finally:
             self._busy -= 1
             writer.close()
@@ -103,6 +124,11 @@ class HookServer:
         if is_under_way:
             self._mark.write("a tool is under way")
         self._mark.flush()
+
+
+def _identity(directory: str) -> tuple[int, int]:
+    found = os.stat(directory)
+    return found.st_dev, found.st_ino
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
@@ -128,7 +154,7 @@ def main() -> None:
     server, directory, location = sys.argv[1:]
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     path = socket_path(server)
-    with open(path.removesuffix(".sock") + ".lock", "a+") as lock:
+    with open(lock_path(server), "a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

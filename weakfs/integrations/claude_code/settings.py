@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, cast
 
 from weakfs.class_decorators import frozen
 from weakfs.errors import WeakfsError
@@ -44,12 +45,13 @@ def install(directory: str | os.PathLike[str], location: str | None = None, *, s
 
     The session is kept at `location`, by default in a folder of the user's state directory. The settings are those of
     this user, `.claude/settings.local.json`, or with `shared` the project's `.claude/settings.json`. Raises
-    `SettingsError` for settings that are not valid, and `NotADirectoryError` for a directory that is none.
+    `SettingsError` for settings that are not valid, `NotADirectoryError` for a directory that is none, and `ValueError`
+    for a session that would be inside it.
     """
     root = os.path.realpath(directory)
     if not os.path.isdir(root):
         raise NotADirectoryError(f"cannot install hooks in {os.fspath(directory)!r}: it is not a directory")
-    made = Installed(_path(root, shared=shared), root, default_location(root) if location is None else location)
+    made = Installed(_path(root, shared=shared), root, _location(root, location))
     # One server for each directory and session.
     server = sha256(os.fsencode(f"{made.directory}\n{made.location}")).hexdigest()[:24]
     words = [sys.executable, "-I", "-S", os.path.abspath(hook.__file__), server, made.directory, made.location]
@@ -87,6 +89,23 @@ def default_location(directory: str) -> str:
     return f"folder:{state}/weakfs/claude-code/{name}-{sha256(os.fsencode(directory)).hexdigest()[:12]}"
 
 
+def _location(root: str, location: str | None) -> str:
+    """Return a location as the server can use it, which has another working directory."""
+    from weakfs.storage.locations import local_path, url_of
+
+    found = default_location(root) if location is None else location
+    path = local_path(found)
+    if path is None:
+        return found
+    absolute = os.path.realpath(path)
+    if os.path.commonpath([root, absolute]) == root:
+        raise ValueError(
+            f"cannot keep the session in {absolute!r}: it is inside the project, and every change would change it; "
+            "choose another place with --session"
+        )
+    return found if os.path.isabs(path) else url_of(found).replace(path, absolute, 1)
+
+
 def _path(root: str, *, shared: bool) -> Path:
     return Path(root, ".claude", "settings.json" if shared else "settings.local.json")
 
@@ -97,37 +116,54 @@ def _paths(root: str) -> list[Path]:
 
 def _read(path: Path) -> Settings:
     try:
-        text = path.read_text()
+        text = path.read_bytes()
     except FileNotFoundError:
         return {}
     try:
-        settings = json.loads(text) if text.strip() else {}
-        groups = settings.get("hooks", {}).values()
-        if all(isinstance(group, list) and all(isinstance(entry, dict) for entry in group) for group in groups):
-            return settings
-        problem = "its hooks do not have the form that Claude Code reads"
-    except ValueError as error:
+        settings = json.loads(text, parse_float=_number, parse_constant=_number) if text.strip() else {}
+    except (RecursionError, ValueError) as error:
         problem = f"it is not JSON: {error}"
-    except (AttributeError, TypeError):
+    else:
+        if _has_form(settings):
+            return cast(Settings, settings)
         problem = "its hooks do not have the form that Claude Code reads"
     raise SettingsError(f"cannot read the settings {str(path)!r}: {problem}; correct them first")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a number of JSON")
+    return number
+
+
+def _has_form(settings: object) -> bool:
+    """Return whether settings have the form that we rely on."""
+    hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
+    if not isinstance(hooks, dict) or not all(isinstance(group, list) for group in hooks.values()):
+        return False
+    entries = [entry for group in hooks.values() for entry in group]
+    return all(isinstance(entry, dict) and isinstance(entry.get("hooks", []), list) for entry in entries)
 
 
 def _change(path: Path, change: Callable[[Settings], None]) -> None:
     """Change a file of settings as a whole or not at all; one that is left with nothing is removed."""
     settings = _read(path)
-    before = path.read_text() if path.exists() else ""
+    before = path.read_bytes() if path.exists() else b"\n"
     change(settings)
     if not settings:
         path.unlink(missing_ok=True)
         return
-    indent = re.search(r"\n([ \t]+)\"", before)
+    indent = re.search(rb"\n([ \t]+)\"", before)
+    text = json.dumps(settings, indent=indent[1].decode() if indent else 2, ensure_ascii=False)
+    if before.endswith(b"\n"):
+        text += "\n"
     path.parent.mkdir(exist_ok=True)
     target = path.resolve()
-    with NamedTemporaryFile("w", dir=target.parent, prefix=f".{target.name}.", delete=False) as new:
+    with NamedTemporaryFile("wb", dir=target.parent, prefix=f".{target.name}.", delete=False) as new:
         try:
-            json.dump(settings, new, indent=indent[1] if indent else 2, ensure_ascii=False)
-            new.write("\n")
+            # Half of a surrogate pair, which JSON may have, has no other form.
+            new.write(text.encode(errors="backslashreplace"))
             new.flush()
             os.fsync(new.fileno())
             os.chmod(new.name, target.stat().st_mode & 0o777 if target.exists() else 0o644)
@@ -137,8 +173,17 @@ def _change(path: Path, change: Callable[[Settings], None]) -> None:
             raise
 
 
+def _words(one: object) -> list[str]:
+    """Return the words of a hook's command if it is ours."""
+    try:
+        words = shlex.split(str(one.get("command", ""))) if isinstance(one, dict) else []
+    except ValueError:
+        return []
+    return words if any(word.endswith(MARK) for word in words[:-3]) else []
+
+
 def _is_ours(one: object) -> bool:
-    return isinstance(one, dict) and MARK in str(one.get("command", ""))
+    return bool(_words(one))
 
 
 def _ours(settings: Settings) -> list[str]:
@@ -146,8 +191,8 @@ def _ours(settings: Settings) -> list[str]:
     for group in settings.get("hooks", {}).values():
         for entry in group:
             for one in entry.get("hooks") or ():
-                if _is_ours(one):
-                    return shlex.split(one["command"])
+                if words := _words(one):
+                    return words
     return []
 
 

@@ -1,0 +1,26 @@
+"""The recorded run of Claude Code: the work, what went wrong, that all is undone, and going on in another process."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("claude_agent_sdk")
+    from examples.integrations.claude_agent import main
+
+    main()
+
+    assert capfd.readouterr().out.splitlines() == [
+        "failed: cat: src/settings.py: No such file or directory",
+        "Edit: ok",
+        "Write: ok",
+        "Bash: error",
+        "Bash: ok",
+        "left: nothing",
+        "left: docs/ports.md src/app.py",
+        "left: src/app.py",
+        "Write: ok",
+        "left: notes.md src/app.py",
+        "calls: Edit Write Bash Bash Write",
+    ]
