@@ -5,14 +5,14 @@ from __future__ import annotations
 from attrs import field
 from deepagents.backends.protocol import ExecuteResponse, SandboxBackendProtocol
 
-from weakfs.backends import ContainerFilesystem, InMemoryFilesystem, MountedFilesystem
+from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem
+from weakfs.integrations.command_files import mounted_files, printed_text
 from weakfs.integrations.deepagents.backend import Request, WeakfsBackend
 from weakfs.integrations.deepagents.exchange import Dialect, Exchange, exchange_of
 from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Tool, ToolContext, ToolResult
-from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
 
 # What `timeout` does of GNU coreutils.
@@ -52,7 +52,7 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
         self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
         super().__init__(
             session,
-            _mounted(InMemoryFilesystem(session) if files is None else files, mounted_at),
+            mounted_files(InMemoryFilesystem(session) if files is None else files, mounted_at),
             capability=capability,
             policy=policy,
             caller=caller,
@@ -80,34 +80,17 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
         return _response(*await self._amade(Request("execute", {"command": command, "timeout": timeout})))
 
 
-def _mounted(files: Filesystem, mounted_at: str) -> Filesystem:
-    """Return files whose paths are those that commands see."""
-    if isinstance(files, MountedFilesystem):
-        return files
-    if isinstance(files, ContainerFilesystem):
-        return files if files.root == "/" else MountedFilesystem(files, files.root)
-    return MountedFilesystem(files, mounted_at)
-
-
 def _execute(params: ExecuteParams, context: ToolContext, options: ShellOptions) -> ToolResult[ShellReceipt]:
     timeout = options.max_timeout if params.timeout == 0 else params.timeout
     command = f"exec 2>&1\n{params.command}" if params.command.strip() else params.command
     result = shell_handler(ShellParams(command, timeout), context=context, options=options)
     receipt = result.value
     if isinstance(receipt, ShellReceipt) and receipt.timed_out is not None:
-        output, is_cut = _output(receipt, result, context)
-        exchange_of(context).answer = ExecuteResponse(output, receipt.exit_code, is_cut or bool(receipt.truncated))
+        output = printed_text(receipt.stdout, context)
+        is_cut = output is None or bool(receipt.truncated)
+        shown = result.message if output is None else output
+        exchange_of(context).answer = ExecuteResponse(shown, receipt.exit_code, is_cut)
     return result
-
-
-def _output(receipt: ShellReceipt, result: ToolResult[ShellReceipt], context: ToolContext) -> tuple[str, bool]:
-    """Return what a command printed, and whether a capability has cut it."""
-    printed = receipt.stdout
-    if not isinstance(printed, BlobReference):
-        return printed or "", False
-    if context.capability is None or context.capability.max_inline_bytes is None:
-        return context.blobs.get(printed.digest).decode("utf-8", "replace"), False
-    return result.message, True
 
 
 def _response(done: ToolResult[object], exchange: Exchange) -> ExecuteResponse:

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from google.adk.environment import BaseEnvironment, ExecutionResult
 
-from weakfs.backends import ContainerFilesystem, InMemoryFilesystem, MountedFilesystem
+from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Filesystem
+from weakfs.integrations.command_files import mounted_files, printed_text
 from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Receipt, Tool, ToolContext, ToolResult, Toolset, require_filesystem
 from weakfs.tools.blobs import BlobReference
@@ -83,11 +84,7 @@ class WeakfsEnvironment(BaseEnvironment):
         policy: Policy | None = None,
         caller: str | None = None,
     ) -> None:
-        given: Filesystem = InMemoryFilesystem(session) if files is None else files
-        if isinstance(given, ContainerFilesystem):
-            given = given if given.root == "/" else MountedFilesystem(given, given.root)
-        elif not isinstance(given, MountedFilesystem):
-            given = MountedFilesystem(given, working_dir)
+        given = mounted_files(InMemoryFilesystem(session) if files is None else files, working_dir)
         self._working_dir = Path(given.stat(".").path)
         self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
         self._caller = caller
@@ -200,12 +197,8 @@ def _exchange(context: ToolContext) -> _Exchange:
 
 
 def _printed(output: str | BlobReference | None, context: ToolContext) -> str:
-    """Return what a command printed, unless a capability keeps that much out of answers."""
-    if not isinstance(output, BlobReference):
-        return output or ""
-    if context.capability is None or context.capability.max_inline_bytes is None:
-        return context.blobs.get(output.digest).decode("utf-8", "replace")
-    return f"[{output.size} bytes, more than the capability shows]\n"
+    text = printed_text(output, context)
+    return "[more than the capability shows]\n" if text is None else text
 
 
 def _raise_failure(done: ToolResult[Any]) -> None:
