@@ -211,11 +211,13 @@ def mount(
 def _unmount(directory: str, options: Sequence[str]) -> str:
     """Unmount with the first of the options that works, and return it."""
     program = shutil.which("fusermount3") or shutil.which("fusermount") or "fusermount3"
+    problem = ""
     for option in options:
         done = subprocess.run([program, option, directory], capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return option
-    raise MountError(f"cannot unmount {directory!r}: {done.stderr.strip()}")
+        problem = done.stderr.strip()
+    raise MountError(f"cannot unmount {directory!r}: {problem}")
 
 
 def _is_dead(directory: str) -> bool:
