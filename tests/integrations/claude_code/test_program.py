@@ -19,14 +19,14 @@ def test_what_a_command_deleted_is_undone_by_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sdk = pytest.importorskip("claude_agent_sdk")
-    from examples.integrations.claude_agent import scripted
+    from examples.integrations.claude_agent import Calls, scripted
 
     project, run = tmp_path / "project", tmp_path / "run"
     project.mkdir()
     run.mkdir()
     (project / "a.txt").write_text("one\n")
     location = install(project, f"folder:{tmp_path}/history").location
-    calls = [("Write", {"file_path": "b.txt", "content": "two\n"}), ("Bash", {"command": "rm a.txt b.txt"})]
+    calls: Calls = [("Write", {"file_path": "b.txt", "content": "two\n"}), ("Bash", {"command": "rm a.txt b.txt"})]
     program = Path(sdk.__file__).parent / "_bundled" / "claude"
     try:
         with scripted(calls, project) as url:
