@@ -27,7 +27,7 @@ def test_what_a_command_deleted_is_undone_by_the_command_line(
     (project / "a.txt").write_text("one\n")
     location = install(project, f"folder:{tmp_path}/history").location
     calls: Calls = [("Write", {"file_path": "b.txt", "content": "two\n"}), ("Bash", {"command": "rm a.txt b.txt"})]
-    program = Path(sdk.__file__).parent / "_bundled" / "claude"
+    program = str(Path(sdk.__file__).parent / "_bundled" / "claude")
     try:
         with scripted(calls, project) as url:
             environment = {
