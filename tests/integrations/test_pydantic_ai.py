@@ -403,7 +403,7 @@ def test_a_run_on_the_host_is_reverted_if_it_fails(tmp_path: Path, fails: bool) 
     _, tools = on_the_host(tmp_path)
     root = tmp_path / "root"
     calls = [write("/a", "1\n"), ("rm", {"path": "/kept"})]
-    run = agent(scripted(calls, [write("/a", "2\n")], [("person", {}), ("end", {})]), tools)
+    run = agent(scripted(calls, [write("/a", "2\n")], [("person", {})], [("end", {})]), tools)
 
     @run.tool_plain
     def person() -> str:
