@@ -1,0 +1,108 @@
+"""Where the parts of a thread are in storage, and how they are written.
+
+| key, below the prefix and the thread | value |
+| --- | --- |
+| `checkpoint/NAMESPACE/ID` | a checkpoint without the values of its channels, its metadata and its parent |
+| `channel/NAMESPACE/CHANNEL/VERSION` | the value of a channel |
+| `writes/NAMESPACE/ID/TASK/INDEX` | a write of a task that belongs to no checkpoint yet |
+
+`ID` is written such that the newest checkpoint of a namespace is the first in the order of keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote
+
+from langchain_core.runnables import RunnableConfig
+
+from weakfs.class_decorators import frozen
+from weakfs.storage import StorageDamaged
+
+# A type of the serializer, and the data.
+Typed = tuple[str, bytes]
+
+# The longest segment of a key, in characters.
+MAX_SEGMENT = 160
+
+
+@frozen
+class Place:
+    """A namespace of a thread."""
+
+    thread_id: str
+    namespace: str
+    thread: str
+
+    @property
+    def checkpoints(self) -> str:
+        return f"{self.thread}checkpoint/{segment(self.namespace)}/"
+
+    @property
+    def channels(self) -> str:
+        return f"{self.thread}channel/{segment(self.namespace)}/"
+
+    @property
+    def all_writes(self) -> str:
+        return f"{self.thread}writes/{segment(self.namespace)}/"
+
+    def checkpoint(self, checkpoint_id: str) -> str:
+        return self.checkpoints + newest_first(checkpoint_id)
+
+    def channel(self, name: str, version: str | int | float) -> str:
+        return f"{self.channels}{segment(name)}/{segment(str(version))}"
+
+    def writes(self, checkpoint_id: str) -> str:
+        return f"{self.all_writes}{newest_first(checkpoint_id)}/"
+
+    def config(self, checkpoint_id: str) -> RunnableConfig:
+        return {
+            "configurable": {
+                "thread_id": self.thread_id,
+                "checkpoint_ns": self.namespace,
+                "checkpoint_id": checkpoint_id,
+            }
+        }
+
+
+def segment(text: str) -> str:
+    """Return any text as one segment of a key; a long one ends in its digest, since keys are not longer than 900."""
+    escaped = quote(text, safe=":|")
+    if len(escaped) > MAX_SEGMENT:
+        return f"{escaped[: MAX_SEGMENT - 65]}~{sha256(text.encode()).hexdigest()}"
+    # Segments are not empty and do not begin with a dot. No other text has these forms.
+    return "%" if not escaped else "%2E" + escaped[1:] if escaped.startswith(".") else escaped
+
+
+def newest_first(checkpoint_id: str) -> str:
+    """Return a segment whose order is the reverse of that of the ids, one that begins with another included."""
+    return bytes(255 - byte for byte in checkpoint_id.encode()).hex() + "z"
+
+
+def packed(header: Mapping[str, object], parts: Mapping[str, Typed]) -> bytes:
+    """Return a line of JSON with the header and the sizes of the parts, and the parts after it."""
+    sizes = {name: [kind, len(data)] for name, (kind, data) in parts.items()}
+    line = json.dumps({**header, "parts": sizes}, separators=(",", ":")).encode()
+    return b"\n".join([line, b"".join(data for _, data in parts.values())])
+
+
+def parts_of(key: str, value: bytes) -> tuple[dict[str, Any], dict[str, Typed]]:
+    line, _, data = value.partition(b"\n")
+    try:
+        header = json.loads(line)
+        found: dict[str, Typed] = {}
+        at = 0
+        for name, (kind, size) in header["parts"].items():
+            found[name] = kind, data[at : at + size]
+            at += size
+        is_whole = at == len(data)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageDamaged(f"cannot read {key!r}: {error}; delete the thread, or restore the storage") from error
+    if not is_whole:
+        raise StorageDamaged(
+            f"cannot read {key!r}: it is not as long as it says; delete the thread, or restore the storage"
+        )
+    return header, found
