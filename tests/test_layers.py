@@ -43,7 +43,7 @@ COMPOSITION = {"weakfs", "weakfs.composition", "weakfs._renamed", "weakfs.__main
 
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
 OPTIONAL_DEPENDENCIES = {
-    "cli": {"click", "rich"},
+    "cli": {"click", "rich", "textual"},
     "integrations": {
         "acp",
         "agents",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from weakfs import Session
 
@@ -71,3 +74,19 @@ def test_a_page_that_cannot_be_written_is_named(run: Run, saved: Path, tmp_path:
     done = run("timeline", saved, "--html", page)
     assert done.status == 1
     assert done.err.startswith(f"weakfs: cannot write {str(page)!r}")
+
+
+def test_the_full_screen_view_needs_a_terminal_and_no_other_form(run: Run, saved: Path) -> None:
+    pytest.importorskip("textual", reason="textual is not installed")
+    assert "this is no terminal; leave out --tui" in run("timeline", saved, "--tui").err
+    assert "--tui goes with none of" in run("timeline", saved, "--tui", "--json").err
+
+
+def test_without_its_extra_the_full_screen_view_names_it(
+    run: Run, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("weakfs.cli.terminal")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "textual", None)
+    done = run("timeline", saved, "--tui")
+    assert (done.status, "pip install 'weakfs[tui]'" in done.err) == (1, True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from weakfs.cli.errors import DONE, as_failure
+from weakfs.cli.errors import DONE, Failure, as_failure
 from weakfs.cli.formatting import counted, date_and_time, shown, typed
 from weakfs.cli.options import expansion_option, json_option, registry_option
 from weakfs.cli.output import Output
@@ -30,6 +31,7 @@ MAX_TARGET = 40
     help="Write one HTML page that shows everything, and needs no server.",
 )
 @click.option("--no-contents", is_flag=True, help="With --html: leave out the contents of all files.")
+@click.option("--tui", "full_screen", is_flag=True, help="Show a full-screen view, used by keyboard.")
 @registry_option
 @expansion_option
 @json_option
@@ -38,6 +40,7 @@ def timeline_command(
     with_files: bool,
     page: str | None,
     no_contents: bool,
+    full_screen: bool,
     registry: str | None,
     max_expansion: float | None,
     as_json: bool,
@@ -52,7 +55,12 @@ def timeline_command(
 
     With --html, PAGE is written: rows to search, differences, the files at any moment, and who wrote each line. It
     contains the files that calls changed; --no-contents leaves these out.
+
+    With --tui, the terminal shows the same: rows to search, differences, two rows compared, the files at any moment,
+    who wrote each line, and the command that would take a row back. It needs the extra weakfs[tui].
     """
+    if full_screen and (page is not None or as_json or with_files):
+        raise click.UsageError("--tui goes with none of --html, --json and --files: the view has all of it")
     if page is not None and (as_json or with_files):
         raise click.UsageError("--html goes with neither --json nor --files: the page has all of it; leave these out")
     if no_contents and page is None:
@@ -60,6 +68,8 @@ def timeline_command(
     from weakfs.cli.sessions import load
     from weakfs.history.timeline import TimelineRow, timeline
 
+    if full_screen:
+        return _show_full_screen(file, registry, max_expansion)
     session = load(file, registry, max_expansion)
     if page is not None:
         return _write_page(session, file, page, with_contents=not no_contents)
@@ -116,4 +126,18 @@ def _write_page(session: Session, file: str, page: str, *, with_contents: bool) 
     with as_failure(f"write {page!r}"):
         write_atomically(page, [data])
     Output(finish_unread=True).line(f"{shown(page)}: {counted(len(data), 'byte')}")
+    return DONE
+
+
+def _show_full_screen(file: str, registry: str | None, max_expansion: float | None) -> int:
+    from weakfs.cli.sessions import load
+    from weakfs.storage.engines.urls import redacted
+
+    try:
+        from weakfs.cli.terminal.app import TimelineApp
+    except ModuleNotFoundError as error:
+        raise Failure(str(error)) from error
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Failure("cannot show the timeline full-screen: this is no terminal; leave out --tui for a table")
+    TimelineApp(load(file, registry, max_expansion), typed(redacted(file))).run()
     return DONE
