@@ -163,7 +163,8 @@ class TimelineApp(App[None]):
 
     def _row_line(self, number: int) -> Text:
         place = self.found[number]
-        return row_text(self.all_rows[place], self.rows_list.size.width, is_marked=place == self.marked)
+        width = self.rows_list.scrollable_content_region.width
+        return row_text(self.all_rows[place], width, is_marked=place == self.marked)
 
     @on(Input.Changed, "#search")
     def _search(self) -> None:

@@ -86,9 +86,10 @@ class LineList(ScrollView, can_focus=True):
         if number >= self.count:
             return Strip.blank(width, self.rich_style)
         text = self._make_line(number)
-        text.no_wrap, text.end = True, ""
         if number == self.cursor:
-            text.stylize("reverse" if self.has_focus else "underline")
+            # One color for the whole line.
+            text = Text(text.plain, "reverse" if self.has_focus else "underline")
+        text.no_wrap, text.end = True, ""
         strip = Strip(text.render(self.app.console))
         return strip.crop_extend(left, left + width, self.rich_style).apply_style(self.rich_style)
 
