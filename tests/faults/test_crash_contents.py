@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.session.contents import blobs, elsewhere, holding, load, tree_with
 from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.session.blobs.blob import Held, digest_of
+from weakfs.session.files.sidecar import BlobFolder
 
 KEPT, OLD, NEW = b"kept " * 300, b"old " * 300, b"new " * 300
 
@@ -158,6 +160,26 @@ def test_contents_are_on_the_disk_before_the_file_that_needs_them(tmp_path: Path
     assert {*map(os.path.dirname, placed), f"{path}.blobs", str(tmp_path)} <= set(synced)
     assert "unlink" not in {name for name, arguments in before if not str(arguments[0]).endswith(".tmp")}
     assert [name for name, _ in after if name == "unlink"]
+
+
+def test_a_save_without_contents_leaves_alone_what_another_one_is_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.json"
+    written = tmp_path / "s.json.blobs" / ".new" / "content"
+    locked = BlobFolder.locked
+
+    @contextmanager
+    def then_another_one_begins(folder: BlobFolder, *, make: bool) -> Generator[bool]:
+        with locked(folder, make=make) as is_there:
+            assert not is_there
+            written.parent.mkdir(parents=True)
+            written.write_bytes(b"half")
+            yield is_there
+
+    monkeypatch.setattr(BlobFolder, "locked", then_another_one_begins)
+    holding(tree_with(a=b"none")).save(path)
+    assert written.read_bytes() == b"half"
 
 
 def test_two_that_save_at_once_leave_a_whole_file(tmp_path: Path) -> None:

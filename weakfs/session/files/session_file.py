@@ -148,7 +148,8 @@ def _put(
     # Blobs that the session itself still reads there stay, even if its file now embeds them.
     read_here = {digest for digest, found in stored.items() if any(folder.is_source_of(content) for content in found)}
     with folder.locked(make=bool(external)) as is_there:
-        added, lost = folder.add(external, others)
+        # Where there was no folder to lock, another process may have made one since.
+        added, lost = folder.add(external, others) if is_there else ([], [])
         try:
             write_atomically(path, _with_head(head, document))
         except BaseException:
