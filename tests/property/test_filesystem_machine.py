@@ -58,6 +58,15 @@ def due(operation: Operation, plain: PlainFilesystem) -> object:
         return refused
 
 
+def merge_conflicts(session: Session, fork: Session) -> set[str]:
+    """Merge a fork, or give the paths that both sides changed differently."""
+    try:
+        session.merge(fork)
+    except MergeConflict as conflict:
+        return set(conflict.paths)
+    return set()
+
+
 def clock_from(start: int) -> Callable[[], int]:
     ticks = count(start)
     return lambda: next(ticks)
@@ -204,10 +213,9 @@ class FilesystemMachine(RuleBasedStateMachine):
             before = self.fs.tree(), self.session.seq, fork_fs.tree(), fork.seq
             # A move is followed, so that paths alone do not tell what becomes of an entry that both sides changed.
             moved = any(operation.name == "move" for operation in (*ours, *theirs))
-            try:
-                self.session.merge(fork)
-            except MergeConflict as conflict:
-                assert moved or (not isinstance(wanted, dict) and wanted <= set(conflict.paths))
+            conflicts = merge_conflicts(self.session, fork)
+            if conflicts:
+                assert moved or (not isinstance(wanted, dict) and wanted <= conflicts)
                 assert (self.fs.tree(), self.session.seq, fork_fs.tree(), fork.seq) == before
             else:
                 merged = flatten(self.fs.tree())
