@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -120,6 +121,12 @@ def package_of(module: str) -> str:
 def test_every_package_has_its_place_on_the_map() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert packages <= LEVEL.keys(), "give the new package its layer in this test and in the documentation"
+
+
+def test_a_package_has_at_most_twelve_modules() -> None:
+    modules = Counter(path.parent for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+    crowded = {str(package.relative_to(ROOT.parent)): count for package, count in modules.items() if count > 12}
+    assert crowded == {}, "divide these packages by subject"
 
 
 def test_imports_only_go_down() -> None:

@@ -8,17 +8,17 @@ import click
 
 import weakfs
 from weakfs.cli.blame.commands import BLAME_COMMANDS
-from weakfs.cli.commands.containers import containers_command
-from weakfs.cli.commands.export_git import export_git_command
-from weakfs.cli.commands.forget import forget_command
-from weakfs.cli.commands.hooks import hooks_command
-from weakfs.cli.commands.import_git import import_git_command
-from weakfs.cli.commands.mcp import mcp_command
-from weakfs.cli.commands.mount import mount_command
-from weakfs.cli.commands.prune import prune_command
-from weakfs.cli.commands.serve import serve_command
-from weakfs.cli.commands.sql import sql_command
-from weakfs.cli.commands.timeline import timeline_command
+from weakfs.cli.commands.git.export_git import export_git_command
+from weakfs.cli.commands.git.import_git import import_git_command
+from weakfs.cli.commands.host.containers import containers_command
+from weakfs.cli.commands.integrations.hooks import hooks_command
+from weakfs.cli.commands.integrations.mcp import mcp_command
+from weakfs.cli.commands.integrations.mount import mount_command
+from weakfs.cli.commands.sessions.serve import serve_command
+from weakfs.cli.commands.sessions.sql import sql_command
+from weakfs.cli.commands.sessions.timeline import timeline_command
+from weakfs.cli.commands.storage.forget import forget_command
+from weakfs.cli.commands.storage.prune import prune_command
 from weakfs.cli.declarations.host import COMMANDS
 from weakfs.cli.declarations.locations import LOCATION_COMMANDS
 from weakfs.cli.declarations.run import run_command

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from weakfs.session.external import Attachable, External, Journal
     from weakfs.session.history.log import Log
     from weakfs.session.history.packed_state import Counted, Packable, PackedValue
+    from weakfs.session.history.views import Missing, Records, SaveReport, SessionView, Snapshot
     from weakfs.session.merging.conflicts import (
         Choice,
         ConflictEntry,
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
     from weakfs.session.transactions.block import TransactionBlock
     from weakfs.session.transactions.cancellation import Cancellation
     from weakfs.session.undo.reversion import Reversion
-    from weakfs.session.views import Missing, Records, SaveReport, SessionView, Snapshot
 
 __all__ = [
     "Attachable",
@@ -184,6 +184,6 @@ __getattr__, __dir__ = lazy_names(
         "transactions.block": "TransactionBlock",
         "transactions.cancellation": "Cancellation",
         "undo.reversion": "Reversion",
-        "views": "Missing Records SaveReport SessionView Snapshot",
+        "history.views": "Missing Records SaveReport SessionView Snapshot",
     },
 )

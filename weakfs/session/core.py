@@ -19,7 +19,7 @@ from weakfs.session.state import SessionState, checked_text
 from weakfs.session.subscriptions import Delivery, Handler
 
 if TYPE_CHECKING:
-    from weakfs.session.durable.commit_log import CommitLog
+    from weakfs.session.durable.commits.commit_log import CommitLog
 
 T = TypeVar("T")
 
@@ -171,14 +171,14 @@ class SessionCore(SessionState):
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})
 
     def _was_stored(self, place: CommitPlace) -> bool:
-        """Return whether a commit of any session is in its stream; see `weakfs.session.durable.outcome`."""
-        from weakfs.session.durable.outcome import lasting_url, was_stored, was_stored_anywhere
+        """Return whether a commit of any session is in its stream; see `weakfs.session.durable.commits.outcome`."""
+        from weakfs.session.durable.commits.outcome import lasting_url, was_stored, was_stored_anywhere
         from weakfs.session.transactions.steps import run
 
         with self.lock:
             log = self._log
             if log is not None:
-                log.land()
+                log.complete_pending()
             if log is None or lasting_url(log.store.url) != place.url:
                 return was_stored_anywhere(place)
             is_own = log.stream == place.stream

@@ -14,8 +14,8 @@ from weakfs.session.logger import logger
 
 if TYPE_CHECKING:
     from weakfs.session.blobs.blob import ContentSource
+    from weakfs.session.history.views import SessionView
     from weakfs.session.merging.resolver import Resolver
-    from weakfs.session.views import SessionView
 
 
 # The beginning of exception notes that say what an undo could not restore exactly; see `BaseException.add_note`.

@@ -10,9 +10,9 @@ from weakfs.session.core import reducing
 from weakfs.session.errors import SessionError
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.history.views import Records
 from weakfs.session.snapshots import Snapshots
 from weakfs.session.transactions.transaction import ACTIVE, innermost
-from weakfs.session.views import Records
 
 T = TypeVar("T")
 

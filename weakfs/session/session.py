@@ -13,12 +13,12 @@ from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
 from weakfs.session.files.expansion import FACTOR
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.history.views import SaveReport
 from weakfs.session.logger import logger
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
 from weakfs.session.undo.undo import Undo
-from weakfs.session.views import SaveReport
 
 if TYPE_CHECKING:
     from weakfs.session.durable.async_opening import AsyncWhere

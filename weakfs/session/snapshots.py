@@ -18,8 +18,8 @@ from weakfs.session.external import Restoring, Reversible, Rewindable, RunsProgr
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
+from weakfs.session.history.views import SessionView, Snapshot
 from weakfs.session.state import checked_text
-from weakfs.session.views import SessionView, Snapshot
 
 
 class Snapshots(SessionCore):

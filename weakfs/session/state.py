@@ -16,6 +16,7 @@ from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.external import External, Journal, Repair, begin
 from weakfs.session.history.timeline import Point, Timeline
+from weakfs.session.history.views import Origin, Records
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.schema import Rules
@@ -23,10 +24,9 @@ from weakfs.session.slices.slice import Kind, SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.session.subscriptions import Bus, Delivery
 from weakfs.session.transactions.transaction import ACTIVE, Transaction, innermost
-from weakfs.session.views import Origin, Records
 
 if TYPE_CHECKING:
-    from weakfs.session.durable.commit_log import CommitLog
+    from weakfs.session.durable.commits.commit_log import CommitLog
 
 
 NO_REPAIRS: Mapping[str, Repair] = {}

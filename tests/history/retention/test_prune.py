@@ -185,7 +185,7 @@ KILLED = """
 import os, signal, sys
 from weakfs import Session
 from weakfs.history import Retention, prune
-from weakfs.session.durable.commit_log import CommitLog
+from weakfs.session.durable.commits.commit_log import CommitLog
 from weakfs.session.durable.checkpoints import checkpoints, trimming
 where, place = sys.argv[1:]
 def die(*_, **__):

@@ -39,7 +39,7 @@ def snapshot_command(
     Snapshots are stored outside DIR; equal contents are stored once. Only files changed since the last snapshot are
     read.
     """
-    from weakfs.cli.commands.snapshots import show_taken, take
+    from weakfs.cli.commands.host.snapshots import show_taken, take
     from weakfs.cli.directories import open_directory
 
     files = open_directory(directory, store=store, kind=kind, max_bytes=max_bytes)
@@ -57,7 +57,7 @@ def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
 
     "frees" is the number of bytes freed by dropping that snapshot alone; "bytes" is the size of its files.
     """
-    from weakfs.cli.commands.snapshots import show_snapshots
+    from weakfs.cli.commands.host.snapshots import show_snapshots
     from weakfs.cli.directories import open_directory
 
     files = open_directory(directory, store=store, read_only=True)
@@ -91,7 +91,7 @@ def restore_command(
     Only what differs is changed; the names are printed (A added, D deleted, M modified). A snapshot of the previous
     state is taken first, so that a restore can be undone.
     """
-    from weakfs.cli.commands.restore import restore
+    from weakfs.cli.commands.host.restore import restore
     from weakfs.cli.directories import open_directory, usage
 
     if latest == (snapshot is not None):
@@ -124,7 +124,7 @@ def drop_command(
     as_json: bool,
 ) -> int:
     """Drop snapshots of DIR. "weakfs compact" then frees what only they needed."""
-    from weakfs.cli.commands.snapshots import chosen, drop
+    from weakfs.cli.commands.host.snapshots import chosen, drop
     from weakfs.cli.directories import open_directory, usage
 
     if bool(snapshots) == (keep_last is not None):
@@ -161,12 +161,12 @@ def compact_command(
     With --keep, DIR is the location of a session in storage, such as sqlite:sessions.db#ID. Its older records are
     dropped, with everything that only they needed.
     """
-    from weakfs.cli.commands.snapshots import compact
+    from weakfs.cli.commands.host.snapshots import compact
     from weakfs.cli.directories import open_directory, usage
     from weakfs.cli.sessions import is_location
 
     if keep is not None:
-        from weakfs.cli.commands.locations import compact_session
+        from weakfs.cli.commands.storage.locations import compact_session
 
         compact_session(Output(finish_unread=True), directory, registry, keep, keep_calls, as_json=as_json)
         return DONE
@@ -188,7 +188,7 @@ def repair_command(directory: str, store: str | None, as_json: bool) -> int:
 
     Every command that changes DIR does this first, and so does a program that opens it.
     """
-    from weakfs.cli.commands.restore import repair
+    from weakfs.cli.commands.host.restore import repair
     from weakfs.cli.directories import recover
 
     repair(Output(finish_unread=True), directory, recover(directory, store), as_json=as_json)

@@ -16,7 +16,7 @@ location_argument = click.argument("location")
 @json_option
 def sessions_command(location: str, as_json: bool) -> int:
     """List the sessions at LOCATION: a folder, or a URL such as sqlite:sessions.db."""
-    from weakfs.cli.commands.locations import show_sessions
+    from weakfs.cli.commands.storage.locations import show_sessions
 
     show_sessions(Output(), location, as_json=as_json)
     return DONE
@@ -30,7 +30,7 @@ def sessions_command(location: str, as_json: bool) -> int:
 @json_option
 def import_command(file: str, location: str, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
     """Copy the session saved in FILE to LOCATION, with its whole history."""
-    from weakfs.cli.commands.locations import import_session
+    from weakfs.cli.commands.storage.locations import import_session
 
     import_session(Output(finish_unread=True), file, location, registry, max_expansion, as_json=as_json)
     return DONE
@@ -47,7 +47,7 @@ def export_command(location: str, file: str, embed: bool, registry: str | None, 
 
     LOCATION#ID names one of several sessions.
     """
-    from weakfs.cli.commands.locations import export_session
+    from weakfs.cli.commands.storage.locations import export_session
 
     export_session(Output(finish_unread=True), location, file, registry, embed=embed, as_json=as_json)
     return DONE
@@ -64,7 +64,7 @@ def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bo
     LOCATION#ID names one of several sessions. With --give-up, what precedes the damage stays; the damaged files are
     kept under names that end in ".damaged".
     """
-    from weakfs.cli.commands.locations import check_session
+    from weakfs.cli.commands.storage.locations import check_session
 
     check_session(Output(), location, registry, give_up=give_up, as_json=as_json)
     return DONE
@@ -81,7 +81,7 @@ def delete_command(location: str, yes: bool, as_json: bool) -> int:
     changes in the meantime, or that another process has opened exclusively, is not deleted; any other process that has
     it open gets an error on its next change.
     """
-    from weakfs.cli.commands.locations import delete_session
+    from weakfs.cli.commands.storage.locations import delete_session
 
     delete_session(Output(finish_unread=True), location, is_sure=yes, as_json=as_json)
     return DONE

@@ -52,8 +52,8 @@ def log_command(
 
     With --json, each line is an object whose "type" is call, record or snapshot.
     """
-    from weakfs.cli.commands.log.calls import show_calls
-    from weakfs.cli.commands.log.records import Selection, show_records
+    from weakfs.cli.commands.sessions.log.calls import show_calls
+    from weakfs.cli.commands.sessions.log.records import Selection, show_records
     from weakfs.cli.errors import as_failure
     from weakfs.cli.sessions import chosen, load
     from weakfs.filesystem import normalize
@@ -93,7 +93,7 @@ def ls_command(
 
     Each line shows the permission bits, the size in bytes, the modification time in UTC and the name.
     """
-    from weakfs.cli.commands.ls import show_listing
+    from weakfs.cli.commands.sessions.ls import show_listing
     from weakfs.cli.directories import files_at, is_directory
     from weakfs.cli.sessions import chosen, files_of, load, moment_of
 
@@ -129,7 +129,7 @@ def cat_command(
 
     For a directory, --at names a snapshot, so that you can get one file back without a restore.
     """
-    from weakfs.cli.commands.ls import show_content
+    from weakfs.cli.commands.sessions.ls import show_content
     from weakfs.cli.directories import files_at, is_directory
     from weakfs.cli.sessions import chosen, files_of, load, moment_of
 
@@ -176,7 +176,7 @@ def diff_command(
     current contents of the directory.
     """
     from weakfs.cli.calls import trees_of_call
-    from weakfs.cli.commands.diff import show_as_json, show_names, show_texts
+    from weakfs.cli.commands.sessions.diff import show_as_json, show_names, show_texts
     from weakfs.cli.directories import is_directory, trees
     from weakfs.cli.errors import as_failure
     from weakfs.cli.sessions import chosen, first_moment, load, moment_of, tree_of
@@ -220,7 +220,7 @@ def stats_command(
     file: str, filesystem: str | None, registry: str | None, max_expansion: float | None, as_json: bool
 ) -> int:
     """Show statistics of the session saved in FILE: files, records, snapshots, tool calls."""
-    from weakfs.cli.commands.stats import show_statistics
+    from weakfs.cli.commands.sessions.stats import show_statistics
     from weakfs.cli.sessions import chosen, load
 
     session = load(file, registry, max_expansion)
@@ -247,7 +247,7 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
 
     With --json, each line is an object whose "type" is snapshot, rollback, merge, end or total.
     """
-    from weakfs.cli.commands.replay import show_replay
+    from weakfs.cli.commands.sessions.replay import show_replay
     from weakfs.cli.sessions import load
 
     session = load(file, registry, max_expansion)

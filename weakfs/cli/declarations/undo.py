@@ -55,7 +55,7 @@ def undo_command(number: int, **options: Any) -> int:
     FILE is a saved session, or a location such as sqlite:sessions.db#ID. If the session worked in a directory, give it
     as --root DIR.
     """
-    from weakfs.cli.commands.undo import Asked, take_back
+    from weakfs.cli.commands.sessions.undo import Asked, take_back
 
     return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.undo(number, **how))
 
@@ -65,7 +65,7 @@ def undo_command(number: int, **options: Any) -> int:
 @_with_options
 def redo_command(number: int, **options: Any) -> int:
     """Bring back what the last undos of the session FILE took back, if nothing else was done since."""
-    from weakfs.cli.commands.undo import Asked, take_back
+    from weakfs.cli.commands.sessions.undo import Asked, take_back
 
     return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.redo(number, **how))
 
@@ -79,7 +79,7 @@ def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
 
     TARGET is the id of a call, a record number, or a range of them such as 12-15; "weakfs log" shows both.
     """
-    from weakfs.cli.commands.undo import Asked, take_back, target_of
+    from weakfs.cli.commands.sessions.undo import Asked, take_back, target_of
 
     meant, only = target_of(target), paths or None
     return take_back(

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from weakfs import Session
-from weakfs.cli.commands.diff import amounts
+from weakfs.cli.commands.sessions.diff import amounts
 from weakfs.cli.directories import usage
 from weakfs.cli.errors import INTERRUPTED, USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted

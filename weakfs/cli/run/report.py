@@ -6,8 +6,8 @@ from typing import Protocol
 
 from weakfs.backends import HostFilesystem
 from weakfs.class_decorators import define
-from weakfs.cli.commands.diff import amounts, named, show_names
-from weakfs.cli.commands.snapshots import show_taken
+from weakfs.cli.commands.host.snapshots import show_taken
+from weakfs.cli.commands.sessions.diff import amounts, named, show_names
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
 from weakfs.cli.run.agreement import agreement_fields, agreement_rows, comparison_fields, file_field, show_comparison

@@ -10,7 +10,7 @@ from weakfs.backends import HostFilesystem, HostMount, InMemoryFilesystem
 from weakfs.backends.host.snapshot_kinds import SnapshotKind
 from weakfs.backends.host_mount import mount
 from weakfs.class_decorators import define, frozen
-from weakfs.cli.commands.snapshots import take
+from weakfs.cli.commands.host.snapshots import take
 from weakfs.cli.directories import open_directory, scanning, short_ids
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import typed

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from weakfs.session.durable.commit_queue import CommitQueue
-from weakfs.session.durable.flight import Flight
-from weakfs.session.durable.loop_store import LoopStore, OnLoop
+from weakfs.session.durable.commits.commit_queue import CommitQueue
+from weakfs.session.durable.commits.loop_store import LoopStore, OnLoop
+from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.opening import (
     Durability,
     Options,
@@ -93,15 +93,15 @@ async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None
 
 async def _performed(steps: Steps[T], awaited: AsyncEventStore) -> T:
     """Await steps that nothing else can see before they end. The work between them runs in threads."""
-    flight = Flight(steps)
-    await asyncio.to_thread(flight.start)
-    while (operation := flight.operation) is not None:
+    pending = PendingSteps(steps)
+    await asyncio.to_thread(pending.start)
+    while (operation := pending.operation) is not None:
         reply, error = None, None
         try:
             reply = await operation.arun(awaited)
         except BaseException as failure:
             error = failure
-        await asyncio.to_thread(flight.advance, reply, error)
-    if flight.error is not None:
-        raise flight.error
-    return cast(T, flight.result)
+        await asyncio.to_thread(pending.advance, reply, error)
+    if pending.error is not None:
+        raise pending.error
+    return cast(T, pending.result)

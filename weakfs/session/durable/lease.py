@@ -8,7 +8,7 @@ from time import monotonic
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.durable.operations import TakeLease
+from weakfs.session.durable.commits.operations import TakeLease
 from weakfs.session.transactions.steps import Steps
 from weakfs.storage.event_store import EventStore, Lease
 

@@ -15,10 +15,10 @@ from weakfs.class_decorators import frozen
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
 from weakfs.session.durable.checkpoints.reset import start
-from weakfs.session.durable.commit_log import CommitLog, frames_missing, id_suffix
+from weakfs.session.durable.commits.commit_log import CommitLog, frames_missing, id_suffix
+from weakfs.session.durable.commits.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.lease import HeldLease
-from weakfs.session.durable.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline

@@ -30,8 +30,8 @@ from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.history.views import Missing, SaveReport
 from weakfs.session.slices.schema import Rules
-from weakfs.session.views import Missing, SaveReport
 
 FORMAT = "weakfs-session"
 # Version 2 states whether merged records were renumbered (`Merged.renumbered`). Version 3 stores values of slices that

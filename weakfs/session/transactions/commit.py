@@ -214,7 +214,7 @@ class Transactions(RecordLog):
         """Perform the steps of a change, with the session locked until they end."""
         log = self._log
         if log is not None:
-            log.land()
+            log.complete_pending()
             return run(steps, log.store)
         try:
             next(steps)

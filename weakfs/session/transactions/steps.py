@@ -1,6 +1,6 @@
 """Commits as steps: generators that yield operations on an event store, and get each result back.
 
-What a commit does is written once. `run` performs its operations with a synchronous store; a `Flight` lets an event
+What a commit does is written once. `run` performs its operations with a synchronous store; `PendingSteps` lets an event
 loop await them, with the session unlocked in the meantime. Every operation can be repeated: a store recognizes frames
 that it already has.
 """
@@ -72,7 +72,7 @@ def supplied(step: Callable[[], T]) -> Steps[T]:
         finally:
             _SUPPLIED.reset(token)
         # A session in memory has no operations.
-        from weakfs.session.durable.operations import GetContents
+        from weakfs.session.durable.commits.operations import GetContents
 
         found = yield GetContents(stream, digests)
         contents.update({digest: found.get(digest) for digest in digests})

@@ -11,12 +11,12 @@ from weakfs.session.errors import SessionError
 from weakfs.session.external import Reversible
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.history.views import SessionView
 from weakfs.session.merging.forks import Forks
 from weakfs.session.replay.reduction import advance
 from weakfs.session.slices.slice import GoBack
 from weakfs.session.slices.table import Table
 from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span
-from weakfs.session.views import SessionView
 
 # Moments at most this many records apart are read in one pass.
 MOST_SHARED = 5_000

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, overload
 from weakfs.session.errors import SessionError, UnknownSnapshot
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.history.views import Snapshot
 from weakfs.session.undo.operations import REVERTED, Operation, Span, merges, operations, spans_of, undone
 from weakfs.session.undo.three_way import ThreeWay, check_foreign
-from weakfs.session.views import Snapshot
 
 if TYPE_CHECKING:
     from weakfs.session.merging.conflicts import OnConflict

@@ -94,7 +94,7 @@ class Copies:
         """Return the content from the state to which the frames lead. O(frames)."""
         from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
         from weakfs.session.durable.checkpoints.document import StateDocument
-        from weakfs.session.durable.commit_log import CommitLog
+        from weakfs.session.durable.commits.commit_log import CommitLog
         from weakfs.session.durable.frames.decoder import parsed
         from weakfs.session.history.log import Log
         from weakfs.session.history.timeline import Timeline

@@ -17,7 +17,7 @@ from weakfs.session.transactions.steps import run
 
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
-    from weakfs.session.durable.commit_log import CommitLog
+    from weakfs.session.durable.commits.commit_log import CommitLog
 
 # How many records a frame of imported history contains.
 PART = 256

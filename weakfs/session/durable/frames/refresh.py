@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from weakfs.session.durable.commits.operations import Read
 from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
-from weakfs.session.durable.operations import Read
 from weakfs.session.events import RolledBack
 from weakfs.session.transactions.steps import Steps, supplied
 from weakfs.storage.errors import StreamConflict
@@ -17,7 +17,7 @@ from weakfs.storage.event_store import Frame as StoredFrame
 
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
-    from weakfs.session.durable.commit_log import CommitLog
+    from weakfs.session.durable.commits.commit_log import CommitLog
 
 # The number of a frame, the frame and its size.
 Note = tuple[int, Frame, int]

@@ -104,7 +104,7 @@ class _Place:
     @contextmanager
     def changing(self) -> Generator[Session]:
         """Open the session with its directory."""
-        from weakfs.cli.commands.undo import open_root
+        from weakfs.cli.commands.sessions.undo import open_root
 
         self._seen[:] = [self.version()]
         with self.opened(is_to_change=True) as session:
@@ -116,7 +116,7 @@ class _Place:
 
     def save(self, session: AnySession, before: int) -> None:
         """Save a session file that was changed after record `before`; storage has the change already."""
-        from weakfs.cli.commands.undo import save_change
+        from weakfs.cli.commands.sessions.undo import save_change
         from weakfs.cli.sessions import is_location
 
         if not is_location(self.file) and self._seen != [self.version()]:

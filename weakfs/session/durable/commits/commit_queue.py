@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.durable.flight import Flight
+from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.frames.refresh import settled
 from weakfs.session.errors import SessionConflict
 from weakfs.session.transactions.steps import Operation, Steps
@@ -62,7 +62,7 @@ class CommitQueue:
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
     _waiting: deque[Entry] = field(factory=deque[Entry])
     _flying: list[Entry] = field(factory=list[Entry])
-    _flight: Flight[None] | None = None
+    _pending: PendingSteps[None] | None = None
     _running: asyncio.Future[object] | None = None
     _worker: asyncio.Task[None] | None = None
     _closing: asyncio.Task[None] | None = None
@@ -179,13 +179,13 @@ class CommitQueue:
         """Commit a group, and settle its entries or put them back."""
         session, log = self.session, self.session._log
         assert log is not None
-        flight = Flight(self._steps(group))
-        flight.on_landed = lambda: self.loop.call_soon_threadsafe(self._wake, flight)
+        pending = PendingSteps(self._steps(group))
+        pending.on_completed = lambda: self.loop.call_soon_threadsafe(self._wake, pending)
         with session.lock:
-            log.flight, self._flight = flight, flight
-            flight.start()
+            log.pending_steps, self._pending = pending, pending
+            pending.start()
         try:
-            while (operation := flight.operation) is not None:
+            while (operation := pending.operation) is not None:
                 reply, error = None, None
                 try:
                     if any(entry.is_withdrawn for entry in group):
@@ -195,13 +195,13 @@ class CommitQueue:
                     error = failure
                 with session.lock:
                     # Unless somebody else has completed it in the meantime.
-                    if flight.operation is operation:
-                        flight.advance(reply, error)
+                    if pending.operation is operation:
+                        pending.advance(reply, error)
         finally:
             with session.lock:
-                if log.flight is flight:
-                    log.flight = None
-        self._settle(group, flight.error)
+                if log.pending_steps is pending:
+                    log.pending_steps = None
+        self._settle(group, pending.error)
         session._notify()
 
     async def _awaited(self, operation: Operation) -> object:
@@ -217,8 +217,8 @@ class CommitQueue:
                     await asyncio.wait([running])
         return running.result()
 
-    def _wake(self, flight: Flight[None]) -> None:
-        if self._flight is flight and self._running is not None:
+    def _wake(self, pending: PendingSteps[None]) -> None:
+        if self._pending is pending and self._running is not None:
             self._running.cancel()
 
     def _steps(self, group: list[Entry]) -> Steps[None]:

@@ -1,4 +1,4 @@
-"""A flight: a commit in progress, while an event loop awaits one of its operations.
+"""Steps in progress: a commit of which an event loop awaits one operation.
 
 The session is unlocked in the meantime, but its trunk stays as it is: whoever else wants to change it completes the
 steps first, with the synchronous store. That is possible at any point, since every operation can be repeated.
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 @define(eq=False)
-class Flight(Generic[T]):
+class PendingSteps(Generic[T]):
     """Steps that were begun. Its methods are called under the session's lock."""
 
     _steps: Steps[T]
     # Called when somebody else has completed the steps.
-    on_landed: Callable[[], object] = lambda: None
+    on_completed: Callable[[], object] = lambda: None
     # What the steps wait for, `None` once they have ended.
     operation: Operation | None = None
     # What they returned or raised.
@@ -48,7 +48,7 @@ class Flight(Generic[T]):
         except BaseException as error:
             self.operation, self.error = None, error
 
-    def land(self, store: EventStore) -> None:
+    def complete(self, store: EventStore) -> None:
         """Complete the steps with a synchronous store."""
         while self.operation is not None:
             try:
@@ -56,4 +56,4 @@ class Flight(Generic[T]):
             except BaseException as failure:
                 reply, error = None, failure
             self.advance(reply, error)
-        self.on_landed()
+        self.on_completed()

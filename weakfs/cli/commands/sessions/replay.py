@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weakfs.class_decorators import frozen
-from weakfs.cli.commands.diff import named
+from weakfs.cli.commands.sessions.diff import named
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from weakfs.backends import HostFilesystem
-from weakfs.cli.commands.diff import amounts, named, show_names
-from weakfs.cli.commands.snapshots import described, take
+from weakfs.cli.commands.host.snapshots import described, take
+from weakfs.cli.commands.sessions.diff import amounts, named, show_names
 from weakfs.cli.directories import BEFORE_RESTORING, find, newest, scanning, short_ids, snapshot_of
 from weakfs.cli.errors import INTERRUPTED, Failure, as_failure
 from weakfs.cli.formatting import counted, shown, typed

@@ -10,7 +10,7 @@ from attrs import evolve
 from rich.cells import cell_len
 
 from weakfs.class_decorators import frozen
-from weakfs.cli.commands.log.records import (
+from weakfs.cli.commands.sessions.log.records import (
     Selection,
     Tags,
     record_fields,

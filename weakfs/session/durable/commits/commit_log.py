@@ -15,14 +15,14 @@ from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.checkpoints.checkpoints import LEAST, Checkpointing
 from weakfs.session.durable.checkpoints.reset import PART, start_anew
+from weakfs.session.durable.commits.operations import Append, PutContents, Read
+from weakfs.session.durable.commits.outcome import lasting_url, was_stored
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.refresh import refreshed, settled, take, undo_failed
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import HeldLease
-from weakfs.session.durable.operations import Append, PutContents, Read
-from weakfs.session.durable.outcome import lasting_url, was_stored
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.external import CommitPlace, Journal, prepare_all
 from weakfs.session.history.timeline import Point, Timeline
@@ -36,8 +36,8 @@ from weakfs.storage.event_store import Appender, DirectEventStore, EventStore
 
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
-    from weakfs.session.durable.commit_queue import CommitQueue
-    from weakfs.session.durable.flight import Flight
+    from weakfs.session.durable.commits.commit_queue import CommitQueue
+    from weakfs.session.durable.commits.pending_steps import PendingSteps
 
 # How often to try appending a frame if the outcome is unknown each time.
 ATTEMPTS = 3
@@ -78,7 +78,7 @@ class CommitLog:
     # Awaits the commits of calls on an event loop, if the session was opened there.
     queue: CommitQueue | None = None
     # The steps that an event loop has begun; whoever changes the session in the meantime completes them first.
-    flight: Flight[None] | None = None
+    pending_steps: PendingSteps[None] | None = None
     # Whether the store is memory or a local file, so that an event loop need not await it.
     is_brief: bool = True
     # Whether some contents of the current state are not in memory, but read when they are needed.
@@ -101,7 +101,7 @@ class CommitLog:
 
     def commit(self, session: SessionCore, after: Timeline, journals: Mapping[str, Journal] = NO_JOURNALS) -> bool:
         """Store the change to `after`; see `SessionCore._stored`."""
-        if self.land():
+        if self.complete_pending():
             return False
         return run(self.commit_all(session, (after,), journals), self.store)
 
@@ -130,9 +130,9 @@ class CommitLog:
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
         """Store one row that is about to be added to the trunk, with the slices that it leads to."""
         before = session._trunk
-        if self.flight is not None:
+        if self.pending_steps is not None:
             base = before.point(), before.copy()
-            self.land()
+            self.complete_pending()
             self.base = base
             return False
         if self._commit_plain(session, before, before, (row,)):
@@ -141,13 +141,13 @@ class CommitLog:
         after.state, after.logs = state, logs
         return run(self._commit(session, ((before, after, (row,)),)), self.store)
 
-    def land(self) -> bool:
+    def complete_pending(self) -> bool:
         """Complete the steps that an event loop has begun. Return whether there were any."""
-        flight = self.flight
-        if flight is not None:
-            flight.land(self.store)
-            self.flight = None
-        return flight is not None
+        steps = self.pending_steps
+        if steps is not None:
+            steps.complete(self.store)
+            self.pending_steps = None
+        return steps is not None
 
     def _commit_plain(self, session: SessionCore, before: Timeline, after: Timeline, rows: Sequence[Row]) -> bool:
         """Store a change that only adds plain records, as nearly every call does; return false if `_commit` has to.
@@ -359,7 +359,7 @@ class CommitLog:
 
     def refresh(self, session: SessionCore) -> int:
         """Apply what others stored, and return the number of new records."""
-        self.land()
+        self.complete_pending()
         before = session._trunk.seq
         run(refreshed(self, session), self.store)
         return session._trunk.seq - before

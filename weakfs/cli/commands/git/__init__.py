@@ -1,0 +1,1 @@
+"""Subcommands that exchange histories with git."""

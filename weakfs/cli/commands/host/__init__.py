@@ -1,0 +1,1 @@
+"""Subcommands for directories of the host: their snapshots, and containers."""

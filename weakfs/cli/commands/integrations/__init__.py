@@ -1,0 +1,1 @@
+"""Subcommands that run or install integrations with other programs."""

@@ -1,0 +1,1 @@
+"""Subcommands that read, compare, replay and undo the records of a session."""

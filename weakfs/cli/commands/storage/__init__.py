@@ -1,0 +1,1 @@
+"""Subcommands for stored sessions: copies between locations, deletion, forgetting and pruning."""
