@@ -38,7 +38,7 @@ def test_each_call_change_merge_rollback_and_snapshot_has_a_row(session: Session
         ("call", 2, "edit_file", "/a.py"),
         ("snapshot", None, "snapshot", "before"),
         ("call", 3, "mv", "/a.py to /b.py"),
-        ("merge", None, "session/merged", "main/idea1"),
+        ("merge", None, "session/merged", "3 records of main/idea1"),
         ("call", 4, "write_file", "/idea.py"),
         ("change", None, "fs/file_written", "/own.txt"),
         ("rollback", None, "session/rolled_back", "to record 2"),

@@ -18,8 +18,8 @@ from typing import IO, NoReturn, cast
 
 from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
-from weakfs.history.call_texts import target_of_call
 from weakfs.history.commit_graph import Commit, Per, commits_of
+from weakfs.history.descriptions import target_of_call, target_of_event
 from weakfs.history.git_import.commit_calls import GitCommit, commit_of
 from weakfs.history.git_notes import AUTHORSHIP_REF, TRACE_REF, added_lines, authorship_log, trace_record
 from weakfs.history.ref_names import ref_part
@@ -396,8 +396,7 @@ def _subject(commit: Commit) -> str:
 
 def _event_subject(event: object) -> str:
     words = re.sub("([A-Z])", r" \1", type(event).__name__).strip().capitalize()
-    path = getattr(event, "path", None) or getattr(event, "destination", None)
-    return f"{words} {one_line(path)}" if isinstance(path, str) else words
+    return f"{words} {target_of_event(event)}".rstrip()
 
 
 def _author(commit: Commit) -> bytes:

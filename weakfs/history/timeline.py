@@ -8,8 +8,8 @@ from typing import Literal
 from attrs import asdict, field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.history.call_texts import status_of, target_of_call
 from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.descriptions import status_of, target_of_call, target_of_event
 from weakfs.history.plain_values import moment
 from weakfs.history.steps import Step, steps_of
 from weakfs.history.tree_patch import FileChange, count_changed_lines, file_changes
@@ -177,18 +177,11 @@ def _call_row(numbered: NumberedCall, fork: str | None, files: tuple[ChangedFile
 def _record_row(record: Record, tag: str, fork: str | None, files: tuple[ChangedFile, ...]) -> TimelineRow:
     event = record.event
     kind: Kind = "merge" if isinstance(event, Merged) else "rollback" if isinstance(event, RolledBack) else "change"
-    if isinstance(event, Merged):
-        target = one_line(event.fork)
-    elif isinstance(event, RolledBack):
-        target = f"to record {event.target}"
-    else:
-        named = (getattr(event, name, None) for name in ("source", "path", "destination"))
-        target = " -> ".join(one_line(value) for value in named if isinstance(value, str))
     return TimelineRow(
         kind=kind,
         name=record.cause,
         action=tag,
-        target=target,
+        target=target_of_event(event),
         at=record.at,
         ended_at=record.at,
         fork=fork,

@@ -12,7 +12,7 @@ from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
 from weakfs.cli.run.agreement import agreement_fields, agreement_rows, comparison_fields, file_field, show_comparison
 from weakfs.cli.run.calls import CallListener, Outcome
-from weakfs.history.call_texts import target_of
+from weakfs.history.descriptions import target_of
 from weakfs.reducers import MountReport, TreeDiff
 from weakfs.session import SaveReport
 from weakfs.snapshots import StoredSnapshot

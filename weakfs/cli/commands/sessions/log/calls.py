@@ -16,14 +16,13 @@ from weakfs.cli.commands.sessions.log.records import (
     record_fields,
     selected,
     snapshot_fields,
-    subject,
     with_snapshots,
 )
 from weakfs.cli.errors import as_failure
 from weakfs.cli.formatting import date_and_time, moment, padded, shortened, shown
 from weakfs.cli.output import Output, progress
-from weakfs.history.call_texts import status_of, target_of_call
 from weakfs.history.calls import NumberedCall, calls_of
+from weakfs.history.descriptions import status_of, target_of_call, target_of_event
 from weakfs.history.steps import steps_of
 from weakfs.history.tree_patch import count_lines
 from weakfs.history.trees import Trees
@@ -164,7 +163,7 @@ def _row(entry: Entry, tags: Tags) -> Row:
         # Types of weakfs itself are shown without their package prefix.
         tag = tags.of(entry)
         action = tag.removeprefix("fs/").removeprefix("session/")
-        return Row("", entry.at, shown(action), subject(entry), shown(entry.cause or ""))
+        return Row("", entry.at, shown(action), target_of_event(entry.event), shown(entry.cause or ""))
     call = entry.call
     return Row(str(entry.number), call.started_at, shown(call.tool), target_of_call(call), status_of(call))
 

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from weakfs.class_decorators import frozen
-from weakfs.cli.formatting import counted, moment, shown
+from weakfs.cli.formatting import moment, shown
 from weakfs.cli.output import Output
 from weakfs.filesystem.paths import is_within
+from weakfs.history.descriptions import paths_of_event, target_of_event
 from weakfs.history.plain_values import plain_fields
 from weakfs.reducers import (
     EntryCopied,
@@ -20,16 +21,11 @@ from weakfs.reducers import (
     TreeRestored,
 )
 from weakfs.session import (
-    Merged,
     Record,
     RolledBack,
     Session,
-    SliceAppended,
-    SliceCleared,
-    SliceSeeded,
     Snapshot,
 )
-from weakfs.tools import ToolCall
 
 Entry = Record | Snapshot
 
@@ -85,7 +81,7 @@ def show_records(out: Output, session: Session, wanted: Selection, *, as_json: b
             (f"{tags.of(entry):<{width}}", "cyan"),
             "  ",
             (f"{shown(entry.cause or '-'):<10}", "magenta"),
-            f"  {subject(entry)}".rstrip(),
+            f"  {target_of_event(entry.event)}".rstrip(),
         )
 
 
@@ -141,35 +137,11 @@ class _Touched:
         else:
             touched = any(
                 is_within(path, self._path) or (isinstance(event, WHOLE_TREES) and is_within(self._path, path))
-                for path in _paths(event)
+                for path in paths_of_event(event)
             )
         if touched:
             self._last = record.seq
         return touched
-
-
-def _paths(event: object) -> tuple[str, ...]:
-    """Return the paths that an event names."""
-    if isinstance(event, EntryMoved | EntryCopied):
-        return (event.source, event.destination)
-    path = getattr(event, "path", None)
-    return (path,) if isinstance(path, str) else ()
-
-
-def subject(record: Record) -> str:
-    """Describe in a few words what a record is about."""
-    event = record.event
-    if isinstance(event, RolledBack):
-        return f"to record {event.target}" if event.snapshot_id is None else f"to {shown(event.snapshot_id)}"
-    if isinstance(event, TreeMounted):
-        return f"{shown(event.path)} from {shown(event.source)}"
-    if isinstance(event, ToolCall):
-        return f"{shown(event.tool)} {shown(event.status)}"
-    if isinstance(event, Merged):
-        return f"{counted(event.count, 'record')} of {shown(event.fork)}"
-    if isinstance(event, SliceAppended | SliceCleared | SliceSeeded):
-        return shown(event.slice)
-    return " -> ".join(map(shown, _paths(event)))
 
 
 def snapshot_fields(snapshot: Snapshot) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Short descriptions of calls: what each worked on, and how it ended."""
+"""Short descriptions of calls and events: what each worked on, and how it ended."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from weakfs.messages import one_line
+from weakfs.reducers import EntryCopied, EntryMoved, TreeMounted
+from weakfs.session import Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.tools import ToolCall
 
 
@@ -24,6 +26,29 @@ def target_of_call(call: ToolCall) -> str:
     paths = () if target else _read(call.read_receipt).get("changed_paths")
     named = [one_line(path) for path in cast("list[object]", paths) if isinstance(path, str)] if paths else []
     return f"{named[0]} and {len(named) - 1} more" if len(named) > 1 else named[0] if named else target
+
+
+def target_of_event(event: object) -> str:
+    """Describe what an event is about: its paths, the fork merged, the state returned to, or the slice."""
+    if isinstance(event, RolledBack):
+        return f"to record {event.target}" if event.snapshot_id is None else f"to {one_line(event.snapshot_id)}"
+    if isinstance(event, TreeMounted):
+        return f"{one_line(event.path)} from {one_line(event.source)}"
+    if isinstance(event, ToolCall):
+        return f"{one_line(event.tool)} {one_line(event.status)}"
+    if isinstance(event, Merged):
+        return f"{event.count} {'record' if event.count == 1 else 'records'} of {one_line(event.fork)}"
+    if isinstance(event, SliceAppended | SliceCleared | SliceSeeded):
+        return one_line(event.slice)
+    return " -> ".join(map(one_line, paths_of_event(event)))
+
+
+def paths_of_event(event: object) -> tuple[str, ...]:
+    """Return the paths that an event names."""
+    if isinstance(event, EntryMoved | EntryCopied):
+        return (event.source, event.destination)
+    path = getattr(event, "path", None)
+    return (path,) if isinstance(path, str) else ()
 
 
 def _read(read: Callable[[], object]) -> Mapping[str, object]:
