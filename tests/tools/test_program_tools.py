@@ -216,7 +216,7 @@ def test_it_counts_as_a_command(make: Make) -> None:
     assert tool().operation == "shell"
     assert tool(operation="write").operation == "write"
     result = call(make(capability=Capability(allowed_fs_ops=["read", "write"])), "touch new")
-    assert "only these operations are allowed: read, write" in result.message
+    assert "the allowed operations, which are read, write" in result.message
     assert result.error_code == "operation_forbidden"
 
 

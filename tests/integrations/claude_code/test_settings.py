@@ -42,6 +42,32 @@ def test_a_project_without_settings_gets_some_and_loses_them_again(project: Path
     assert uninstall(project) == []
 
 
+def test_a_password_is_not_written_to_settings(project: Path) -> None:
+    with pytest.raises(ValueError, match=r"its password would be written to the settings") as caught:
+        install(project, "postgresql://me:s3cret@db.example/sessions")
+    assert "s3cret" not in str(caught.value)
+    assert not (project / ".claude").exists()
+    install(project, "postgresql://me@db.example/sessions")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(THEIRS, separators=(",", ":")),
+        json.dumps(THEIRS) + "\n",
+        json.dumps(THEIRS, indent=2).replace("\n", "\r\n") + "\r\n",
+    ],
+)
+def test_the_form_of_a_file_stays(project: Path, text: str) -> None:
+    path = project / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_bytes(text.encode())
+    install(project, shared=True)
+    assert path.read_bytes().count(b"\r\n") == path.read_bytes().count(b"\n") or "\r" not in text
+    uninstall(project)
+    assert path.read_bytes() == text.encode()
+
+
 @pytest.mark.parametrize("indent", [2, 4, "\t"])
 def test_other_settings_and_hooks_stay_as_they_are(project: Path, indent: int | str) -> None:
     path = project / ".claude" / "settings.json"

@@ -46,7 +46,7 @@ def install(directory: str | os.PathLike[str], location: str | None = None, *, s
     The session is kept at `location`, by default in a folder of the user's state directory. The settings are those of
     this user, `.claude/settings.local.json`, or with `shared` the project's `.claude/settings.json`. Raises
     `SettingsError` for settings that are not valid, `NotADirectoryError` for a directory that is none, and `ValueError`
-    for a session that would be inside it.
+    for a session that would be inside it, or whose URL has a password: settings are no place for one.
     """
     root = os.path.realpath(directory)
     if not os.path.isdir(root):
@@ -91,11 +91,17 @@ def default_location(directory: str) -> str:
 
 def _location(root: str, location: str | None) -> str:
     """Return a location as the server can use it, which has another working directory."""
+    from weakfs.storage.engines.urls import redacted
     from weakfs.storage.locations import local_path, url_of
 
     found = default_location(root) if location is None else location
     path = local_path(found)
     if path is None:
+        if redacted(found) != found:
+            raise ValueError(
+                f"cannot keep the session in {redacted(found)!r}: its password would be written to the settings; leave "
+                "it out, and put it where the server's client looks for it, as in ~/.pgpass"
+            )
         return found
     absolute = os.path.realpath(path)
     if os.path.commonpath([root, absolute]) == root:
@@ -154,10 +160,7 @@ def _change(path: Path, change: Callable[[Settings], None]) -> None:
     if not settings:
         path.unlink(missing_ok=True)
         return
-    indent = re.search(rb"\n([ \t]+)\"", before)
-    text = json.dumps(settings, indent=indent[1].decode() if indent else 2, ensure_ascii=False)
-    if before.endswith(b"\n"):
-        text += "\n"
+    text = _formatted(settings, like=before)
     path.parent.mkdir(exist_ok=True)
     target = path.resolve()
     with NamedTemporaryFile("wb", dir=target.parent, prefix=f".{target.name}.", delete=False) as new:
@@ -171,6 +174,19 @@ def _change(path: Path, change: Callable[[Settings], None]) -> None:
         except BaseException:
             os.unlink(new.name)
             raise
+
+
+def _formatted(settings: Settings, *, like: bytes) -> str:
+    """Return settings as JSON with the indentation and line endings of a file."""
+    found = re.search(rb"\n([ \t]+)\"", like)
+    indent: str | int | None = found[1].decode() if found else 2
+    separators = None
+    if found is None and like.strip() and b"\n" not in like.strip():
+        indent, separators = None, (", " if b", " in like else ",", ": " if b": " in like else ":")
+    escaped = like.isascii() and b"\\u" in like
+    text = json.dumps(settings, indent=indent, separators=separators, ensure_ascii=escaped)
+    text += "\n" if like.endswith(b"\n") else ""
+    return text.replace("\n", "\r\n") if b"\r\n" in like else text
 
 
 def _words(one: object) -> list[str]:

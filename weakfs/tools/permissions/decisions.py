@@ -48,9 +48,11 @@ class Access:
         """Raise `OperationForbidden` for an operation that the capability lacks."""
         allowed = self.capability.allowed_fs_ops
         if allowed is not None and operation not in allowed:
+            wanted = "run commands" if operation == "shell" else f"{operation} files"
             names = ", ".join(sorted(allowed)) or "none"
             raise OperationForbidden(
-                f"cannot {operation} here: only these operations are allowed: {names}; use one of them"
+                f"cannot {wanted} here: {operation!r} is not among the allowed operations, which are {names}; use "
+                f"another tool"
             )
 
     def check(self, operation: Operation, path: str, *, passing: bool = False) -> None:
