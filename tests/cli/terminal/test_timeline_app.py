@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -34,15 +34,22 @@ def drive(session: Session, act: Act, *, where: str = "s.json", size: tuple[int,
         app = TimelineApp(session, where)
         async with app.run_test(size=size) as pilot:
             await app.workers.wait_for_complete()
-            await pilot.pause()
+            await settle(pilot)
             await act(app, pilot)
 
     asyncio.run(run())
 
 
+async def settle(pilot: Pilot[None]) -> None:
+    """Wait until the messages are handled and the details are those of the selected row."""
+    await pilot.pause()
+    while cast("TimelineApp", pilot.app).is_due:
+        await pilot.pause()
+
+
 async def press(pilot: Pilot[None], *keys: str) -> None:
     await pilot.press(*keys)
-    await pilot.pause()
+    await settle(pilot)
 
 
 def rows_of(app: TimelineApp) -> list[str]:

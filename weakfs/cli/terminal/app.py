@@ -73,7 +73,8 @@ class TimelineApp(App[None]):
         self.files: list[File] = []
         self.copied = ""
         self._failed_only = self._is_blamed = self._is_read = False
-        self._is_due = False
+        # Whether the details are to be shown again, after the next refresh.
+        self.is_due = False
         self._problem: str | None = None
 
     def compose(self) -> ComposeResult:
@@ -273,12 +274,12 @@ class TimelineApp(App[None]):
 
     def _update(self) -> None:
         """Show the details once the keys that were pressed meanwhile are read."""
-        if not self._is_due:
-            self._is_due = True
+        if not self.is_due:
+            self.is_due = True
             self.call_after_refresh(self._show_details)
 
     def _show_details(self) -> None:
-        self._is_due = False
+        self.is_due = False
         place = self.selected
         if place is None:
             self._show_lines("", [Text("no rows" if self._is_read else "", "italic")])
