@@ -1,8 +1,4 @@
-"""The tools of a session for the OpenAI Agents SDK: function tools, its patch editor and its shell.
-
-`Agent(tools=function_tools(toolset))`, `ApplyPatchTool(editor=SessionEditor(toolset))` and
-`ShellTool(executor=SessionShell(toolset))`. Needs the extra `weakfs[openai-agents]`.
-"""
+"""The tools of a session for the OpenAI Agents SDK: function tools, its patch editor and its shell."""
 
 from __future__ import annotations
 
@@ -11,36 +7,26 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, cast
 
+from agents import (
+    ApplyPatchOperation,
+    ApplyPatchResult,
+    FunctionTool,
+    ShellCallOutcome,
+    ShellCommandOutput,
+    ShellCommandRequest,
+    ShellResult,
+    Tool,
+    ToolOutputImage,
+    ToolOutputText,
+)
+from agents.tool_context import ToolContext
+
 from weakfs.editing import PatchError
 from weakfs.editing.patches.apply import paths_in
 from weakfs.messages import one_line
 from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellReceipt
-
-try:
-    from agents import (
-        ApplyPatchOperation,
-        ApplyPatchResult,
-        FunctionTool,
-        ShellCallOutcome,
-        ShellCommandOutput,
-        ShellCommandRequest,
-        ShellResult,
-        Tool,
-        ToolOutputImage,
-        ToolOutputText,
-    )
-    from agents.tool_context import ToolContext
-except ImportError as error:
-    if error.name is None or error.name.partition(".")[0] != "agents":
-        raise
-    raise ModuleNotFoundError(
-        "cannot use weakfs.integrations.openai_agents: the package openai-agents is not installed, or is older than "
-        "0.24; run: pip install 'weakfs[openai-agents]'"
-    ) from error
-
-__all__ = ["SessionEditor", "SessionShell", "function_tools"]
 
 # The exit code of a command that could not run, as shells use it.
 CANNOT_RUN = 126

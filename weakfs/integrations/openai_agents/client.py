@@ -1,0 +1,172 @@
+"""The client that makes sandboxes over sessions: create, resume, delete."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from agents.sandbox.manifest import Manifest
+from agents.sandbox.session import (
+    BaseSandboxClient,
+    BaseSandboxClientOptions,
+    Dependencies,
+    Instrumentation,
+    SandboxSession,
+    SandboxSessionState,
+)
+from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
+
+from weakfs import InMemoryFilesystem, Session
+from weakfs.filesystem import Filesystem
+from weakfs.integrations.openai_agents.sandbox import WeakfsSandbox
+from weakfs.integrations.openai_agents.snapshots import is_stored
+from weakfs.tools import Capability, Policy
+from weakfs.tools.handlers import ShellOptions
+
+MAX_OUTPUT = 1 << 20
+
+
+class WeakfsSandboxState(SandboxSessionState):
+    """What is saved of a sandbox: its id is that of the weakfs session. Where that is stored, the client knows."""
+
+    type: Literal["weakfs"] = "weakfs"
+
+
+class WeakfsSandboxOptions(BaseSandboxClientOptions):
+    """The options of one sandbox. There are none: the client has them."""
+
+    type: Literal["weakfs"] = "weakfs"
+
+
+class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
+    """Makes sandboxes whose files are sessions, for `SandboxRunConfig(client=...)`.
+
+    With `location`, a folder or a URL, each sandbox is a durable session there, under the id of the sandbox: every
+    change is stored as it is made, and a sandbox is resumed by any process with the same location, even after a kill.
+    Without it sessions are in memory, and a sandbox of another process is resumed from its snapshot. `files` makes the
+    filesystem of a session, by default one in memory. Commands run with the options `shell`; `capability` and `policy`
+    bound what may be done, and `caller` is recorded as who did it.
+    """
+
+    backend_id = "weakfs"
+    supports_default_options = True
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str] | None = None,
+        *,
+        files: Callable[[Session], Filesystem] | None = None,
+        shell: ShellOptions | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
+        instrumentation: Instrumentation | None = None,
+        dependencies: Dependencies | None = None,
+    ) -> None:
+        self._location = None if location is None else os.fspath(location)
+        self._files = _in_memory if files is None else files
+        self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
+        self._capability, self._policy, self._caller = capability, policy, caller
+        self._instrumentation = Instrumentation() if instrumentation is None else instrumentation
+        self._dependencies = dependencies
+        # The sessions that are open here: all that are not stored, of the others those of sandboxes that run.
+        self._open: dict[str, Session] = {}
+
+    def session_of(self, sandbox: SandboxSession) -> Session:
+        """Return the session of a sandbox, for its timeline, undo and diff."""
+        return _inner(sandbox).session
+
+    async def create(
+        self,
+        *,
+        snapshot: SnapshotSpec | SnapshotBase | None = None,
+        manifest: Manifest | None = None,
+        options: WeakfsSandboxOptions | None = None,
+    ) -> SandboxSession:
+        """Make a sandbox with a new session. Raises `ValueError` for a manifest that it cannot satisfy."""
+        manifest = Manifest() if manifest is None else manifest
+        _refuse_unsupported(manifest)
+        self._validate_manifest_for_create(manifest)
+        session_id = uuid.uuid4()
+        state = WeakfsSandboxState(
+            session_id=session_id, snapshot=resolve_snapshot(snapshot, str(session_id)), manifest=manifest
+        )
+        return await self._sandbox(state)
+
+    async def resume(self, state: SandboxSessionState) -> SandboxSession:
+        """Return the sandbox of a saved state, with the files of its session or else of its snapshot."""
+        if not isinstance(state, WeakfsSandboxState):
+            raise TypeError(f"cannot resume a sandbox of the type {state.type!r}: pass the state of a weakfs sandbox")
+        state.assert_path_grants_rebound()
+        _refuse_unsupported(state.manifest)
+        return await self._sandbox(state)
+
+    async def delete(self, session: SandboxSession) -> SandboxSession:
+        """Delete a sandbox: one in memory is gone, and one at a location stays there, with its history.
+
+        `Session.delete(location, sandbox.state.session_id.hex)` deletes what is stored.
+        """
+        key = _inner(session).state.session_id.hex
+        found = self._open.pop(key, None)
+        if found is not None:
+            await asyncio.to_thread(found.close)
+        return session
+
+    def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:
+        """Return a state that was saved as JSON."""
+        return self._deserialize_session_state_payload(payload, WeakfsSandboxState)
+
+    async def _sandbox(self, state: WeakfsSandboxState) -> SandboxSession:
+        session, is_old = await asyncio.to_thread(self._session, state.session_id.hex)
+        sandbox = WeakfsSandbox(
+            state,
+            session,
+            await asyncio.to_thread(self._files, session),
+            shell=self._shell,
+            capability=self._capability,
+            policy=self._policy,
+            caller=self._caller,
+            on_shutdown=partial(self._release, state.session_id.hex),
+        )
+        sandbox._set_start_state_preserved(is_old)
+        return self._wrap_session(sandbox, instrumentation=self._instrumentation)
+
+    def _session(self, key: str) -> tuple[Session, bool]:
+        """Return the session of a sandbox, and whether there was one."""
+        found = self._open.get(key)
+        if found is not None:
+            return found, True
+        is_old = self._location is not None and is_stored(self._location, key)
+        made = Session(session_id=key) if self._location is None else Session.open(self._location, key)
+        self._open[key] = made
+        return made, is_old
+
+    def _release(self, key: str) -> None:
+        if self._location is not None and (session := self._open.pop(key, None)) is not None:
+            session.close()
+
+
+def _in_memory(session: Session) -> Filesystem:
+    return InMemoryFilesystem(session, follow_symlinks="within_root_only")
+
+
+def _inner(sandbox: SandboxSession) -> WeakfsSandbox:
+    inner = sandbox._inner
+    if not isinstance(inner, WeakfsSandbox):
+        raise TypeError(f"cannot use {type(inner).__name__}: pass a sandbox that a WeakfsSandboxClient made")
+    return inner
+
+
+def _refuse_unsupported(manifest: Manifest) -> None:
+    if manifest.users or manifest.groups:
+        raise ValueError("cannot make users and groups: a weakfs sandbox has one user; leave them out of the manifest")
+    if manifest.extra_path_grants:
+        paths = ", ".join(repr(grant.path) for grant in manifest.extra_path_grants)
+        raise ValueError(
+            f"cannot grant {paths}: a weakfs sandbox shows only its workspace; put the files into the manifest, or "
+            "name directories that commands may read in ShellOptions(readable=...)"
+        )

@@ -1,0 +1,367 @@
+"""A sandbox of the OpenAI Agents SDK over the files of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import posixpath
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar, cast
+
+from agents.sandbox.errors import (
+    ExecNonZeroError,
+    ExecTimeoutError,
+    ExecTransportError,
+    WorkspaceArchiveReadError,
+    WorkspaceArchiveWriteError,
+    WorkspaceReadNotFoundError,
+)
+from agents.sandbox.files import EntryKind, FileEntry
+from agents.sandbox.session import BaseSandboxSession, SandboxSessionState
+from agents.sandbox.session.workspace_payloads import coerce_write_payload
+from agents.sandbox.types import ExecResult, Permissions, User
+from attrs import evolve
+
+from weakfs import Session
+from weakfs.filesystem import Filesystem
+from weakfs.integrations.command_files import mounted_files
+from weakfs.integrations.openai_agents.workspace import TOOLS, Exchange, Executed
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree.node import FileTree, find, put, remove, walk
+from weakfs.snapshots import from_tar, to_tar
+from weakfs.tools import Capability, Policy, ToolResult, Toolset
+from weakfs.tools.handlers import ShellOptions
+
+T = TypeVar("T")
+
+FINGERPRINT_VERSION = "weakfs_archive_v1"
+# How much of an archive is read at once.
+PIECE = 1 << 20
+
+
+class WeakfsSandbox(BaseSandboxSession):
+    """A sandbox whose files are those of a weakfs session, below the root of the manifest; made by the client.
+
+    Every change is a recorded call, and so is every read. A command that ends keeps what it changed, whatever its exit
+    code; one that times out or could not run is undone. Commands run in the sandbox of the tool `shell`, as one user,
+    see only the workspace and have no network. There are no terminals and no ports.
+    """
+
+    def __init__(
+        self,
+        state: SandboxSessionState,
+        session: Session,
+        files: Filesystem,
+        *,
+        shell: ShellOptions,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
+        on_shutdown: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.state = state
+        self._given = files
+        self._session = session
+        self._shell = shell
+        self._caller = caller
+        self._on_shutdown = on_shutdown
+        self._is_running = True
+        mounted = mounted_files(files, state.manifest.root)
+        self._toolset = Toolset(session, mounted, tools=TOOLS, capability=capability, policy=policy)
+
+    def __repr__(self) -> str:
+        return f"<WeakfsSandbox of {self._session!r} at {self.state.manifest.root}>"
+
+    @property
+    def session(self) -> Session:
+        """The session that records the calls."""
+        return self._session
+
+    @property
+    def files(self) -> Filesystem:
+        """The files, with the paths that the agent uses."""
+        return self._toolset.filesystem
+
+    # Commands
+
+    def _prepare_exec_command(
+        self, *command: str | Path, shell: bool | list[str], user: str | User | None
+    ) -> list[str]:
+        self._refuse_user(user)
+        return super()._prepare_exec_command(*command, shell=["sh", "-c"] if shell is True else shell, user=None)
+
+    async def _exec_internal(self, *command: str | Path, timeout: float | None = None) -> ExecResult:
+        words = [str(word) for word in command]
+        line = words[2] if words[:2] == ["sh", "-c"] and len(words) == 3 else shlex.join(words)
+        environment = await self.state.manifest.environment.resolve()
+        exchange = Exchange(evolve(self._shell, environment={**self._shell.environment, **environment}))
+        arguments = {"command": line, "timeout": timeout}
+        done = await self._toolset.acall("execute", arguments, caller=self._caller, adapter=exchange)
+        executed = cast("Executed | None", exchange.result)
+        if (executed is not None and executed.timed_out) or done.error_code in ("timed_out", "deadline_exceeded"):
+            raise ExecTimeoutError(command=command, timeout_s=timeout, context={"message": done.summary_text})
+        if not done.success or executed is None or executed.exit_code is None:
+            raise ExecTransportError(
+                command=command, message=done.message, context={"error_code": done.error_code}, retryable=False
+            )
+        return ExecResult(stdout=executed.stdout, stderr=executed.stderr, exit_code=executed.exit_code)
+
+    # Files
+
+    async def read(self, path: Path, *, user: str | User | None = None) -> io.IOBase:
+        """Return the content of a file."""
+        return io.BytesIO(await self._read(path, user=user))
+
+    async def _read_bounded(self, path: Path, *, max_bytes: int) -> bytes:
+        return await self._read(path, limit=max_bytes)
+
+    async def _read(self, path: Path, *, limit: int | None = None, user: str | User | None = None) -> bytes:
+        self._refuse_user(user)
+        place = self._place(path)
+        done, content = await self._use("read_file", place, lambda files: files.read_bytes(place, limit=limit).content)
+        if done.error_code == "not_found":
+            raise WorkspaceReadNotFoundError(path=path, context={"message": done.message})
+        if not done.success:
+            raise WorkspaceArchiveReadError(path=path, context={"message": done.message})
+        return cast(bytes, content)
+
+    async def write(self, path: Path, data: io.IOBase, *, user: str | User | None = None) -> None:
+        """Write a file as a whole; parent directories are created."""
+        self._refuse_user(user)
+        content = await asyncio.to_thread(coerce_write_payload(path=path, data=data).stream.read)
+        place = self._place(path, for_write=True)
+        work = partial(_write, place, content)
+        await self._change("write_file", place, work, path=path, size=len(content))
+
+    async def ls(self, path: Path | str, *, user: str | User | None = None) -> list[FileEntry]:
+        """List a directory."""
+        self._refuse_user(user)
+        place = self._place(path)
+        done, entries = await self._use("list_directory", place, partial(_entries, place))
+        if not done.success:
+            raise _non_zero(done.message, "ls", "-la", "--", place)
+        return cast("list[FileEntry]", entries)
+
+    async def mkdir(self, path: Path | str, *, parents: bool = False, user: str | User | None = None) -> None:
+        """Make a directory; with `parents` it may exist."""
+        self._refuse_user(user)
+        place = self._place(path, for_write=True)
+
+        def work(files: Filesystem) -> None:
+            files.mkdir(place, parents=parents, exist_ok=parents)
+
+        await self._change("make_directory", place, work, path=Path(path))
+
+    async def rm(self, path: Path | str, *, recursive: bool = False, user: str | User | None = None) -> None:
+        """Remove a file or link, or with `recursive` a directory, or nothing if there is none."""
+        self._refuse_user(user)
+        place = self._place(path, for_write=True)
+        done, _ = await self._use("remove", place, lambda files: files.delete(place, recursive=recursive))
+        if done.error_code == "not_found":
+            if not recursive:
+                raise _non_zero(done.message, "rm", "--", place)
+        elif not done.success:
+            raise WorkspaceArchiveWriteError(path=Path(path), context={"message": done.message})
+
+    async def mv(self, source: Path | str, destination: Path | str, *, user: str | User | None = None) -> None:
+        """Rename a file or link, in place of what has the other name unless that is a directory."""
+        self._refuse_user(user)
+        old, new = self._place(source, for_write=True), self._place(destination, for_write=True)
+
+        def work(files: Filesystem) -> None:
+            if files.stat(old).is_directory:
+                raise IsADirectoryError(f"cannot move {old!r}: it is a directory; move its files")
+            if files.is_directory(new):
+                raise IsADirectoryError(f"cannot move {old!r} to {new!r}: that is a directory; name a file")
+            if old != new:
+                files.move(old, new)
+
+        done, _ = await self._use("move", old, work, destination=new)
+        if not done.success:
+            raise _non_zero(done.message, "mv", "-f", "--", old, new)
+
+    async def same_file(
+        self,
+        left: Path | str,
+        right: Path | str,
+        *,
+        follow_symlinks: bool = True,
+        user: str | User | None = None,
+    ) -> bool:
+        """Return whether two paths name the same file."""
+        self._refuse_user(user)
+        one, other = self._place(left), self._place(right)
+
+        def work(files: Filesystem) -> bool:
+            found = []
+            for path in (one, other):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    entry = files.stat(path)
+                    if entry.is_symlink and follow_symlinks:
+                        entry = files.stat(_target(path, entry.target or ""))
+                    if not entry.is_symlink:
+                        found.append(entry.path)
+            return len(found) == 2 and found[0] == found[1]
+
+        done, same = await self._use("read_file", one, work, destination=other)
+        if not done.success:
+            raise _non_zero(done.message, "test", one, "-ef", other)
+        return cast(bool, same)
+
+    # The workspace as a whole
+
+    async def running(self) -> bool:
+        """Return whether the sandbox has not been shut down."""
+        return self._is_running
+
+    async def persist_workspace(self) -> io.IOBase:
+        """Return the workspace as an uncompressed tar archive, without what the manifest calls ephemeral."""
+        archive = await self._archive()
+        return io.BytesIO(archive)
+
+    async def hydrate_workspace(self, data: io.IOBase) -> None:
+        """Write the files of an uncompressed tar archive into the workspace: all of them, or none."""
+        root = Path(self.state.manifest.root)
+        limits = self._archive_limits
+        most = limits.max_input_bytes if limits is not None else None
+        archive = await asyncio.to_thread(_read_all, data, most)
+        if archive is None:
+            raise WorkspaceArchiveWriteError(path=root, context={"reason": f"more than {most} bytes"})
+
+        def work(files: Filesystem) -> None:
+            at = self._session.now()
+            found = from_tar(archive, limits=self._given.limits, at=at)
+            tree = from_tar(files.export_bytes(), limits=self._given.limits, at=at)
+            files.import_bytes(to_tar(_overlaid(tree, found)))
+
+        await self._change("import_files", str(root), work, path=root, size=len(archive))
+
+    async def _archive(self) -> bytes:
+        root = Path(self.state.manifest.root)
+        skipped = [path.as_posix() for path in self._persist_workspace_skip_relpaths()]
+
+        def work(files: Filesystem) -> bytes:
+            archive = files.export_bytes()
+            if not skipped:
+                return archive
+            tree = from_tar(archive, limits=self._given.limits, at=self._session.now())
+            for path in skipped:
+                segments = segments_of(f"/{path}")
+                if find(tree, segments) is not None:
+                    tree = remove(tree, segments, tree.modified_at)
+            return to_tar(tree)
+
+        done, archive = await self._use("export_files", str(root), work)
+        if not done.success:
+            raise WorkspaceArchiveReadError(path=root, context={"message": done.message})
+        return cast(bytes, archive)
+
+    async def _compute_and_cache_snapshot_fingerprint(self, *, version: str | None = None) -> dict[str, str]:
+        # Archives of equal files are equal.
+        digest = sha256(await self._archive())
+        digest.update(self._resume_manifest_digest().encode())
+        return {"fingerprint": digest.hexdigest(), "version": FINGERPRINT_VERSION}
+
+    async def _delete_cached_snapshot_fingerprint_best_effort(self) -> None:
+        return
+
+    async def _shutdown_backend(self) -> None:
+        self._is_running = False
+        await asyncio.to_thread(self._on_shutdown)
+
+    # Calls
+
+    async def _change(
+        self, name: str, place: str, work: Callable[[Filesystem], object], *, path: Path, size: int | None = None
+    ) -> None:
+        done, _ = await self._use(name, place, work, size=size)
+        if not done.success:
+            raise WorkspaceArchiveWriteError(path=path, context={"message": done.message})
+
+    async def _use(
+        self,
+        name: str,
+        place: str,
+        work: Callable[[Filesystem], T],
+        *,
+        destination: str | None = None,
+        size: int | None = None,
+    ) -> tuple[ToolResult[object], T | None]:
+        exchange = Exchange(self._shell, work)
+        arguments = {"path": place, "destination": destination, "size": size}
+        given = {key: value for key, value in arguments.items() if value is not None}
+        done = await self._toolset.acall(name, given, caller=self._caller, adapter=exchange)
+        return done, cast("T | None", exchange.result)
+
+    def _place(self, path: Path | str, *, for_write: bool = False) -> str:
+        return self.normalize_path(path, for_write=for_write).as_posix()
+
+    def _refuse_user(self, user: str | User | None) -> None:
+        if user is not None:
+            raise ValueError(f"cannot work as the user {user!r}: a weakfs sandbox has one user; leave it out")
+
+
+def _write(place: str, content: bytes, files: Filesystem) -> None:
+    files.write_bytes(place, content, mode="overwrite")
+
+
+def _entries(place: str, files: Filesystem) -> list[FileEntry]:
+    listed: list[FileEntry] = []
+    for entry in files.list(place):
+        found = files.stat(entry.path)
+        kind = EntryKind.OTHER
+        if entry.is_symlink:
+            kind = EntryKind.SYMLINK
+        elif entry.is_directory:
+            kind = EntryKind.DIRECTORY
+        elif entry.is_file:
+            kind = EntryKind.FILE
+        permissions = Permissions.from_mode(found.mode)
+        permissions.directory = entry.is_directory
+        listed.append(
+            FileEntry(
+                path=f"{place.rstrip('/')}/{entry.name}",
+                permissions=permissions,
+                owner="root",
+                group="root",
+                size=found.size_bytes,
+                kind=kind,
+            )
+        )
+    return listed
+
+
+def _target(path: str, target: str) -> str:
+    """Return where a symbolic link points."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+
+
+def _overlaid(tree: FileTree, above: FileTree) -> FileTree:
+    """Return a tree with the entries of another one in place of its own; directories unite."""
+    for path, node in walk(above):
+        segments = segments_of(path)
+        if type(node) is FileTree and type(find(tree, segments)) is FileTree:
+            continue
+        tree = put(tree, segments, node, node.modified_at if type(node) is FileTree else tree.modified_at)
+    return tree
+
+
+def _read_all(data: io.IOBase, most: int | None) -> bytes | None:
+    """Return all that a stream has, `None` if that is more than `most` bytes."""
+    parts: list[bytes] = []
+    size = 0
+    while piece := data.read(PIECE):
+        size += len(piece)
+        if most is not None and size > most:
+            return None
+        parts.append(bytes(piece))
+    return b"".join(parts)
+
+
+def _non_zero(message: str, *command: str) -> ExecNonZeroError:
+    return ExecNonZeroError(ExecResult(stdout=b"", stderr=f"{message}\n".encode(), exit_code=1), command=command)

@@ -1,0 +1,97 @@
+"""What a sandbox does with its files: each operation is one recorded call of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from weakfs.class_decorators import define, frozen
+from weakfs.filesystem import Filesystem
+from weakfs.integrations.command_files import printed_text
+from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
+from weakfs.tools.blobs import BlobReference
+from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
+from weakfs.tools.permissions import Operation
+from weakfs.tools.results import answer, summarize
+
+
+@frozen
+class ExecuteParams:
+    """What `execute` takes; without a timeout it is the longest one."""
+
+    command: str
+    timeout: float | None = None
+
+
+@frozen
+class FileParams:
+    """What is recorded of the arguments of the other operations."""
+
+    path: str
+    destination: str | None = None
+    size: int | None = None
+
+
+@frozen
+class Executed:
+    """How a command ended, and what it printed."""
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+
+
+@define
+class Exchange:
+    """What a sandbox and a handler hand to one another, beside what is recorded of a call."""
+
+    shell: ShellOptions
+    work: Callable[[Filesystem], object] | None = None
+    result: Any = None
+
+
+def execute(params: ExecuteParams, *, context: ToolContext) -> ToolResult[ShellReceipt]:
+    """Run a command."""
+    exchange = cast(Exchange, context.adapter)
+    timeout = exchange.shell.max_timeout if params.timeout is None else params.timeout
+    result = shell_handler(ShellParams(params.command, timeout), context=context, options=exchange.shell)
+    receipt = result.value
+    if isinstance(receipt, ShellReceipt) and receipt.timed_out is not None:
+        exchange.result = Executed(
+            exit_code=receipt.exit_code,
+            stdout=_printed(receipt.stdout, context),
+            stderr=_printed(receipt.stderr, context),
+            timed_out=receipt.timed_out,
+        )
+    return result
+
+
+def use_files(params: FileParams, *, context: ToolContext) -> ToolResult[Receipt]:
+    """Do what the sandbox asks for with the files."""
+    exchange = cast(Exchange, context.adapter)
+    assert exchange.work is not None
+    exchange.result = exchange.work(require_filesystem(context))
+    return answer(Receipt(summary_text=summarize(params.path)))
+
+
+def _tool(name: str, description: str, operation: Operation) -> Tool:
+    return Tool(name, description, FileParams, use_files, operation=operation, is_quick=True)
+
+
+TOOLS = (
+    Tool("execute", "Run a command.", ExecuteParams, execute, receipt=ShellReceipt, operation="shell"),
+    _tool("read_file", "Read a file.", "read"),
+    _tool("write_file", "Write a file.", "write"),
+    _tool("list_directory", "List a directory.", "list"),
+    _tool("make_directory", "Make a directory.", "write"),
+    _tool("remove", "Remove a file or directory.", "write"),
+    _tool("move", "Move a file.", "write"),
+    _tool("export_files", "Read all files as an archive.", "read"),
+    _tool("import_files", "Write the files of an archive.", "write"),
+)
+
+
+def _printed(output: str | BlobReference | None, context: ToolContext) -> bytes:
+    text = printed_text(output, context)
+    return b"[more than the capability shows]\n" if text is None else text.encode("utf-8", "surrogateescape")
