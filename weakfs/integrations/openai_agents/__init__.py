@@ -19,16 +19,16 @@ except ImportError as error:
     ) from error
 
 from weakfs.integrations.openai_agents.client import WeakfsSandboxClient, WeakfsSandboxOptions, WeakfsSandboxState
-from weakfs.integrations.openai_agents.sandbox import WeakfsSandbox
+from weakfs.integrations.openai_agents.sandbox import WeakfsSandboxSession
 from weakfs.integrations.openai_agents.snapshots import WeakfsSnapshot, WeakfsSnapshotSpec
 from weakfs.integrations.openai_agents.tools import SessionEditor, SessionShell, function_tools
 
 __all__ = [
     "SessionEditor",
     "SessionShell",
-    "WeakfsSandbox",
     "WeakfsSandboxClient",
     "WeakfsSandboxOptions",
+    "WeakfsSandboxSession",
     "WeakfsSandboxState",
     "WeakfsSnapshot",
     "WeakfsSnapshotSpec",

@@ -22,7 +22,7 @@ from agents.sandbox.snapshot import SnapshotBase, SnapshotSpec, resolve_snapshot
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.filesystem import Filesystem
-from weakfs.integrations.openai_agents.sandbox import WeakfsSandbox
+from weakfs.integrations.openai_agents.sandbox import WeakfsSandboxSession
 from weakfs.integrations.openai_agents.snapshots import is_stored
 from weakfs.tools import Capability, Policy
 from weakfs.tools.handlers import ShellOptions
@@ -33,13 +33,13 @@ MAX_OUTPUT = 1 << 20
 class WeakfsSandboxState(SandboxSessionState):
     """What is saved of a sandbox: its id is that of the weakfs session. Where that is stored, the client knows."""
 
-    type: Literal["weakfs"] = "weakfs"
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
 
 
 class WeakfsSandboxOptions(BaseSandboxClientOptions):
     """The options of one sandbox. There are none: the client has them."""
 
-    type: Literal["weakfs"] = "weakfs"
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
 
 
 class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
@@ -122,7 +122,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
 
     async def _sandbox(self, state: WeakfsSandboxState) -> SandboxSession:
         session, is_old = await asyncio.to_thread(self._session, state.session_id.hex)
-        sandbox = WeakfsSandbox(
+        sandbox = WeakfsSandboxSession(
             state,
             session,
             await asyncio.to_thread(self._files, session),
@@ -154,9 +154,9 @@ def _in_memory(session: Session) -> Filesystem:
     return InMemoryFilesystem(session, follow_symlinks="within_root_only")
 
 
-def _inner(sandbox: SandboxSession) -> WeakfsSandbox:
+def _inner(sandbox: SandboxSession) -> WeakfsSandboxSession:
     inner = sandbox._inner
-    if not isinstance(inner, WeakfsSandbox):
+    if not isinstance(inner, WeakfsSandboxSession):
         raise TypeError(f"cannot use {type(inner).__name__}: pass a sandbox that a WeakfsSandboxClient made")
     return inner
 

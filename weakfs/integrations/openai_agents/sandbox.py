@@ -44,7 +44,7 @@ FINGERPRINT_VERSION = "weakfs_archive_v1"
 PIECE = 1 << 20
 
 
-class WeakfsSandbox(BaseSandboxSession):
+class WeakfsSandboxSession(BaseSandboxSession):
     """A sandbox whose files are those of a weakfs session, below the root of the manifest; made by the client.
 
     Every change is a recorded call, and so is every read. A command that ends keeps what it changed, whatever its exit
@@ -75,7 +75,7 @@ class WeakfsSandbox(BaseSandboxSession):
         self._toolset = Toolset(session, mounted, tools=TOOLS, capability=capability, policy=policy)
 
     def __repr__(self) -> str:
-        return f"<WeakfsSandbox of {self._session!r} at {self.state.manifest.root}>"
+        return f"<WeakfsSandboxSession of {self._session!r} at {self.state.manifest.root}>"
 
     @property
     def session(self) -> Session:
@@ -110,6 +110,14 @@ class WeakfsSandbox(BaseSandboxSession):
                 command=command, message=done.message, context={"error_code": done.error_code}, retryable=False
             )
         return ExecResult(stdout=executed.stdout, stderr=executed.stderr, exit_code=executed.exit_code)
+
+    async def _exec_checked_nonzero(self, *command: str | Path) -> ExecResult:
+        # The entries of a manifest set their permission bits so, one command for each.
+        if len(command) != 3 or command[0] != "chmod":
+            return await super()._exec_checked_nonzero(*command)
+        mode, place = int(str(command[1]), 8), self._place(command[2], for_write=True)
+        await self._change("change_mode", place, lambda files: files.chmod(place, mode), path=Path(command[2]))
+        return ExecResult(stdout=b"", stderr=b"", exit_code=0)
 
     # Files
 
@@ -166,7 +174,7 @@ class WeakfsSandbox(BaseSandboxSession):
             if not recursive:
                 raise _non_zero(done.message, "rm", "--", place)
         elif not done.success:
-            raise WorkspaceArchiveWriteError(path=Path(path), context={"message": done.message})
+            raise WorkspaceArchiveWriteError(path=Path(path), message=done.message)
 
     async def mv(self, source: Path | str, destination: Path | str, *, user: str | User | None = None) -> None:
         """Rename a file or link, in place of what has the other name unless that is a directory."""
@@ -231,7 +239,9 @@ class WeakfsSandbox(BaseSandboxSession):
         most = limits.max_input_bytes if limits is not None else None
         archive = await asyncio.to_thread(_read_all, data, most)
         if archive is None:
-            raise WorkspaceArchiveWriteError(path=root, context={"reason": f"more than {most} bytes"})
+            raise WorkspaceArchiveWriteError(
+                path=root, message=f"cannot unpack an archive of more than {most} bytes; raise max_input_bytes"
+            )
 
         def work(files: Filesystem) -> None:
             at = self._session.now()
@@ -281,7 +291,7 @@ class WeakfsSandbox(BaseSandboxSession):
     ) -> None:
         done, _ = await self._use(name, place, work, size=size)
         if not done.success:
-            raise WorkspaceArchiveWriteError(path=path, context={"message": done.message})
+            raise WorkspaceArchiveWriteError(path=path, message=done.message)
 
     async def _use(
         self,

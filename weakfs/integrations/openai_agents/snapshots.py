@@ -26,7 +26,7 @@ class WeakfsSnapshot(SnapshotBase):
     URL. A URL is part of the saved state of a sandbox: leave passwords out of it.
     """
 
-    type: Literal["weakfs"] = "weakfs"
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
     location: str
 
     async def persist(self, data: io.IOBase, *, dependencies: Dependencies | None = None) -> None:
@@ -64,7 +64,7 @@ class WeakfsSnapshot(SnapshotBase):
 class WeakfsSnapshotSpec(SnapshotSpec):
     """Snapshots that are kept as sessions at `location`."""
 
-    type: Literal["weakfs"] = "weakfs"
+    type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
     location: str
 
     def build(self, snapshot_id: str) -> SnapshotBase:

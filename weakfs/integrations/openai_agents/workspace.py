@@ -85,6 +85,7 @@ TOOLS = (
     _tool("write_file", "Write a file.", "write"),
     _tool("list_directory", "List a directory.", "list"),
     _tool("make_directory", "Make a directory.", "write"),
+    _tool("change_mode", "Set the permission bits of a file or directory.", "write"),
     _tool("remove", "Remove a file or directory.", "write"),
     _tool("move", "Move a file.", "write"),
     _tool("export_files", "Read all files as an archive.", "read"),
