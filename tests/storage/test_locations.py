@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from weakfs import storage
+from weakfs import Session, storage
 from weakfs.storage.engines.urls import redacted, take_options, without_secrets
 from weakfs.storage.locations import local_path
 
@@ -165,3 +165,11 @@ def test_a_location_on_a_server_has_no_local_path() -> None:
 def test_options_of_ours_are_taken_out_of_a_url() -> None:
     assert take_options("redis://h/0?namespace=a%20b&x=1", {"namespace"}) == ("redis://h/0?x=1", {"namespace": "a b"})
     assert take_options("redis://h/0", {"namespace"}) == ("redis://h/0", {})
+
+
+@pytest.mark.parametrize("location", ["a\0b", "folder:a\0b", "sqlite:a\0b", Path("a\0b")])
+def test_a_nul_in_a_location_is_refused(location: str | Path) -> None:
+    with pytest.raises(ValueError, match="its location has a NUL; leave it out"):
+        storage.open(location)
+    with pytest.raises(ValueError, match="its location has a NUL; leave it out"):
+        Session.open(location)

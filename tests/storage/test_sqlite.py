@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from tests.sampling import is_exhaustive
 from tests.storage.servers import need
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
-from weakfs import storage
+from weakfs import InMemoryFilesystem, Session, storage
 from weakfs.storage import (
     MemoryStorage,
     StorageDamaged,
@@ -180,3 +181,20 @@ def test_what_is_too_large_for_the_file_is_refused_and_changes_nothing(tmp_path:
         assert not isinstance(caught.value, StorageDamaged)
     assert store.append("s", 1, [b"b"]) == 2
     store.close()
+
+
+def test_a_file_that_may_not_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "sessions.db"
+    with Session.open(f"sqlite:{path}", "s") as session:
+        InMemoryFilesystem(session).write("/a", "1")
+    (tmp_path / "empty.db").touch()
+    # For root every file may be written.
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and allowed(path, mode))
+    with Session.open(f"sqlite:{path}") as session:
+        assert InMemoryFilesystem(session).read("/a").content == "1"
+        with pytest.raises(StorageError, match="readonly"):
+            InMemoryFilesystem(session).write("/a", "2")
+        assert InMemoryFilesystem(session).read("/a").content == "1"
+    with pytest.raises(StorageError, match="nothing has been stored in it"):
+        storage.open(f"sqlite:{tmp_path}/empty.db")

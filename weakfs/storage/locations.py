@@ -168,6 +168,8 @@ def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
     """Return the engine for a location, and its URL."""
     url = url_of(location)
     name = url.partition(":")[0]
+    if "\0" in url:
+        raise ValueError(f"cannot open storage '{name}:...': its location has a NUL; leave it out")
     scheme = _SCHEMES.get(name)
     if scheme is None:
         raise ValueError(

@@ -34,15 +34,22 @@ BUSY = 60.0
 
 
 class Database:
-    """One connection, which threads take turns using."""
+    """One connection, which threads take turns using. A file that may not be written is only read."""
 
     def __init__(self, path: str, *, durability: str = "process") -> None:
         if durability not in ("process", "power", "manual"):
             raise ValueError(f"invalid durability {durability!r}: choose 'process', 'power' or 'manual'")
         self.path, self._lock, self._is_closed = path, threading.RLock(), False
+        is_read_only = path != ":memory:" and os.path.isfile(path) and not os.access(path, os.W_OK)
+        name = f"file:{quote(os.path.abspath(path))}?mode=ro" if is_read_only else path
         with self._errors():
-            self._connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+            self._connection = sqlite3.connect(
+                name, timeout=BUSY, isolation_level=None, check_same_thread=False, uri=is_read_only
+            )
         try:
+            if is_read_only:
+                self._check_readable()
+                return
             with self._errors():
                 self._use_write_ahead_log()
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
@@ -50,6 +57,20 @@ class Database:
         except BaseException:
             self._connection.close()
             raise
+
+    def _check_readable(self) -> None:
+        try:
+            ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
+        except sqlite3.OperationalError as error:
+            raise StorageError(
+                f"cannot read {self.path!r}: {error}; SQLite reads a file that may not be written only if its "
+                "directory may be written: copy the file to a directory of your own"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
+        self._check_version(version)
+        if version == 0:
+            raise StorageError(f"cannot read {self.path!r}: nothing has been stored in it; check the path")
 
     def _use_write_ahead_log(self) -> None:
         # SQLite does not wait here while another connection opens the file or recovers it after a kill.
@@ -66,15 +87,18 @@ class Database:
     def _make_schema(self) -> None:
         with self.transaction():
             ((version,),) = self.rows("PRAGMA user_version")
-            if not isinstance(version, int) or version > VERSION:
-                raise StorageError(
-                    f"cannot open {self.path!r}: its schema has version {version!r}, and this weakfs reads up to "
-                    f"version {VERSION}; upgrade weakfs"
-                )
-            if version < VERSION:
+            if self._check_version(version) < VERSION:
                 for statement in filter(str.strip, SCHEMA.split(";")):
                     self.rows(statement)
                 self.rows(f"PRAGMA user_version = {VERSION}")
+
+    def _check_version(self, version: object) -> int:
+        if not isinstance(version, int) or version > VERSION:
+            raise StorageError(
+                f"cannot open {self.path!r}: its schema has version {version!r}, and this weakfs reads up to "
+                f"version {VERSION}; upgrade weakfs"
+            )
+        return version
 
     @property
     def url(self) -> str:
