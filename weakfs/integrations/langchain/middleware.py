@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.types import Command, Overwrite
 
 from weakfs.class_decorators import frozen
-from weakfs.integrations.langchain.positions import POSITION, Position, Positions, PositionState, step_of
+from weakfs.integrations.langchain.positions import POSITION, Position, Positions, PositionState, caller_of, step_of
 from weakfs.integrations.langchain.tool_calls import Answer, ForeignCalls, Work, messages_of, outer_work
 from weakfs.integrations.langchain.tools import Identity, SessionTool, identity
 from weakfs.integrations.turns import Turns
@@ -77,8 +77,13 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
         """Go back to the position of the state, if its thread has left it, and note where the run begins."""
         if self._is_inside():
             return None
-        self._positions.go_back(step_of(runtime.execution_info), state.get(POSITION))
-        return self._noted(state.get(POSITION))
+        position = state.get("weakfs_position")
+        self._positions.go_back(step_of(runtime.execution_info), position)
+        here = self._positions.here()
+        if position == here:
+            return None
+        # It replaces one that is greater too: that of an older session with the same id.
+        return {POSITION: here if position is None else Overwrite(here)}
 
     async def abefore_agent(self, state: PositionState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_agent` does, in a thread."""
@@ -108,13 +113,6 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
             return cast("ModelCallResult[Any]", given)
         response = ModelResponse(result=[given]) if isinstance(given, AIMessage) else given
         return ExtendedModelResponse(response, Command(update={POSITION: Overwrite(self._positions.here())}))
-
-    def _noted(self, position: Position | None) -> dict[str, Any] | None:
-        here = self._positions.here()
-        if position == here:
-            return None
-        # It replaces one that is greater too: that of an older session with the same id.
-        return {POSITION: here if position is None else Overwrite(here)}
 
     def _is_inside(self) -> bool:
         """Return whether this agent runs in a tool of another one on the same session, which does all this for it."""
@@ -177,9 +175,7 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
         went_back = self._positions.go_back(step, position)
         tool_call_id = request.tool_call["id"] or request.tool_call["name"]
         call_id = self._positions.begin_call(one_line(tool_call_id), step, position)
-        thread = None if info is None else info.thread_id
-        caller = "langchain" if thread is None else one_line(f"langchain/{thread}")
-        return _Begun(request.tool_call["name"], tool_call_id, call_id, caller, position, went_back)
+        return _Begun(request.tool_call["name"], tool_call_id, call_id, caller_of(info), position, went_back)
 
     def _outcome(self, begun: _Begun, work: Work, result: ToolResult[object]) -> Any:
         """Return what the tool answered, or raise its error; or say why its changes were undone."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 from threading import Lock
-from typing import Annotated, Any, NotRequired, TypedDict, TypeGuard
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
 from langgraph.runtime import ExecutionInfo
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import one_line
 from weakfs.session import Record, RolledBack, Session, SessionError
 from weakfs.session.undo.reversion import Foreign
 from weakfs.tools import ToolCall
+from weakfs.tools.slices import FilesSeen
 
 # The key of the graph's state that has the position.
 POSITION = "weakfs_position"
@@ -47,10 +49,13 @@ class PositionState(AgentState[Any]):
 
 @frozen
 class Step:
-    """A step of a graph's thread. The tools that run at the same time share one. Both are digests."""
+    """A step of a graph's thread. The tools that run at the same time share one."""
 
+    # Digests.
     thread: str
     step: str
+    # Who makes the calls of the thread.
+    caller: str
 
     def __str__(self) -> str:
         return f"@{self.thread}.{self.step}"
@@ -60,7 +65,12 @@ def step_of(info: ExecutionInfo | None) -> Step | None:
     """Return the step of a graph that is under way; `None` without a thread, and for a graph inside another."""
     if info is None or info.thread_id is None or "|" in info.checkpoint_ns:
         return None
-    return Step(_digest(info.thread_id), _digest(info.checkpoint_id))
+    return Step(_digest(info.thread_id), _digest(info.checkpoint_id), caller_of(info))
+
+
+def caller_of(info: ExecutionInfo | None) -> str:
+    """Return who makes the calls of a thread."""
+    return "langchain" if info is None or info.thread_id is None else one_line(f"langchain/{info.thread_id}")
 
 
 @frozen
@@ -94,19 +104,22 @@ class Positions:
 
         What tools of the same step did stays. Raises `SessionError` if another thread changed something meanwhile.
         """
-        if step is None or not self._is_own(position):
+        number = self._own_record(position)
+        if step is None or number is None:
             return False
         with self._lock:
             self._session.refresh()
-            past = self._past(step, position["record"])
+            past = self._past(step, number)
             if not past.has_left:
                 return False
             if past.has_others:
                 raise SessionError(
-                    f"cannot take session {self._session.session_id!r} back to record {position['record']}: another "
+                    f"cannot take session {self._session.session_id!r} back to record {number}: another "
                     f"thread has worked in it since; give each thread a session of its own, or use session.revert"
                 )
-            self._session.rollback(position["record"], cause=f"langchain{step}", foreign=self._foreign)
+            seen = self._session.at(number)[FilesSeen].latest()
+            self._session.rollback(number, cause=f"langchain{step}", foreign=self._foreign)
+            self._forget(step.caller, seen)
             return True
 
     def begin_call(self, tool_call_id: str, step: Step | None, position: Position | None) -> str:
@@ -117,11 +130,12 @@ class Positions:
         if step is None:
             return self._session.next_id(f"{tool_call_id}@")
         wanted = f"{tool_call_id}{step}"
-        if not self._is_own(position):
+        number = self._own_record(position)
+        if number is None:
             return wanted
         with self._lock:
-            past = self._past(step, position["record"])
-            before = next((one for one in past.done if _marked(one) == (tool_call_id, step)), None)
+            past = self._past(step, number)
+            before = next((one for one in past.done if _marked(one) == (tool_call_id, step.thread, step.step)), None)
             if before is not None:
                 self._session.revert(before, on_conflict="theirs", foreign=self._foreign)
         attempt, call_id = 1, wanted
@@ -130,8 +144,23 @@ class Positions:
             call_id = f"{wanted}.{attempt}"
         return call_id
 
-    def _is_own(self, position: Position | None) -> TypeGuard[Position]:
-        return bool(position) and position["session"] == self._session.session_id
+    def _own_record(self, position: Position | None) -> int | None:
+        is_own = position is not None and position["session"] == self._session.session_id
+        return position["record"] if position is not None and is_own else None
+
+    def _forget(self, caller: str, then: FilesSeen | None) -> None:
+        """Let a caller know the versions of files that it knew then: its conversation has no more of them."""
+        known = self._session[FilesSeen]
+        now = known.latest()
+        # A key is a filesystem and a caller.
+        sights = {
+            key: value
+            for one, is_then in ((now, False), (then, True))
+            for key, value in (one.sights if one is not None else {}).items()
+            if key.endswith(f"\n{caller}") is is_then
+        }
+        if now is not None and sights != now.sights:
+            known.seed(FilesSeen(sights))
 
     def _past(self, step: Step, record: int) -> Past:
         has_left = has_others = went_back = False
@@ -142,7 +171,8 @@ class Positions:
             marked = _marked(text)
             if text is None or marked is None:
                 continue
-            if marked[1] == step:
+            _, thread, number = marked
+            if (thread, number) == (step.thread, step.step):
                 if isinstance(one.event, RolledBack):
                     # What was done before is undone.
                     went_back = True
@@ -151,7 +181,7 @@ class Positions:
                 if changed and not went_back:
                     done.append(text)
             elif changed and not went_back:
-                is_own = marked[1].thread == step.thread
+                is_own = thread == step.thread
                 has_left, has_others = has_left or is_own, has_others or not is_own
         return Past(has_left, has_others, tuple(done), frozenset(known))
 
@@ -166,10 +196,10 @@ def _text_and_change(record: Record) -> tuple[str | None, bool]:
     return None, False
 
 
-def _marked(text: str | None) -> tuple[str, Step] | None:
-    """Return what a text says before its mark, and the step of the mark."""
+def _marked(text: str | None) -> tuple[str, str, str] | None:
+    """Return what a text says before its mark, and the thread and the step of the mark."""
     found = None if text is None else _MARK.fullmatch(text)
-    return None if found is None else (found[1], Step(found[2], found[3]))
+    return None if found is None else (found[1], found[2], found[3])
 
 
 def _digest(text: str) -> str:

@@ -148,9 +148,7 @@ class ForeignCalls:
     ) -> ToolResult[object]:
         """Run a tool as one call, and return the answer of the call; `work` has that of the tool."""
         runtime = (None, None, work, None)
-        return self._toolset._call(
-            name, arguments, call_id, caller, None, None, runtime, tool=self._tool
-        ).perform()
+        return self._toolset._call(name, arguments, call_id, caller, None, None, runtime, tool=self._tool).perform()
 
     async def acall(
         self, name: str, arguments: Mapping[str, object], *, call_id: str, caller: str, work: Work
