@@ -83,7 +83,7 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
         if position == here:
             return None
         # It replaces one that is greater too: that of an older session with the same id.
-        return {POSITION: here if position is None else Overwrite(here)}
+        return {POSITION: Overwrite(here) if position else here}
 
     async def abefore_agent(self, state: PositionState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_agent` does, in a thread."""

@@ -145,8 +145,8 @@ class Positions:
         return call_id
 
     def _own_record(self, position: Position | None) -> int | None:
-        is_own = position is not None and position["session"] == self._session.session_id
-        return position["record"] if position is not None and is_own else None
+        # A state in which nothing has been noted has an empty one.
+        return position["record"] if position and position["session"] == self._session.session_id else None
 
     def _forget(self, caller: str, then: FilesSeen | None) -> None:
         """Let a caller know the versions of files that it knew then: its conversation has no more of them."""
