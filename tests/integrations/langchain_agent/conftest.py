@@ -48,7 +48,8 @@ class Agent:
         thread: str = "chat",
         is_async: bool = False,
         middleware: list[Any] | None = None,
-        **options: Any,
+        only: list[str] | None = None,
+        foreign: Any = "keep",
     ) -> None:
         from langchain.agents import create_agent
         from langgraph.checkpoint.memory import InMemorySaver
@@ -62,7 +63,7 @@ class Agent:
         self.graph: Any = create_agent(
             scripted_model(*turns),
             [*structured_tools(toolset), *(tools or [])],
-            middleware=[*(middleware or []), SessionMiddleware(toolset, **options)],
+            middleware=[*(middleware or []), SessionMiddleware(toolset, tools=only, foreign=foreign)],
             checkpointer=self.saver,
         )
 
@@ -80,8 +81,8 @@ class Agent:
         """Go on from a checkpoint, and return the answers of the tools of the last run."""
         return answers(self.invoke(None, config))
 
-    def before(self, node: str, *, runs: int = 0) -> Any:
-        """Return the checkpoints before a node, oldest first: of `history` that was taken."""
+    def before(self, node: str) -> list[Any]:
+        """Return the checkpoints before a node, oldest first."""
         found = [one for one in self.graph.get_state_history(self.config) if node in one.next]
         return found[::-1]
 

@@ -31,7 +31,6 @@ def test_a_run_from_an_older_checkpoint_sees_the_files_of_then(toolset: Toolset,
     (answer,) = agent.go_on(agent.before("model")[1].config)[1:]
     assert answer.status == "success"
     assert agent.shown() == {"/a": "3"}
-    # The old line can be gone back to as well.
     assert agent.graph.get_state(agent.config).values["weakfs_position"]["record"] == agent.session.seq
 
 
@@ -103,17 +102,17 @@ def test_what_others_change_between_two_runs_stays(toolset: Toolset, is_async: b
     assert agent.shown() == {"/a": "1", "/mine": "by hand"}
 
 
-def test_files_of_other_programs_stay_unless_they_are_to_be_replaced(tmp_path: Path) -> None:
-    for foreign, left in (("keep", {"/a": "1", "/mine": "x"}), ("replace", {"/a": "1"})):
-        directory = tmp_path / foreign
-        directory.mkdir()
-        session = Session()
-        toolset = Toolset(session, HostFilesystem(directory, session=session))
-        agent = Agent(toolset, [write("1")], [edit("1", "2")], [], [], foreign=foreign)
-        agent.ask()
-        (directory / "mine").write_text("x")
-        agent.ask("again", agent.before("model")[1].config)
-        assert agent.shown() == left
+@pytest.mark.parametrize(("foreign", "left"), [("keep", "1\n2\n3\nmine\n"), ("replace", "1\n2\n3\n")])
+def test_what_other_programs_changed_stays_unless_it_is_to_be_replaced(
+    tmp_path: Path, foreign: str, left: str
+) -> None:
+    session = Session()
+    toolset = Toolset(session, HostFilesystem(tmp_path, session=session))
+    agent = Agent(toolset, [write("1\n2\n3\n")], [edit("1\n", "one\n")], [], [], foreign=foreign)
+    agent.ask()
+    (tmp_path / "a").write_text("one\n2\n3\nmine\n")
+    agent.ask("again", agent.before("model")[1].config)
+    assert agent.shown() == {"/a": left}
 
 
 def test_a_thread_that_changed_nothing_takes_nothing_back() -> None:
@@ -256,9 +255,6 @@ def test_runs_of_two_threads_at_once_keep_both(toolset: Toolset) -> None:
         message = {"messages": [("user", "go")]}
         await asyncio.gather(*(agent.graph.ainvoke(message, agent.config) for agent in agents))
 
-    if not isinstance(toolset.filesystem, InMemoryFilesystem):
-        # Two middlewares know nothing of each other; see the test of parallel tools for one.
-        pytest.skip("calls of two middlewares on a directory may refuse each other")
     asyncio.run(work())
     assert agents[0].shown() == {"/ann": "ann", "/ben": "ben"}
 

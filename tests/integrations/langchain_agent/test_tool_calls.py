@@ -161,19 +161,26 @@ def test_a_cancelled_tool_leaves_no_change(toolset: Toolset) -> None:
     assert statuses(agent.session) == [("stuck", "error", "cancelled")]
 
 
-def test_a_tool_that_the_policy_refuses_is_an_answer_that_says_so(is_async: bool) -> None:
+def test_what_the_policy_refuses_is_an_answer_that_says_so(is_async: bool) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
-    toolset = Toolset(session, files, policy=Policy(read_only=True))
 
-    def note(text: str) -> str:
+    def note(path: str) -> str:
         """Write a note."""
-        files.write("/a", text)
+        files.write("/good", "")
+        files.write(path, "")
         return "noted"
 
-    agent = Agent(toolset, [("write_file", {"path": "/b", "content": ""})], [], tools=[note], is_async=is_async)
-    (answer,) = agent.ask()
-    assert answer.status == "error"
+    def check(call: Any, result: Any, context: Any) -> str | None:
+        return "secrets stay" if files.exists("/secret") else None
+
+    toolset = Toolset(session, files, policy=Policy(on_result=check))
+    turn = [("note", {"path": "/secret"})], [("write_file", {"path": "/secret", "content": ""})]
+    agent = Agent(toolset, *turn, [], tools=[note], is_async=is_async)
+    foreign, own = agent.ask()
+    assert (foreign.status, own.status) == ("error", "error")
+    assert foreign.content.startswith("What the tool changed was undone: ")
+    assert "secrets stay" in foreign.content and "secrets stay" in own.content
     assert agent.shown() == {}
 
 
@@ -200,9 +207,9 @@ def test_tools_that_are_not_named_are_left_alone(toolset: Toolset, note: Note) -
         return f"found {text}"
 
     turn = [("search", {"text": "x"}), ("note", {"path": "/a", "text": "one"})]
-    agent = Agent(toolset, turn, [], tools=[note, search], **{"tools": [note, search]})
+    agent = Agent(toolset, turn, [], tools=[note, search], only=["note"])
     agent.ask()
-    assert sorted(call.tool for call in agent.session[ToolCall].all()) == ["note", "search"]
+    assert [call.tool for call in agent.session[ToolCall].all()] == ["note"]
 
 
 def test_a_call_is_retried_without_what_the_first_try_changed(toolset: Toolset, is_async: bool) -> None:
