@@ -12,7 +12,7 @@ from tests.integrations.langchain_agent.conftest import Agent, Note
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionError, Toolset
 from weakfs.tools import ToolCall
 
-pytestmark = pytest.mark.usefixtures("never_hung")
+pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 
 def write(text: str, path: str = "/a") -> tuple[str, dict[str, Any]]:

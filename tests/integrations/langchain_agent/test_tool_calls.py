@@ -12,7 +12,7 @@ from tests.integrations.langchain_agent.conftest import Agent, Note
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.tools import Policy, ToolCall
 
-pytestmark = pytest.mark.usefixtures("never_hung")
+pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 
 def statuses(session: Session) -> list[tuple[str, str, str | None]]:

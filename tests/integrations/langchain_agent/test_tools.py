@@ -11,7 +11,7 @@ import pytest
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.tools import ToolCall
 
-pytestmark = pytest.mark.usefixtures("never_hung")
+pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

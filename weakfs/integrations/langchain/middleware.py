@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelCallResult, ModelResponse, ToolCallRequest
@@ -23,6 +24,8 @@ from weakfs.integrations.turns import Turns
 from weakfs.messages import one_line
 from weakfs.session.undo.reversion import Foreign
 from weakfs.tools import ToolResult, Toolset
+
+T = TypeVar("T")
 
 ToolHandler = Callable[[ToolCallRequest], Answer]
 
@@ -86,8 +89,8 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
         return {POSITION: Overwrite(here) if position else here}
 
     async def abefore_agent(self, state: PositionState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Do what `before_agent` does, in a thread."""
-        return await asyncio.to_thread(self.before_agent, state, runtime)
+        """Do what `before_agent` does, without blocking the event loop."""
+        return await self._in_thread(partial(self.before_agent, state, runtime))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -99,8 +102,8 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelCallResult[Any]:
-        """Do what `wrap_model_call` does, in a thread."""
-        went_back = await asyncio.to_thread(self._goes_back, request)
+        """Do what `wrap_model_call` does, without blocking the event loop."""
+        went_back = await self._in_thread(partial(self._goes_back, request))
         return self._with_note(await handler(request), went_back)
 
     def _goes_back(self, request: ModelRequest[Any]) -> bool:
@@ -120,6 +123,12 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
         if outer is not None:
             outer.has_agent = True
         return outer is not None
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Call a function in a thread, unless everything is in memory: a thread would cost more than the function."""
+        if self._calls.is_in_memory and self.toolset.session._needs_no_thread:
+            return work()
+        return await asyncio.to_thread(work)
 
     # Tool calls
 
@@ -144,7 +153,7 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
         if self._is_inside() or not self._is_wanted(request):
             return await handler(request)
         async with self._aturn(request):
-            begun = await asyncio.to_thread(self._begun, request)
+            begun = await self._in_thread(partial(self._begun, request))
             if isinstance(request.tool, SessionTool):
                 with _identified(begun):
                     return self._answered(begun, await handler(request))
