@@ -75,9 +75,10 @@ def test_a_state_that_was_updated_goes_on_from_its_files(toolset: Toolset, is_as
     changed = AIMessage("", id=message.id, tool_calls=[{**message.tool_calls[0], "args": edit("1", "9")[1]}])
     fork = agent.graph.update_state(then.config, {"messages": [changed]})
     # As LangGraph has it, the fork is the latest checkpoint of the thread: it need not be named.
-    assert fork["configurable"]["checkpoint_id"] == agent.graph.get_state(agent.config).config["configurable"][
-        "checkpoint_id"
-    ]
+    assert (
+        fork["configurable"]["checkpoint_id"]
+        == agent.graph.get_state(agent.config).config["configurable"]["checkpoint_id"]
+    )
     agent.go_on()
     assert agent.shown() == {"/a": "9"}
 
@@ -103,9 +104,7 @@ def test_what_others_change_between_two_runs_stays(toolset: Toolset, is_async: b
 
 
 @pytest.mark.parametrize(("foreign", "left"), [("keep", "1\n2\n3\nmine\n"), ("replace", "1\n2\n3\n")])
-def test_what_other_programs_changed_stays_unless_it_is_to_be_replaced(
-    tmp_path: Path, foreign: str, left: str
-) -> None:
+def test_what_other_programs_changed_stays_unless_it_is_to_be_replaced(tmp_path: Path, foreign: str, left: str) -> None:
     session = Session()
     toolset = Toolset(session, HostFilesystem(tmp_path, session=session))
     agent = Agent(toolset, [write("1\n2\n3\n")], [edit("1\n", "one\n")], [], [], foreign=foreign)
@@ -159,9 +158,7 @@ def test_a_call_that_a_person_approves_rolls_nothing_back(toolset: Toolset, is_a
     from langgraph.types import Command
 
     approval = HumanInTheLoopMiddleware(interrupt_on={"edit_file": True})
-    agent = Agent(
-        toolset, [write("1")], [edit("1", "2")], [], saver=saver, is_async=is_async, middleware=[approval]
-    )
+    agent = Agent(toolset, [write("1")], [edit("1", "2")], [], saver=saver, is_async=is_async, middleware=[approval])
     agent.ask()
     toolset.filesystem.write("/mine", "meanwhile")
     agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}))
@@ -326,3 +323,35 @@ def test_without_a_checkpointer_nothing_is_taken_back(toolset: Toolset, is_async
         state = asyncio.run(agent.ainvoke(message)) if is_async else agent.invoke(message)
         assert state.keys() == {"messages"}
     assert toolset.filesystem.read("/a").content == "2"
+
+
+def test_the_files_of_a_deep_agent_go_back_too(toolset: Toolset, is_async: bool) -> None:
+    from deepagents import create_deep_agent
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from tests.integrations.langchain_agent.conftest import scripted_model
+    from weakfs.integrations.deepagents import WeakfsBackend
+    from weakfs.integrations.langchain import SessionMiddleware
+
+    backend = WeakfsBackend(toolset.session, toolset.filesystem)
+    turns = [
+        [("write_file", {"file_path": f"/{name}.txt", "content": "1"}) for name in "ab"],
+        [("edit_file", {"file_path": "/a.txt", "old_string": "1", "new_string": "2"})],
+        [("edit_file", {"file_path": "/a.txt", "old_string": "none", "new_string": "2"})],
+    ]
+    agent: Any = create_deep_agent(
+        model=scripted_model(*turns, [], []),
+        backend=backend,
+        middleware=[SessionMiddleware(Toolset(toolset.session, backend.files))],
+        checkpointer=InMemorySaver(),
+    )
+    config: Any = {"configurable": {"thread_id": "chat"}}
+
+    def invoke(given: Any, at: Any) -> Any:
+        return asyncio.run(agent.ainvoke(given, at)) if is_async else agent.invoke(given, at)
+
+    invoke({"messages": [("user", "go")]}, config)
+    assert toolset.filesystem.read("/a.txt").content == "2"
+    before = [one for one in agent.get_state_history(config) if one.next == ("model",)][2]
+    invoke(None, before.config)
+    assert [toolset.filesystem.read(f"/{name}.txt").content for name in "ab"] == ["1", "1"]

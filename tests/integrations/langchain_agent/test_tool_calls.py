@@ -228,9 +228,7 @@ def test_a_call_is_retried_without_what_the_first_try_changed(toolset: Toolset, 
         return "appended"
 
     retry = ToolRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
-    agent = Agent(
-        toolset, [("append", {"text": "x"})], [], tools=[append], is_async=is_async, middleware=[retry]
-    )
+    agent = Agent(toolset, [("append", {"text": "x"})], [], tools=[append], is_async=is_async, middleware=[retry])
     (answer,) = agent.ask()
     assert (answer.content, agent.shown()) == ("appended", {"/a": "x"})
 
