@@ -185,7 +185,10 @@ def test_resuming_after_a_tool_that_raised_keeps_what_the_others_did(toolset: To
     assert len(agent.session[ToolCall].all()) - before <= 2
 
 
-def test_an_interrupt_of_an_agent_inside_a_tool_keeps_what_it_did(toolset: Toolset, is_async: bool) -> None:
+@pytest.mark.parametrize("knows_session", [True, False])
+def test_an_interrupt_of_an_agent_inside_a_tool_keeps_what_it_did(
+    toolset: Toolset, is_async: bool, knows_session: bool
+) -> None:
     from langchain.agents import create_agent
     from langchain_core.tools import StructuredTool
     from langgraph.types import Command, interrupt
@@ -200,7 +203,7 @@ def test_an_interrupt_of_an_agent_inside_a_tool_keeps_what_it_did(toolset: Tools
     helper: Any = create_agent(
         scripted_model([write("1")], [("confirm", {})], [edit("1", "2")], []),
         [*structured_tools(toolset), confirm],
-        middleware=[SessionMiddleware(toolset)],
+        middleware=[SessionMiddleware(toolset)] if knows_session else [],
     )
 
     def delegate(task: str) -> str:

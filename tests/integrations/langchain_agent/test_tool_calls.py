@@ -180,7 +180,8 @@ def test_what_the_policy_refuses_is_an_answer_that_says_so(is_async: bool) -> No
     foreign, own = agent.ask()
     assert (foreign.status, own.status) == ("error", "error")
     assert foreign.content.startswith("What the tool changed was undone: ")
-    assert "secrets stay" in foreign.content and "secrets stay" in own.content
+    assert "secrets stay" in foreign.content
+    assert "secrets stay" in own.content
     assert agent.shown() == {}
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest
 from langchain.agents.middleware.types import ExtendedModelResponse, ModelCallResult, ModelResponse, ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -76,11 +76,11 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
 
     # Going back in time
 
-    def before_agent(self, state: PositionState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Go back to the position of the state, if its thread has left it, and note where the run begins."""
         if self._is_inside():
             return None
-        position = state.get("weakfs_position")
+        position = cast("PositionState", state).get("weakfs_position")
         self._positions.go_back(step_of(runtime.execution_info), position)
         here = self._positions.here()
         if position == here:
@@ -88,7 +88,7 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
         # It replaces one that is greater too: that of an older session with the same id.
         return {POSITION: Overwrite(here) if position else here}
 
-    async def abefore_agent(self, state: PositionState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do what `before_agent` does, without blocking the event loop."""
         return await self._in_thread(partial(self.before_agent, state, runtime))
 
@@ -141,7 +141,7 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
             if isinstance(request.tool, SessionTool):
                 with _identified(begun):
                     return self._answered(begun, handler(request))
-            work = Work(self.toolset.session, lambda: handler(request))
+            work = self._work(request, lambda: handler(request))
             arguments = request.tool_call["args"]
             result = self._calls.call(begun.name, arguments, call_id=begun.call_id, caller=begun.caller, work=work)
             return self._outcome(begun, work, result)
@@ -157,12 +157,16 @@ class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
             if isinstance(request.tool, SessionTool):
                 with _identified(begun):
                     return self._answered(begun, await handler(request))
-            work = Work(self.toolset.session, lambda: handler(request))
+            work = self._work(request, lambda: handler(request))
             arguments = request.tool_call["args"]
             result = await self._calls.acall(
                 begun.name, arguments, call_id=begun.call_id, caller=begun.caller, work=work
             )
             return self._outcome(begun, work, result)
+
+    def _work(self, request: ToolCallRequest, perform: Callable[[], Any]) -> Work:
+        info = request.runtime.execution_info
+        return Work(self.toolset.session, perform, "" if info is None else info.checkpoint_ns)
 
     def _is_wanted(self, request: ToolCallRequest) -> bool:
         names = self._names

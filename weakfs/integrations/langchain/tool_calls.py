@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -10,7 +10,7 @@ from typing import Any, cast
 from attrs import field
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp, ParentCommand
-from langgraph.types import Command
+from langgraph.types import Command, Interrupt
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import define, frozen
@@ -37,6 +37,8 @@ class Work:
 
     session: Session
     perform: Callable[[], Any] = field(repr=False)
+    # Where LangGraph keeps the checkpoints of graphs in it.
+    namespace: str
     answer: Answer = None
     error: Exception | None = None
     # Whether an agent in it works on the same session.
@@ -58,11 +60,16 @@ class Work:
             return failed(Receipt, "error", "tool_failed", f"{type(error).__name__}: {error}")
         if isinstance(error, ParentCommand):
             return answer(Receipt(summary_text="the tool handed over to the graph around it"))
-        if self.has_agent:
-            # That agent goes on where it was, with the files as they are.
+        if self.has_agent or self._is_of_graph(error):
+            # An agent in it goes on where it was, with the files as they are.
             return answer(Receipt(summary_text="the tool was interrupted", error_code=INTERRUPTED))
         # It is run from its beginning when the graph goes on.
         return failed(Receipt, "error", INTERRUPTED, "the tool was interrupted")
+
+    def _is_of_graph(self, error: GraphBubbleUp) -> bool:
+        """Return whether a graph in the tool was interrupted, not the tool itself."""
+        interrupts = cast("Sequence[Interrupt]", error.args[0] if error.args else ())
+        return any(one.id != Interrupt.from_ns(None, self.namespace).id for one in interrupts)
 
 
 def outer_work(session: Session) -> Work | None:

@@ -38,7 +38,7 @@ class SessionTool(StructuredTool):
     read_only: bool = False
 
 
-def structured_tools(toolset: Toolset, *, caller: str | None = None) -> list[SessionTool]:
+def structured_tools(toolset: Toolset, *, caller: str | None = None) -> list[StructuredTool]:
     """Return the tools of a toolset for `create_agent`, or for a model's `bind_tools`.
 
     A call that fails is a message with the status "error" that says why. So is one with wrong arguments. The artifact
@@ -49,7 +49,7 @@ def structured_tools(toolset: Toolset, *, caller: str | None = None) -> list[Ses
     # Gemini's are the same tools with the same names of arguments.
     form: Provider = "anthropic" if provider == "gemini" else provider
     known = {tool.name: tool for tool in toolset.tools}
-    made: list[SessionTool] = []
+    made: list[StructuredTool] = []
     for given in toolset.definitions(form, strict_schemas=False):
         definition = cast("dict[str, Any]", given.get("function", given))
         name = str(definition["name"])
