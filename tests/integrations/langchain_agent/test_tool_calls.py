@@ -15,8 +15,8 @@ from weakfs.tools import Policy, ToolCall
 pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 
-def statuses(session: Session) -> list[tuple[str, str, str | None]]:
-    return [(call.tool, call.status, call.error_code) for call in session[ToolCall].all()]
+def statuses(agent: Agent) -> list[tuple[str, str, str | None]]:
+    return [(call.tool, call.status, call.error_code) for call in agent.session[ToolCall].all()]
 
 
 def test_a_tool_that_knows_nothing_of_the_session_is_a_call_that_can_be_undone(
@@ -37,7 +37,7 @@ def test_a_tool_that_raises_leaves_no_change(toolset: Toolset, note: Note, is_as
     with pytest.raises(ValueError, match="the ink is dry"):
         agent.ask()
     assert agent.shown() == {}
-    assert statuses(agent.session) == [("note", "error", "tool_failed")]
+    assert statuses(agent) == [("note", "error", "tool_failed")]
 
 
 def test_a_tool_whose_message_is_an_error_leaves_no_change(toolset: Toolset, note: Note, is_async: bool) -> None:
@@ -158,7 +158,7 @@ def test_a_cancelled_tool_leaves_no_change(toolset: Toolset) -> None:
     agent = Agent(toolset, [("stuck", {})], [], tools=[stuck])
     asyncio.run(work())
     assert agent.shown() == {}
-    assert statuses(agent.session) == [("stuck", "error", "cancelled")]
+    assert statuses(agent) == [("stuck", "error", "cancelled")]
 
 
 def test_what_the_policy_refuses_is_an_answer_that_says_so(is_async: bool) -> None:

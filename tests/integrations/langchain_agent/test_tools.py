@@ -34,7 +34,7 @@ def test_models_get_the_names_and_schemas_of_the_toolset(provider: Any) -> None:
     from langchain_core.utils.function_calling import convert_to_openai_tool
 
     toolset = Toolset(Session(), provider=provider)
-    form = "mcp" if provider is None else "anthropic" if provider == "gemini" else provider
+    form: Any = "mcp" if provider is None else "anthropic" if provider == "gemini" else provider
     for given in toolset.definitions(form, strict_schemas=False):
         definition: Any = given.get("function", given)
         sent = convert_to_openai_tool(tools_of(toolset)[definition["name"]])["function"]

@@ -43,7 +43,7 @@ class _Begun:
     went_back: bool
 
 
-class SessionMiddleware(AgentMiddleware[PositionState, Any, Any]):
+class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Make each tool call of an agent a transaction of a session, and take the session back in time with its thread.
 
     A tool that fails, raises or is interrupted leaves no change in the session or in the files of `toolset`; each call
