@@ -190,7 +190,8 @@ def _text_and_change(record: Record) -> tuple[str | None, bool]:
     """Return the text of a record that may have a mark, and whether it stands for a change."""
     event = record.event
     if isinstance(event, RolledBack):
-        return record.cause, True
+        # A call that failed is rolled back too, with its id as the cause.
+        return None if event.failed else record.cause, True
     if isinstance(event, ToolCall):
         return event.call_id, event.status == "ok" and event.first_seq is not None and event.error_code != INTERRUPTED
     return None, False
