@@ -49,7 +49,7 @@ class Agent:
         is_async: bool = False,
         middleware: list[Any] | None = None,
         only: list[str] | None = None,
-        foreign: Any = "keep",
+        foreign: Any = None,
     ) -> None:
         from langchain.agents import create_agent
         from langgraph.checkpoint.memory import InMemorySaver

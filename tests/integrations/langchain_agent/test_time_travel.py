@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -103,15 +104,58 @@ def test_what_others_change_between_two_runs_stays(toolset: Toolset, is_async: b
     assert agent.shown() == {"/a": "1", "/mine": "by hand"}
 
 
-@pytest.mark.parametrize(("foreign", "left"), [("keep", "1\n2\n3\nmine\n"), ("replace", "1\n2\n3\n")])
-def test_what_other_programs_changed_stays_unless_it_is_to_be_replaced(tmp_path: Path, foreign: str, left: str) -> None:
+@pytest.mark.parametrize(
+    ("foreign", "left"), [(None, "1\n2\n3\n"), ("keep", "1\n2\n3\nmine\n"), ("replace", "1\n2\n3\n")]
+)
+def test_what_other_programs_changed_stays_elsewhere(tmp_path: Path, foreign: str | None, left: str) -> None:
     session = Session()
     toolset = Toolset(session, HostFilesystem(tmp_path, session=session))
     agent = Agent(toolset, [write("1\n2\n3\n")], [edit("1\n", "one\n")], [], [], foreign=foreign)
     agent.ask()
     (tmp_path / "a").write_text("one\n2\n3\nmine\n")
+    (tmp_path / "mine").write_text("by hand")
     agent.ask("again", agent.before("model")[1].config)
-    assert agent.shown() == {"/a": left}
+    assert agent.shown() == {"/a": left, "/mine": "by hand"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_way_through_the_checkpoints_has_the_files_of_each(toolset: Toolset, is_async: bool, seed: int) -> None:
+    from langchain.agents.middleware import ToolErrorMiddleware
+
+    def note(path: str, text: str) -> str:
+        """Write a note, and fail if it is a bad one."""
+        toolset.filesystem.write(path, text)
+        if text == "bad":
+            raise ValueError("bad")
+        return "noted"
+
+    def turn() -> list[tuple[str, dict[str, Any]]]:
+        made: list[tuple[str, dict[str, Any]]] = []
+        for number in range(random.randint(1, 3)):
+            path, text = f"/{random.randint(0, 3)}{number}", str(random.random())
+            text = random.choice([text, text, "bad"])
+            is_foreign = text == "bad" or random.random() < 0.5
+            made.append(("note", {"path": path, "text": text}) if is_foreign else write(text, path))
+        return made
+
+    random = Random(seed)
+    agent = Agent(toolset, [], is_async=is_async)
+    agent.ask()
+    known: list[tuple[Any, dict[str, str]]] = [(agent.graph.get_state(agent.config).config, {})]
+    for _ in range(6):
+        config, files = random.choice(known)
+        turns = [turn() for _ in range(random.randint(0, 2))]
+        written = [arguments for calls in turns for _, arguments in calls]
+        files = files | {
+            args["path"]: text for args in written if (text := args.get("text", args.get("content"))) != "bad"
+        }
+        errors = ToolErrorMiddleware(lambda error, request: str(error))
+        agent.graph = Agent(
+            toolset, *turns, [], tools=[note], saver=agent.saver, is_async=is_async, middleware=[errors]
+        ).graph
+        agent.ask(config=config)
+        assert agent.shown() == files
+        known.append((agent.graph.get_state(agent.config).config, files))
 
 
 def test_a_thread_that_changed_nothing_takes_nothing_back() -> None:

@@ -54,8 +54,8 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     With a checkpointer, the state of the graph has the session's last record. A run that goes on from an earlier
     checkpoint, or from another line of them, first rolls the session back to what it was then, if the thread has
     changed anything since. The rollback is recorded, so that `session.undo()` takes it back, and the line that was left
-    can be gone back to as well. With `foreign="keep"` what other programs changed in a directory of the host stays,
-    with "replace" it does not.
+    can be gone back to as well. What other programs changed in a directory of the host stays in the files that the
+    session has not changed since; `foreign` is that of `Session.rollback`.
 
     Give each thread a session of its own: going back raises `SessionError` if another thread has changed something
     since. Agents that work on one session share one middleware.
@@ -64,7 +64,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     state_schema = PositionState
 
     def __init__(
-        self, toolset: Toolset, *, tools: Collection[BaseTool | str] | None = None, foreign: Foreign = "keep"
+        self, toolset: Toolset, *, tools: Collection[BaseTool | str] | None = None, foreign: Foreign | None = None
     ) -> None:
         super().__init__()
         self.tools = []

@@ -90,9 +90,9 @@ class Past:
 class Positions:
     """The positions of one session: where a thread is, and taking the session back to where it was."""
 
-    def __init__(self, session: Session, foreign: Foreign) -> None:
+    def __init__(self, session: Session, foreign: Foreign | None) -> None:
         self._session = session
-        self._foreign: Foreign = foreign
+        self._foreign: Foreign | None = foreign
         self._lock = Lock()
 
     def here(self) -> Position:
@@ -137,7 +137,7 @@ class Positions:
             past = self._past(step, number)
             before = next((one for one in past.done if _marked(one) == (tool_call_id, step.thread, step.step)), None)
             if before is not None:
-                self._session.revert(before, on_conflict="theirs", foreign=self._foreign)
+                self._session.revert(before, on_conflict="theirs", foreign=self._foreign or "keep")
         attempt, call_id = 1, wanted
         while call_id in past.known:
             attempt += 1
