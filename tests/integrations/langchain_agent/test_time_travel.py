@@ -146,9 +146,8 @@ def test_any_way_through_the_checkpoints_has_the_files_of_each(toolset: Toolset,
         config, files = random.choice(known)
         turns = [turn() for _ in range(random.randint(0, 2))]
         written = [arguments for calls in turns for _, arguments in calls]
-        files = files | {
-            args["path"]: text for args in written if (text := args.get("text", args.get("content"))) != "bad"
-        }
+        contents = [(str(one["path"]), str(one.get("text", one.get("content")))) for one in written]
+        files = files | {path: text for path, text in contents if text != "bad"}
         errors = ToolErrorMiddleware(lambda error, request: str(error))
         agent.graph = Agent(
             toolset, *turns, [], tools=[note], saver=agent.saver, is_async=is_async, middleware=[errors]
