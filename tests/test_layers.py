@@ -53,6 +53,7 @@ OPTIONAL_DEPENDENCIES = {
         "deepagents",
         "fsspec",
         "google",
+        "langchain",
         "langchain_core",
         "langgraph",
         "mcp",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 
+@pytest.mark.exhaustive
 def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("claude_agent_sdk")
     from examples.integrations.claude_agent import main

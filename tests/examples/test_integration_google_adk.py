@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import weakfs
 
 
+@pytest.mark.exhaustive
 def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "examples.integrations.google_adk"],

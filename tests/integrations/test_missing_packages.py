@@ -17,6 +17,7 @@ import pytest
         ("agents", "openai_agents", "openai-agents"),
         ("langgraph.checkpoint", "langgraph", "langgraph"),
         ("google.adk", "google_adk", "google-adk"),
+        ("langchain", "langchain", "langchain"),
     ],
 )
 def test_the_message_names_the_extra(package: str, module: str, extra: str) -> None:

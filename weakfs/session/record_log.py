@@ -16,6 +16,9 @@ from weakfs.session.transactions.transaction import ACTIVE, innermost
 
 T = TypeVar("T")
 
+# How often to try storing a shorter history while other processes change the session.
+ATTEMPTS = 20
+
 
 class RecordLog(Snapshots):
     """The part of a session that fills its log of records from another, and compacts it."""
@@ -80,7 +83,8 @@ class RecordLog(Snapshots):
         Dropped records can no longer be read or rolled back to.
 
         With `keep_calls`, tool calls are dropped too, except for that many of the newest; a call stays as long as its
-        record does. By default all calls stay.
+        record does. By default all calls stay. Raises `SessionError` if other processes write so much meanwhile that
+        the shorter history cannot be stored.
         """
         if keep < 0:
             raise ValueError(f"cannot keep {keep} records; pass a number of at least 0")
@@ -100,15 +104,20 @@ class RecordLog(Snapshots):
     def _shortened(self, shorten: Callable[[Timeline], T]) -> T:
         """Let `shorten` drop history of a copy of the trunk, and store and take over the copy, all of it or nothing.
 
-        Return its result. It is called again if another process stored changes in the meantime.
+        Return its result. It is called again if another process stored changes in the meantime; raises `SessionError`
+        if that happens each time.
         """
         with self.lock:
             if self._writable() is not self._trunk:
                 raise SessionError("cannot drop history inside a transaction, which may be rolled back; do it after it")
-            while True:
+            for _ in range(ATTEMPTS):
                 line = self._trunk
                 after = line.copy()
                 result = shorten(after)
                 if self._stored(line, after):
                     self._trunk = after
                     return result
+            raise SessionError(
+                f"cannot drop history of session {self.session_id!r}: other processes changed it during each of "
+                f"{ATTEMPTS} attempts; try again when they write less, or open it with exclusive=True"
+            )

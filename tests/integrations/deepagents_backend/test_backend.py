@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.sampling import share
 from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session
 from weakfs.integrations.deepagents import WeakfsBackend, WeakfsSandbox
-from weakfs.integrations.deepagents.turns import Turns
+from weakfs.integrations.turns import Turns
 from weakfs.processes import Bubblewrap
 from weakfs.tools import ToolCall
 from weakfs.tools.handlers import ShellOptions

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, ToolResult, Toolset
-from weakfs.session import SessionConflict
+from weakfs.session import SessionConflict, SessionError
 from weakfs.session.durable.history import GAP
 from weakfs.storage.folder import FolderEventStore
 
@@ -56,6 +57,46 @@ def test_a_content_that_another_writer_names_before_the_trim_stays(engine: str, 
     assert store.meanwhile is None
     again = InMemoryFilesystem(Session.open(store, "s"))
     assert (again.read("/a").content, again.read("/b").content) == (NEW, OLD)
+
+
+class BusyStreams(MemoryStreams):
+    """Lets another writer work before each append, except its own."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def append(
+        self,
+        stream: str,
+        expected: int,
+        frames: Sequence[bytes],
+        *,
+        contents: Mapping[str, bytes] | None = None,
+        fencing: int | None = None,
+    ) -> int:
+        work, self.meanwhile = self.meanwhile, None
+        if work is not None:
+            work()
+            self.meanwhile = work
+        return super().append(stream, expected, frames, contents=contents, fencing=fencing)
+
+
+def test_a_compaction_gives_up_when_others_write_all_the_time() -> None:
+    store = BusyStreams()
+    session = Session.open(store, "s", on_conflict="merge")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", OLD)
+    other = InMemoryFilesystem(Session.open(store, "s", on_conflict="merge"))
+    numbers = count()
+    store.meanwhile = lambda: other.write("/b", f"{next(numbers)}")
+
+    with pytest.raises(SessionError, match="other processes changed it during each of 20 attempts"):
+        session.compact(keep=0)
+
+    store.meanwhile = None
+    assert len(session.records) == len(Session.open(store, "s").records)
+    assert session.compact(keep=0) == 21
+    again = InMemoryFilesystem(Session.open(store, "s"))
+    assert (again.read("/a").content, again.read("/b").content) == (OLD, "19")
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["reset_last", "frames_after_the_reset"])

@@ -23,8 +23,8 @@ from deepagents.backends.protocol import (
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.deepagents.exchange import Dialect, Exchange
 from weakfs.integrations.deepagents.reading import READING
-from weakfs.integrations.deepagents.turns import Turns
 from weakfs.integrations.deepagents.writing import WRITING
+from weakfs.integrations.turns import Turns
 from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Tool, ToolResult, Toolset
 

@@ -1,0 +1,224 @@
+"""The middleware: each tool call is a transaction of a session, which goes back in time with its thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelCallResult, ModelResponse, ToolCallRequest
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.runtime import ExecutionInfo, Runtime
+from langgraph.types import Command, Overwrite
+
+from weakfs.class_decorators import frozen
+from weakfs.integrations.langchain.positions import POSITION, Position, Positions, PositionState, caller_of, step_of
+from weakfs.integrations.langchain.tool_calls import Answer, ForeignCalls, Work, messages_of, outer_work
+from weakfs.integrations.langchain.tools import Identity, SessionTool, identity
+from weakfs.integrations.turns import Turns
+from weakfs.messages import one_line
+from weakfs.session.undo.reversion import Foreign
+from weakfs.tools import ToolResult, Toolset
+
+T = TypeVar("T")
+
+ToolHandler = Callable[[ToolCallRequest], Answer]
+
+
+@frozen
+class _Begun:
+    """A call of a tool that is about to be made."""
+
+    name: str
+    tool_call_id: str
+    call_id: str
+    caller: str
+    # What the state has, and whether the session was taken back to it.
+    position: Position | None
+    went_back: bool
+
+
+class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Make each tool call of an agent a transaction of a session, and take the session back in time with its thread.
+
+    A tool that fails, raises or is interrupted leaves no change in the session or in the files of `toolset`; each call
+    is recorded and can be undone. That holds for tools that know nothing of the session too. `tools` limits it to
+    those, by name; by default it is for every tool of the agent. Tools that run at the same time are transactions of
+    their own. On files outside memory they take turns, because nobody could tell which of them changed what.
+
+    With a checkpointer, the state of the graph has the session's last record. A run that goes on from an earlier
+    checkpoint, or from another line of them, first rolls the session back to what it was then, if the thread has
+    changed anything since. The rollback is recorded, so that `session.undo()` takes it back, and the line that was left
+    can be gone back to as well. What other programs changed in a directory of the host stays in the files that the
+    session has not changed since; `foreign` is that of `Session.rollback`.
+
+    Give each thread a session of its own: going back raises `SessionError` if another thread has changed something
+    since. Agents that work on one session share one middleware.
+    """
+
+    state_schema = PositionState
+
+    def __init__(
+        self, toolset: Toolset, *, tools: Collection[BaseTool | str] | None = None, foreign: Foreign | None = None
+    ) -> None:
+        super().__init__()
+        self.tools = []
+        self.toolset = toolset
+        self._names = None if tools is None else {tool if isinstance(tool, str) else tool.name for tool in tools}
+        self._positions = Positions(toolset.session, foreign)
+        self._calls = ForeignCalls(toolset)
+        self._turns = Turns()
+
+    # Going back in time
+
+    def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Go back to the position of the state, if its thread has left it, and note where the run begins."""
+        if self._is_inside():
+            return None
+        position = cast("PositionState", state).get("weakfs_position")
+        self._positions.go_back(step_of(runtime.execution_info), position)
+        here = self._positions.here()
+        if position == here:
+            return None
+        # It replaces one that is greater too: that of an older session with the same id.
+        return {POSITION: Overwrite(here) if position else here}
+
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do what `before_agent` does, without blocking the event loop."""
+        return await self._in_thread(partial(self.before_agent, state, runtime))
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelCallResult[Any]:
+        """Go back to the position of the state, if its thread has left it, before the model goes on from there."""
+        went_back = self._goes_back(request)
+        return self._with_note(handler(request), went_back)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelCallResult[Any]:
+        """Do what `wrap_model_call` does, without blocking the event loop."""
+        went_back = await self._in_thread(partial(self._goes_back, request))
+        return self._with_note(await handler(request), went_back)
+
+    def _goes_back(self, request: ModelRequest[Any]) -> bool:
+        position: Position | None = cast("dict[str, Any]", request.state).get(POSITION)
+        info = getattr(request.runtime, "execution_info", None)
+        return not self._is_inside() and self._positions.go_back(step_of(info), position)
+
+    def _with_note(self, given: Any, went_back: bool) -> ModelCallResult[Any]:
+        if not went_back:
+            return cast("ModelCallResult[Any]", given)
+        response = ModelResponse(result=[given]) if isinstance(given, AIMessage) else given
+        return ExtendedModelResponse(response, Command(update={POSITION: Overwrite(self._positions.here())}))
+
+    def _is_inside(self) -> bool:
+        """Return whether this agent runs in a tool of another one on the same session, which does all this for it."""
+        outer = outer_work(self.toolset.session)
+        if outer is not None:
+            outer.has_agent = True
+        return outer is not None
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Call a function in a thread, unless everything is in memory: a thread would cost more than the function."""
+        if self._calls.is_in_memory and self.toolset.session._needs_no_thread:
+            return work()
+        return await asyncio.to_thread(work)
+
+    # Tool calls
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> Any:
+        """Run a tool as a call of the session."""
+        if self._is_inside() or not self._is_wanted(request):
+            return handler(request)
+        with self._turn(request):
+            begun = self._begun(request)
+            if isinstance(request.tool, SessionTool):
+                with _identified(begun):
+                    return self._answered(begun, handler(request))
+            work = self._work(request, lambda: handler(request))
+            arguments = request.tool_call["args"]
+            result = self._calls.call(begun.name, arguments, call_id=begun.call_id, caller=begun.caller, work=work)
+            return self._outcome(begun, work, result)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Any:
+        """Await a tool as a call of the session. If it is cancelled, what it changed is undone."""
+        if self._is_inside() or not self._is_wanted(request):
+            return await handler(request)
+        async with self._aturn(request):
+            begun = await self._in_thread(partial(self._begun, request))
+            if isinstance(request.tool, SessionTool):
+                with _identified(begun):
+                    return self._answered(begun, await handler(request))
+            work = self._work(request, lambda: handler(request))
+            arguments = request.tool_call["args"]
+            result = await self._calls.acall(
+                begun.name, arguments, call_id=begun.call_id, caller=begun.caller, work=work
+            )
+            return self._outcome(begun, work, result)
+
+    def _work(self, request: ToolCallRequest, perform: Callable[[], Any]) -> Work:
+        info = request.runtime.execution_info
+        return Work(self.toolset.session, perform, "" if info is None else info.checkpoint_ns)
+
+    def _is_wanted(self, request: ToolCallRequest) -> bool:
+        names = self._names
+        return names is None or isinstance(request.tool, SessionTool) or request.tool_call["name"] in names
+
+    def _turn(self, request: ToolCallRequest) -> Any:
+        return nullcontext() if self._needs_no_turn(request) else self._turns.turn()
+
+    def _aturn(self, request: ToolCallRequest) -> Any:
+        return nullcontext() if self._needs_no_turn(request) else self._turns.aturn()
+
+    def _needs_no_turn(self, request: ToolCallRequest) -> bool:
+        return self._calls.is_in_memory or (isinstance(request.tool, SessionTool) and request.tool.read_only)
+
+    def _begun(self, request: ToolCallRequest) -> _Begun:
+        """Take the session to where the call begins, and name the call."""
+        info: ExecutionInfo | None = request.runtime.execution_info
+        step, position = step_of(info), cast("dict[str, Any]", request.state).get(POSITION)
+        went_back = self._positions.go_back(step, position)
+        tool_call_id = request.tool_call["id"] or request.tool_call["name"]
+        call_id = self._positions.begin_call(one_line(tool_call_id), step, position)
+        return _Begun(request.tool_call["name"], tool_call_id, call_id, caller_of(info), position, went_back)
+
+    def _outcome(self, begun: _Begun, work: Work, result: ToolResult[object]) -> Any:
+        """Return what the tool answered, or raise its error; or say why its changes were undone."""
+        if work.error is not None:
+            raise work.error
+        has_failed = work.answer is None or not any(one.status == "error" for one in messages_of(work.answer))
+        if not result.success and has_failed:
+            reason = result.message if work.answer is None else f"What the tool changed was undone: {result.message}"
+            return self._answered(
+                begun, ToolMessage(reason, tool_call_id=begun.tool_call_id, name=begun.name, status="error")
+            )
+        return self._answered(begun, work.answer)
+
+    def _answered(self, begun: _Begun, given: Answer) -> Any:
+        """Add the position to an answer, if it has changed."""
+        here = self._positions.here()
+        has_failed = any(message.status == "error" for message in messages_of(given))
+        if here == begun.position or (has_failed and not begun.went_back):
+            return given
+        if isinstance(given, ToolMessage):
+            return Command(update={"messages": [given], POSITION: here})
+        if isinstance(given, Command) and isinstance(given.update, dict) and given.graph is None:
+            return replace(given, update={**given.update, POSITION: here})
+        return [*(given if isinstance(given, list) else [given]), Command(update={POSITION: here})]
+
+
+@contextmanager
+def _identified(begun: _Begun) -> Iterator[None]:
+    token = identity.set(Identity(begun.call_id, begun.caller))
+    try:
+        yield
+    finally:
+        identity.reset(token)

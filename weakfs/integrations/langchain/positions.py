@@ -1,0 +1,207 @@
+"""Positions: which record of the session the files of a checkpoint belong to, and going back to it."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from threading import Lock
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from langchain.agents.middleware import AgentState
+from langchain.agents.middleware.types import PrivateStateAttr
+from langgraph.runtime import ExecutionInfo
+
+from weakfs.class_decorators import frozen
+from weakfs.messages import one_line
+from weakfs.session import Record, RolledBack, Session, SessionError
+from weakfs.session.undo.reversion import Foreign
+from weakfs.tools import ToolCall
+from weakfs.tools.slices import FilesSeen
+
+# The key of the graph's state that has the position.
+POSITION = "weakfs_position"
+
+# The status of a call that an interrupt ended although its changes stay: an agent in it goes on later.
+INTERRUPTED = "interrupted"
+
+# At the end of the id of a call, and of the cause of a rollback: the thread, the step, and which attempt it is.
+_MARK = re.compile(r"(.*)@([0-9a-f]{8})\.([0-9a-f]{8})(?:\.\d+)?", re.DOTALL)
+
+
+class Position(TypedDict):
+    """The last record of a session that the files of a checkpoint have."""
+
+    session: str
+    record: int
+
+
+def newest(left: Position, right: Position) -> Position:
+    """Return the later of the positions that tools of one step reached."""
+    is_older = bool(left) and left["session"] == right["session"] and left["record"] > right["record"]
+    return left if is_older else right
+
+
+class PositionState(AgentState[Any]):
+    """The state of an agent, with the position of the session."""
+
+    weakfs_position: NotRequired[Annotated[Position, PrivateStateAttr, newest]]
+
+
+@frozen
+class Step:
+    """A step of a graph's thread. The tools that run at the same time share one."""
+
+    # Digests.
+    thread: str
+    step: str
+    # Who makes the calls of the thread.
+    caller: str
+
+    def __str__(self) -> str:
+        return f"@{self.thread}.{self.step}"
+
+
+def step_of(info: ExecutionInfo | None) -> Step | None:
+    """Return the step of a graph that is under way; `None` without a thread, and for a graph inside another."""
+    if info is None or info.thread_id is None or "|" in info.checkpoint_ns:
+        return None
+    return Step(_digest(info.thread_id), _digest(info.checkpoint_id), caller_of(info))
+
+
+def caller_of(info: ExecutionInfo | None) -> str:
+    """Return who makes the calls of a thread."""
+    return "langchain" if info is None or info.thread_id is None else one_line(f"langchain/{info.thread_id}")
+
+
+@frozen
+class Past:
+    """What was done after a position."""
+
+    # The thread did something in another step: it has left the line that its state is on.
+    has_left: bool
+    # Another thread changed something.
+    has_others: bool
+    # The calls of this step that changed something, newest first.
+    done: tuple[str, ...]
+    # The ids of all calls of this step.
+    known: frozenset[str]
+
+
+class Positions:
+    """The positions of one session: where a thread is, and taking the session back to where it was."""
+
+    def __init__(self, session: Session, foreign: Foreign | None) -> None:
+        self._session = session
+        self._foreign: Foreign | None = foreign
+        self._lock = Lock()
+
+    def here(self) -> Position:
+        """Return the position of the session now."""
+        return Position(session=self._session.session_id, record=self._session.seq)
+
+    def go_back(self, step: Step | None, position: Position | None) -> bool:
+        """Roll the session back to a position if the thread has done anything since; return whether it had to.
+
+        What tools of the same step did stays. Raises `SessionError` if another thread changed something meanwhile.
+        """
+        number = self._own_record(position)
+        if step is None or number is None:
+            return False
+        with self._lock:
+            self._session.refresh()
+            past = self._past(step, number)
+            if not past.has_left:
+                return False
+            if past.has_others:
+                raise SessionError(
+                    f"cannot take session {self._session.session_id!r} back to record {number}: another "
+                    f"thread has worked in it since; give each thread a session of its own, or use session.revert"
+                )
+            seen = self._session.at(number)[FilesSeen].latest()
+            self._session.rollback(number, cause=f"langchain{step}", foreign=self._foreign)
+            self._forget(step.caller, seen)
+            return True
+
+    def begin_call(self, tool_call_id: str, step: Step | None, position: Position | None) -> str:
+        """Return the id for a call. If it was made in this step before, what it did then is reverted first.
+
+        It is made again if the process ended before its answer was stored, and if it is to be repeated.
+        """
+        if step is None:
+            return self._session.next_id(f"{tool_call_id}@")
+        wanted = f"{tool_call_id}{step}"
+        number = self._own_record(position)
+        if number is None:
+            return wanted
+        with self._lock:
+            past = self._past(step, number)
+            before = next((one for one in past.done if _marked(one) == (tool_call_id, step.thread, step.step)), None)
+            if before is not None:
+                self._session.revert(before, on_conflict="theirs", foreign=self._foreign or "keep")
+        attempt, call_id = 1, wanted
+        while call_id in past.known:
+            attempt += 1
+            call_id = f"{wanted}.{attempt}"
+        return call_id
+
+    def _own_record(self, position: Position | None) -> int | None:
+        # A state in which nothing has been noted has an empty one.
+        return position["record"] if position and position["session"] == self._session.session_id else None
+
+    def _forget(self, caller: str, then: FilesSeen | None) -> None:
+        """Let a caller know the versions of files that it knew then: its conversation has no more of them."""
+        known = self._session[FilesSeen]
+        now = known.latest()
+        # A key is a filesystem and a caller.
+        sights = {
+            key: value
+            for one, is_then in ((now, False), (then, True))
+            for key, value in (one.sights if one is not None else {}).items()
+            if key.endswith(f"\n{caller}") is is_then
+        }
+        if now is not None and sights != now.sights:
+            known.seed(FilesSeen(sights))
+
+    def _past(self, step: Step, record: int) -> Past:
+        has_left = has_others = went_back = False
+        done: list[str] = []
+        known: set[str] = set()
+        for one in reversed([*self._session.records.since(record)]):
+            text, changed = _text_and_change(one)
+            marked = _marked(text)
+            if text is None or marked is None:
+                continue
+            _, thread, number = marked
+            if (thread, number) == (step.thread, step.step):
+                if isinstance(one.event, RolledBack):
+                    # What was done before is undone.
+                    went_back = True
+                    continue
+                known.add(text)
+                if changed and not went_back:
+                    done.append(text)
+            elif changed and not went_back:
+                is_own = thread == step.thread
+                has_left, has_others = has_left or is_own, has_others or not is_own
+        return Past(has_left, has_others, tuple(done), frozenset(known))
+
+
+def _text_and_change(record: Record) -> tuple[str | None, bool]:
+    """Return the text of a record that may have a mark, and whether it stands for a change."""
+    event = record.event
+    if isinstance(event, RolledBack):
+        # A call that failed is rolled back too, with its id as the cause.
+        return None if event.failed else record.cause, True
+    if isinstance(event, ToolCall):
+        return event.call_id, event.status == "ok" and event.first_seq is not None and event.error_code != INTERRUPTED
+    return None, False
+
+
+def _marked(text: str | None) -> tuple[str, str, str] | None:
+    """Return what a text says before its mark, and the thread and the step of the mark."""
+    found = None if text is None else _MARK.fullmatch(text)
+    return None if found is None else (found[1], found[2], found[3])
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="replace"), digest_size=4).hexdigest()

@@ -1,0 +1,166 @@
+"""Tools of LangChain as calls of a session: what a tool changed is undone if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, cast
+
+from attrs import field
+from langchain_core.messages import BaseMessage, ToolMessage
+from langgraph.errors import GraphBubbleUp, ParentCommand
+from langgraph.types import Command, Interrupt
+
+from weakfs.backends import InMemoryFilesystem
+from weakfs.class_decorators import define, frozen
+from weakfs.filesystem import SupportsCheckout
+from weakfs.integrations.langchain.positions import INTERRUPTED
+from weakfs.messages import clip
+from weakfs.session import Session
+from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, Toolset, ToolValidationError
+from weakfs.tools.results import answer, failed, summarize
+
+# What a tool answers: a message, a command, or several of them.
+Answer = Any
+
+# The longest answer of a tool that is recorded, in characters.
+MAX_MESSAGE = 2000
+
+# The tools that this code is part of, the innermost last.
+_works: ContextVar[tuple[Work, ...]] = ContextVar("weakfs_langchain_works", default=())
+
+
+@define(eq=False)
+class Work:
+    """What a tool of LangChain does in one call of a session, and how it ended."""
+
+    session: Session
+    perform: Callable[[], Any] = field(repr=False)
+    # Where LangGraph keeps the checkpoints of graphs in it.
+    namespace: str
+    answer: Answer = None
+    error: Exception | None = None
+    # Whether an agent in it works on the same session.
+    has_agent: bool = False
+
+    def ended(self, given: Answer) -> ToolResult[object]:
+        """Take the answer of the tool, and return that of the call."""
+        self.answer = given
+        messages = messages_of(given)
+        text = "\n".join(clip(message.text, MAX_MESSAGE) for message in messages) or "done"
+        if any(message.status == "error" for message in messages):
+            return failed(Receipt, "error", "tool_failed", text)
+        return answer(Receipt(summary_text=summarize(text)), text)
+
+    def raised(self, error: Exception) -> ToolResult[object]:
+        """Take the error of the tool, and return the answer of the call."""
+        self.error = error
+        if not isinstance(error, GraphBubbleUp):
+            return failed(Receipt, "error", "tool_failed", f"{type(error).__name__}: {error}")
+        if isinstance(error, ParentCommand):
+            return answer(Receipt(summary_text="the tool handed over to the graph around it"))
+        if self.has_agent or self._is_of_graph(error):
+            # An agent in it goes on where it was, with the files as they are.
+            return answer(Receipt(summary_text="the tool was interrupted", error_code=INTERRUPTED))
+        # It is run from its beginning when the graph goes on.
+        return failed(Receipt, "error", INTERRUPTED, "the tool was interrupted")
+
+    def _is_of_graph(self, error: GraphBubbleUp) -> bool:
+        """Return whether a graph in the tool was interrupted, not the tool itself."""
+        interrupts = cast("Sequence[Interrupt]", error.args[0] if error.args else ())
+        return any(one.id != Interrupt.from_ns(None, self.namespace).id for one in interrupts)
+
+
+def outer_work(session: Session) -> Work | None:
+    """Return the innermost tool of a session that this code is part of."""
+    return next((work for work in reversed(_works.get()) if work.session is session), None)
+
+
+def messages_of(given: Answer) -> list[ToolMessage]:
+    """Return the messages in the answer of a tool."""
+    found: list[BaseMessage] = []
+    for one in cast("list[object]", given) if isinstance(given, list) else [given]:
+        if isinstance(one, BaseMessage):
+            found.append(one)
+        elif isinstance(one, Command) and isinstance(one.update, dict):
+            messages = cast("dict[str, object]", one.update).get("messages")
+            found += [each for each in cast("list[object]", messages or []) if isinstance(each, BaseMessage)]
+    return [one for one in found if isinstance(one, ToolMessage)]
+
+
+@frozen
+class _Anything:
+    """The arguments of a tool that is not ours."""
+
+
+@frozen(eq=False)
+class _ForeignTool(Tool):
+    """The tool of every call: its arguments are recorded as they are."""
+
+    def read_arguments(self, arguments: object) -> object:
+        if not isinstance(arguments, Mapping):
+            raise ToolValidationError(f"the arguments are a {type(arguments).__name__}; give a mapping")
+        return cast("Mapping[str, object]", arguments)
+
+
+def _handle(params: object, *, context: ToolContext) -> ToolResult[object]:
+    work: Work = context.adapter  # type: ignore[assignment]  # this module makes every such call
+    with _part_of(work):
+        try:
+            given = work.perform()
+        except Exception as error:
+            return work.raised(error)
+        return work.ended(given)
+
+
+async def _ahandle(params: object, *, context: ToolContext) -> ToolResult[object]:
+    work: Work = context.adapter  # type: ignore[assignment]  # this module makes every such call
+    with _part_of(work):
+        try:
+            given = await cast("Awaitable[Any]", work.perform())
+        except Exception as error:
+            return work.raised(error)
+        return work.ended(given)
+
+
+@contextmanager
+def _part_of(work: Work) -> Iterator[None]:
+    token = _works.set((*_works.get(), work))
+    try:
+        yield
+    finally:
+        _works.reset(token)
+
+
+class ForeignCalls:
+    """Makes calls of tools that know nothing of the session.
+
+    In memory such a tool can only use the session's own filesystem. Other files are scanned before and after it, so
+    that what programs did to them is part of the call too.
+    """
+
+    def __init__(self, toolset: Toolset) -> None:
+        files = toolset.filesystem
+        self.is_in_memory = type(getattr(files, "files", files)) is InMemoryFilesystem
+        scans = not self.is_in_memory and isinstance(files, SupportsCheckout)
+        self._toolset = toolset
+        self._tool, self._async_tool = (
+            _ForeignTool("langchain_tool", "A tool of LangChain.", _Anything, handler, runs_programs=scans)
+            for handler in (_handle, _ahandle)
+        )
+
+    def call(
+        self, name: str, arguments: Mapping[str, object], *, call_id: str, caller: str, work: Work
+    ) -> ToolResult[object]:
+        """Run a tool as one call, and return the answer of the call; `work` has that of the tool."""
+        runtime = (None, None, work, None)
+        return self._toolset._call(name, arguments, call_id, caller, None, None, runtime, tool=self._tool).perform()
+
+    async def acall(
+        self, name: str, arguments: Mapping[str, object], *, call_id: str, caller: str, work: Work
+    ) -> ToolResult[object]:
+        """Await a tool as one call, as `call` runs it. If this is cancelled, what it changed is undone."""
+        runtime = (None, None, work, None)
+        made = self._toolset._call(name, arguments, call_id, caller, None, None, runtime, tool=self._async_tool)
+        return await made.aperform()
