@@ -163,7 +163,7 @@ def _inner(sandbox: SandboxSession) -> WeakfsSandboxSession:
 
 def _refuse_unsupported(manifest: Manifest) -> None:
     if manifest.users or manifest.groups:
-        raise ValueError("cannot make users and groups: a weakfs sandbox has one user; leave them out of the manifest")
+        raise ValueError("a weakfs sandbox does not support manifest users or groups: it has one user; leave them out")
     if manifest.extra_path_grants:
         paths = ", ".join(repr(grant.path) for grant in manifest.extra_path_grants)
         raise ValueError(

@@ -7,7 +7,7 @@ import io
 import posixpath
 import shlex
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from agents.sandbox.errors import (
     ExecNonZeroError,
     ExecTimeoutError,
     ExecTransportError,
+    InvalidManifestPathError,
     WorkspaceArchiveReadError,
     WorkspaceArchiveWriteError,
     WorkspaceReadNotFoundError,
@@ -30,9 +31,10 @@ from attrs import evolve
 from weakfs import Session
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.command_files import mounted_files
-from weakfs.integrations.openai_agents.workspace import TOOLS, Exchange, Executed
+from weakfs.integrations.openai_agents.archives import check_archive, overlaid, without_set_id
+from weakfs.integrations.openai_agents.workspace import READING, TOOLS, Exchange, Executed
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.tree.node import FileTree, find, put, remove, walk
+from weakfs.reducers.tree.node import find, remove
 from weakfs.snapshots import from_tar, to_tar
 from weakfs.tools import Capability, Policy, ToolResult, Toolset
 from weakfs.tools.handlers import ShellOptions
@@ -71,6 +73,10 @@ class WeakfsSandboxSession(BaseSandboxSession):
         self._caller = caller
         self._on_shutdown = on_shutdown
         self._is_running = True
+        # Whether a path may also be forbidden for another reason than that it leads out of the workspace.
+        self._is_bounded = capability is not None or policy is not None
+        # A command needs the files of a host to itself, and agents share a sandbox.
+        self._turn = asyncio.Lock()
         mounted = mounted_files(files, state.manifest.root)
         self._toolset = Toolset(session, mounted, tools=TOOLS, capability=capability, policy=policy)
 
@@ -101,7 +107,8 @@ class WeakfsSandboxSession(BaseSandboxSession):
         environment = await self.state.manifest.environment.resolve()
         exchange = Exchange(evolve(self._shell, environment={**self._shell.environment, **environment}))
         arguments = {"command": line, "timeout": timeout}
-        done = await self._toolset.acall("execute", arguments, caller=self._caller, adapter=exchange)
+        async with self._turn:
+            done = await self._toolset.acall("execute", arguments, caller=self._caller, adapter=exchange)
         executed = cast("Executed | None", exchange.result)
         if (executed is not None and executed.timed_out) or done.error_code in ("timed_out", "deadline_exceeded"):
             raise ExecTimeoutError(command=command, timeout_s=timeout, context={"message": done.summary_text})
@@ -132,6 +139,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
         self._refuse_user(user)
         place = self._place(path)
         done, content = await self._use("read_file", place, lambda files: files.read_bytes(place, limit=limit).content)
+        self._check_within(done, path)
         if done.error_code == "not_found":
             raise WorkspaceReadNotFoundError(path=path, context={"message": done.message})
         if not done.success:
@@ -141,8 +149,12 @@ class WeakfsSandboxSession(BaseSandboxSession):
     async def write(self, path: Path, data: io.IOBase, *, user: str | User | None = None) -> None:
         """Write a file as a whole; parent directories are created."""
         self._refuse_user(user)
-        content = await asyncio.to_thread(coerce_write_payload(path=path, data=data).stream.read)
-        place = self._place(path, for_write=True)
+        place, most = self._place(path, for_write=True), self._given.limits.max_file_size
+        content = await asyncio.to_thread(_read_all, coerce_write_payload(path=path, data=data).stream, most)
+        if content is None:
+            raise WorkspaceArchiveWriteError(
+                path=path, message=f"cannot write more than {most} bytes to {place!r}; raise max_file_size"
+            )
         work = partial(_write, place, content)
         await self._change("write_file", place, work, path=path, size=len(content))
 
@@ -151,6 +163,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
         self._refuse_user(user)
         place = self._place(path)
         done, entries = await self._use("list_directory", place, partial(_entries, place))
+        self._check_within(done, path)
         if not done.success:
             raise _non_zero(done.message, "ls", "-la", "--", place)
         return cast("list[FileEntry]", entries)
@@ -170,6 +183,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
         self._refuse_user(user)
         place = self._place(path, for_write=True)
         done, _ = await self._use("remove", place, lambda files: files.delete(place, recursive=recursive))
+        self._check_within(done, path)
         if done.error_code == "not_found":
             if not recursive:
                 raise _non_zero(done.message, "rm", "--", place)
@@ -190,6 +204,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
                 files.move(old, new)
 
         done, _ = await self._use("move", old, work, destination=new)
+        self._check_within(done, source)
         if not done.success:
             raise _non_zero(done.message, "mv", "-f", "--", old, new)
 
@@ -233,21 +248,43 @@ class WeakfsSandboxSession(BaseSandboxSession):
         return io.BytesIO(archive)
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
-        """Write the files of an uncompressed tar archive into the workspace: all of them, or none."""
+        """Write the files of an uncompressed tar archive into the workspace: all of them, or none.
+
+        Raises `WorkspaceArchiveWriteError` for an archive with links that lead out of the workspace, or with more
+        entries or bytes than a command may leave behind.
+        """
+        await self._unpack(data, is_snapshot=False)
+
+    async def _restore_snapshot_into_workspace_on_resume(self) -> None:
+        # One call, so that a snapshot that cannot be restored leaves the files as they are.
+        with await self.state.snapshot.restore(dependencies=self.dependencies) as data:
+            await self._unpack(data, is_snapshot=True)
+
+    async def _unpack(self, data: io.IOBase, *, is_snapshot: bool) -> None:
+        """Write the files of an archive over those that are there, or those of a snapshot in place of them.
+
+        A snapshot has the links that commands made, and they are restored as they were.
+        """
         root = Path(self.state.manifest.root)
         limits = self._archive_limits
-        most = limits.max_input_bytes if limits is not None else None
+        most = None if is_snapshot else self._shell.max_changed_bytes
+        if limits is not None and limits.max_input_bytes is not None:
+            most = limits.max_input_bytes
         archive = await asyncio.to_thread(_read_all, data, most)
         if archive is None:
             raise WorkspaceArchiveWriteError(
-                path=root, message=f"cannot unpack an archive of more than {most} bytes; raise max_input_bytes"
+                path=root,
+                message=f"cannot unpack an archive of more than {most} bytes; raise max_input_bytes or "
+                "ShellOptions.max_changed_bytes",
             )
 
         def work(files: Filesystem) -> None:
             at = self._session.now()
             found = from_tar(archive, limits=self._given.limits, at=at)
-            tree = from_tar(files.export_bytes(), limits=self._given.limits, at=at)
-            files.import_bytes(to_tar(_overlaid(tree, found)))
+            if not is_snapshot:
+                check_archive(found, root.as_posix(), self._shell.max_new_entries)
+                found = overlaid(from_tar(files.export_bytes(), limits=self._given.limits, at=at), found)
+            files.import_bytes(to_tar(without_set_id(found)))
 
         await self._change("import_files", str(root), work, path=root, size=len(archive))
 
@@ -290,8 +327,14 @@ class WeakfsSandboxSession(BaseSandboxSession):
         self, name: str, place: str, work: Callable[[Filesystem], object], *, path: Path, size: int | None = None
     ) -> None:
         done, _ = await self._use(name, place, work, size=size)
+        self._check_within(done, path)
         if not done.success:
             raise WorkspaceArchiveWriteError(path=path, message=done.message)
+
+    def _check_within(self, done: ToolResult[object], path: Path | str) -> None:
+        """Raise the error of the SDK for a path that leads out of the workspace by a link."""
+        if done.error_code == "path_forbidden" and not self._is_bounded:
+            raise InvalidManifestPathError(rel=path, reason="escape_root", context={"message": done.message})
 
     async def _use(
         self,
@@ -305,7 +348,8 @@ class WeakfsSandboxSession(BaseSandboxSession):
         exchange = Exchange(self._shell, work)
         arguments = {"path": place, "destination": destination, "size": size}
         given = {key: value for key, value in arguments.items() if value is not None}
-        done = await self._toolset.acall(name, given, caller=self._caller, adapter=exchange)
+        async with nullcontext() if name in READING else self._turn:
+            done = await self._toolset.acall(name, given, caller=self._caller, adapter=exchange)
         return done, cast("T | None", exchange.result)
 
     def _place(self, path: Path | str, *, for_write: bool = False) -> str:
@@ -349,16 +393,6 @@ def _entries(place: str, files: Filesystem) -> list[FileEntry]:
 def _target(path: str, target: str) -> str:
     """Return where a symbolic link points."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-
-
-def _overlaid(tree: FileTree, above: FileTree) -> FileTree:
-    """Return a tree with the entries of another one in place of its own; directories unite."""
-    for path, node in walk(above):
-        segments = segments_of(path)
-        if type(node) is FileTree and type(find(tree, segments)) is FileTree:
-            continue
-        tree = put(tree, segments, node, node.modified_at if type(node) is FileTree else tree.modified_at)
-    return tree
 
 
 def _read_all(data: io.IOBase, most: int | None) -> bytes | None:

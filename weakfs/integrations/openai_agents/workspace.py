@@ -92,6 +92,8 @@ TOOLS = (
     _tool("import_files", "Write the files of an archive.", "write"),
 )
 
+READING = frozenset({"read_file", "list_directory", "export_files"})
+
 
 def _printed(output: str | BlobReference | None, context: ToolContext) -> bytes:
     text = printed_text(output, context)
