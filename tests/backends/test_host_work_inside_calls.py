@@ -19,8 +19,8 @@ def on_disk(root: Path) -> dict[str, str | None]:
 
 
 def change(random: Random, fs: HostFilesystem, value: str) -> None:
-    """Make one change through the session."""
-    files = [entry.path for entry in fs.walk() if entry.is_file]
+    """Make one change through the session, of files that the program has not made."""
+    files = [entry.path for entry in fs.walk() if entry.is_file and entry.name != "program"]
     kind = random.choice(("write", "append", "move", "delete", "new"))
     if not files or kind == "new":
         fs.write(f"/{random.choice('xyz')}/{random.choice('123')}", value)
@@ -36,7 +36,7 @@ def change(random: Random, fs: HostFilesystem, value: str) -> None:
 
 def outside(random: Random, root: Path, value: str) -> None:
     """Make one change as the program that the call is for."""
-    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    files = sorted(root.rglob("program"))
     if files and random.random() < 0.4:
         random.choice(files).unlink()
     else:
@@ -46,7 +46,7 @@ def outside(random: Random, root: Path, value: str) -> None:
 
 
 @pytest.mark.parametrize("foreign", ["keep", "replace", None])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 def test_a_rollback_is_exact(seed: int, foreign: Literal["keep", "replace"] | None, tmp_path: Path) -> None:
     random = Random(seed)
     session = Session(session_id="s")
