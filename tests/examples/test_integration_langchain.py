@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import weakfs
 
 
+@pytest.mark.exhaustive
 def test_the_files_go_back_with_the_thread_in_another_process() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "examples.integrations.langchain"],
