@@ -208,11 +208,18 @@ def test_what_a_capability_forbids_is_not_done() -> None:
 
 
 def test_what_a_manifest_asks_for_in_vain_is_refused() -> None:
+    from agents.sandbox import SandboxPathGrant
+    from agents.sandbox.entries import InContainerMountStrategy, MountpointMountPattern, S3Mount
     from agents.sandbox.manifest import Manifest
     from agents.sandbox.types import User
 
     with pytest.raises(ValueError, match="one user"):
         asyncio.run(client().create(manifest=Manifest(users=[User(name="ann")])))
+    mount = S3Mount(bucket="b", mount_strategy=InContainerMountStrategy(pattern=MountpointMountPattern()))
+    with pytest.raises(ValueError, match="cannot mount storage"):
+        asyncio.run(client().create(manifest=Manifest(entries={"data": mount})))
+    with pytest.raises(ValueError, match="shows only its workspace"):
+        asyncio.run(client().create(manifest=Manifest(extra_path_grants=(SandboxPathGrant(path="/opt"),))))
 
     async def act(sandbox: SandboxSession, session: Session) -> None:
         with pytest.raises(ValueError, match="one user"):

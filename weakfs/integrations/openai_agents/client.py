@@ -164,6 +164,8 @@ def _inner(sandbox: SandboxSession) -> WeakfsSandboxSession:
 def _refuse_unsupported(manifest: Manifest) -> None:
     if manifest.users or manifest.groups:
         raise ValueError("a weakfs sandbox does not support manifest users or groups: it has one user; leave them out")
+    if manifest.mount_targets():
+        raise ValueError("cannot mount storage in a weakfs sandbox; leave the mounts out of the manifest")
     if manifest.extra_path_grants:
         paths = ", ".join(repr(grant.path) for grant in manifest.extra_path_grants)
         raise ValueError(
