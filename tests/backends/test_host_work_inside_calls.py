@@ -19,8 +19,8 @@ def on_disk(root: Path) -> dict[str, str | None]:
 
 
 def change(random: Random, fs: HostFilesystem, value: str) -> None:
-    """Make one change through the session, of files that the program has not made."""
-    files = [entry.path for entry in fs.walk() if entry.is_file and entry.name != "program"]
+    """Make one change through the session."""
+    files = [entry.path for entry in fs.walk() if entry.is_file]
     kind = random.choice(("write", "append", "move", "delete", "new"))
     if not files or kind == "new":
         fs.write(f"/{random.choice('xyz')}/{random.choice('123')}", value)
@@ -36,22 +36,24 @@ def change(random: Random, fs: HostFilesystem, value: str) -> None:
 
 def outside(random: Random, root: Path, value: str) -> None:
     """Make one change as the program that the call is for."""
-    files = sorted(root.rglob("program"))
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
     if files and random.random() < 0.4:
         random.choice(files).unlink()
+    elif files and random.random() < 0.4:
+        random.choice(files).write_text(value)
     else:
-        (root / random.choice("xyz") / "program").write_text(value)
+        directory = root / random.choice("xyz")
+        directory.mkdir(exist_ok=True)
+        (directory / "program").write_text(value)
 
 
 @pytest.mark.parametrize("foreign", ["keep", "replace", None])
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(40))
 def test_a_rollback_is_exact(seed: int, foreign: Literal["keep", "replace"] | None, tmp_path: Path) -> None:
     random = Random(seed)
     session = Session(session_id="s")
     fs = HostFilesystem(tmp_path, session=session)
     tools = Toolset(session, fs)
-    for name in "xyz":
-        fs.mkdir(name)
     moments = {session.seq: on_disk(tmp_path)}
     for number in range(8):
         if random.random() < 0.6:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import attrs
 
 from weakfs.backends.host.disk_changes import CHANGES_ENTRY, CHANGES_FILE, apply
-from weakfs.backends.host.foreign_changes import found_before, looks_like
+from weakfs.backends.host.foreign_changes import by_program, found_before, looks_like
 from weakfs.backends.host.os_errors import described_errors
 from weakfs.backends.host.root import HostRoot, Part, Work
 from weakfs.backends.host.stream import HostStream
@@ -21,6 +21,7 @@ from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.primitives import UNSEARCHABLE, Searched
 from weakfs.platforms import garbage_collection_paused
 from weakfs.processes.background import BackgroundProcesses
+from weakfs.reducers.apply import REDUCERS, reduce
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -244,11 +245,26 @@ class HostFiles(BaseFilesystem):
                     found += found_before(self._root, self._session, one, at, self.filesystem_id)
                 apply(self._root.directory, work.journal, event, *places, shared=shared)
             cause = self.background.cause if found else None
-            for seen in found:
+            for seen in self._attributed(found):
                 self._session.dispatch(seen, cause=cause)
             for one in events:
                 self._session.dispatch(attrs.evolve(one, filesystem=self.filesystem_id))
             return tuple(work.journal.notes[mark:])
+
+    def _attributed(self, found: list[EntryFound]) -> Iterable[Event]:
+        """Return the events for what was found before a change."""
+        began = self._root.began
+        if began is None or not found:
+            return found
+        known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
+        return list(by_program(found, known, self._expected(*began)))
+
+    def _expected(self, before: FileTree, began: int) -> FileTree:
+        """Return a tree with what was recorded after record `began`."""
+        for record in self._session.records.since(began):
+            if getattr(record.event, "filesystem", None) == self.filesystem_id and type(record.event) in REDUCERS:
+                before = reduce(before, cast(Event, record.event))
+        return before
 
     def creation_time(self, segments: Segments, node: Node) -> int:
         born = self._root.directory.born_at(segments, _modified_at(node))

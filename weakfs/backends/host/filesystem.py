@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar, cast, get_args
+from typing import TypeVar, get_args
 
 import attrs
 
@@ -25,8 +25,8 @@ from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
 from weakfs.processes.background import BackgroundProcesses
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeRestored
-from weakfs.reducers.apply import REDUCERS, reduce, segments_of
-from weakfs.reducers.events import Event, TreeSeen
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.session import External, MissingBlob, Session, UnknownSnapshot
 from weakfs.snapshots.archive.tar import from_tar, to_tar
@@ -346,12 +346,13 @@ class HostFilesystem(HostFiles):
                 before = self._root.scan_for_undo(work.journal)
                 if cause is not None:
                     self._workplace.record(before, cause)
-            began = self._session.seq
+            self._root.began = began = before, self._session.seq
+            stack.callback(setattr, self._root, "began", None)
             yield laid
             found = self._root.read_back(ScanLimits(self.limits, read_back, before))
             after, laid.set_id_removed = self._without_set_id(before, found)
             with self.lock():
-                self._record_changes(self._with_own_changes(before, began), after)
+                self._record_changes(self._expected(*began), after)
                 check_made(self.limits, before, after, "/", after)
         laid.changed = changed_paths(before, after, "/")
         self._session._notify()
@@ -366,13 +367,6 @@ class HostFilesystem(HostFiles):
             segments = segments_of(path)
             self._root.directory.set_status(segments, mode=mode_at(after, segments))
         return after, removed
-
-    def _with_own_changes(self, before: FileTree, began: int) -> FileTree:
-        """Return a tree with the changes that were recorded meanwhile, by whoever made them through the session."""
-        for record in self._session.records.since(began):
-            if getattr(record.event, "filesystem", None) == self.filesystem_id and type(record.event) in REDUCERS:
-                before = reduce(before, cast(Event, record.event))
-        return before
 
     def _record_changes(self, before: FileTree, after: FileTree) -> None:
         """Dispatch events for what a program changed."""

@@ -1,17 +1,23 @@
-"""Changes that other programs made: found on disk before an event, and recorded in the session."""
+"""Changes that other programs made: found on disk before an event, and recorded in the session.
+
+While a program works for a call, what it changed since the call began is recorded as a change by that call.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
+
 from weakfs.backends.host.root import HostRoot
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved
+from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event
 from weakfs.reducers.external_trees import ExternalTrees
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, path_of, tree_of, walk
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, find, path_of, put, remove, tree_of, walk
 from weakfs.session import Session
+from weakfs.snapshots.scan.read_back import events_between
 
 # Events hold contents up to this size; larger ones go into the store.
 SMALL = 1 << 20
@@ -35,6 +41,25 @@ def found_before(
         elif there is None:
             found += _found_above(root, known, path, place, session.now(), filesystem)
     return found
+
+
+def by_program(found: list[EntryFound], known: FileTree, expected: FileTree) -> Iterator[Event]:
+    """Yield the events for what was found while a program works for a call.
+
+    `expected` is what there was when the call began, with what was recorded since: what differs from it, the program
+    has changed.
+    """
+    for seen in found:
+        segments = segments_of(seen.path)
+        node, was, there = find(seen.tree, segments[-1:]), find(expected, segments), find(known, segments)
+        if node is was or (node is not None and was is not None and looks_like(node, was)):
+            yield seen
+            continue
+        if was is not None and (there is None or not looks_like(was, there)):
+            yield EntryFound(seen.path, tree_of({segments[-1]: was}), seen.at, seen.filesystem)
+        after = remove(expected, segments, seen.at) if node is None else put(expected, segments, node, seen.at)
+        for event in events_between(expected, after, at=seen.at, most=None):
+            yield attrs.evolve(event, filesystem=seen.filesystem)
 
 
 def _found_above(

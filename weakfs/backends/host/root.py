@@ -64,6 +64,9 @@ class HostRoot:
         self._last_scan: Scan | None = None
         # The base for writing the next commit as a difference.
         self.base: Base | None = None
+        # While a program works in the directory for a call: what there was when it began, and the number of the newest
+        # record then.
+        self.began: tuple[FileTree, int] | None = None
         # Called with the path and size of every file that a scan reads.
         self.on_file: OnFile | None = None
         # Returns whether the commit of work that a killed process left behind was stored.
