@@ -27,6 +27,10 @@ def backend() -> Any:
 # Thousands of archives are written: a sample of the same cases runs over every backend of the library.
 @pytest.mark.exhaustive
 class TestArchiveFilesystem(FilesystemConformance):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
     def make_fs(
         self,
         *,
@@ -35,7 +39,7 @@ class TestArchiveFilesystem(FilesystemConformance):
         read_only: bool = False,
         follow_symlinks: SymlinkPolicy = "deny",
     ) -> Filesystem:
-        path = Path(mkdtemp()) / "files.tar"
+        path = Path(mkdtemp(dir=self.folder)) / "files.tar"
         make = backend()
         if prepare is not None:
             prepare(make(path))
