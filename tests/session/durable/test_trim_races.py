@@ -99,7 +99,8 @@ def test_writers_wait_for_a_compaction_that_they_overtook() -> None:
     session = Session.open(store, "s", on_conflict="merge")
     fs = InMemoryFilesystem(session)
     fs.write("/a", OLD)
-    other = InMemoryFilesystem(Session.open(store, "s", on_conflict="merge"))
+    others = Session.open(store, "s", on_conflict="merge")
+    other = InMemoryFilesystem(others)
     numbers = count()
     is_waiting = Event()
     store.waited = is_waiting.set
@@ -126,10 +127,10 @@ def test_writers_wait_for_a_compaction_that_they_overtook() -> None:
         writer.join()
     assert len(writers) == 2
     # Merging the second write into the history that the compaction left.
-    assert [type(record.event) for record in other.session.records] == [Merged, FileWritten]
+    assert [type(record.event) for record in others.records] == [Merged, FileWritten]
     again = InMemoryFilesystem(Session.open(store, "s"))
     assert [again.read(path).content for path in ("/a", "/b0", "/b1")] == [OLD, NEW, NEW]
-    assert again.session.to_bytes() == other.session.to_bytes()
+    assert Session.open(store, "s").to_bytes() == others.to_bytes()
 
 
 def test_an_event_loop_goes_on_while_its_writer_waits_for_a_compaction() -> None:
