@@ -19,8 +19,7 @@ def run_command(*arguments: str, given: str = "") -> subprocess.CompletedProcess
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given.encode())
         source.seek(0)
-        files = {"stdin": source.fileno(), "stdout": out.fileno(), "stderr": err.fileno()}
-        status = wait_for(start_command(arguments, **files))
+        status = wait_for(start_command(arguments, stdin=source.fileno(), stdout=out.fileno(), stderr=err.fileno()))
         for stream in (out, err):
             stream.seek(0)
         return subprocess.CompletedProcess(arguments, status, out.read().decode(), err.read().decode())
