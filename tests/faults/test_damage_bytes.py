@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.faults.damage import Court, resealed, small_story
-from tests.sampling import sample, share
+from tests.sampling import sample, share, stride
 from weakfs import Session
 
 MUTATIONS = share(150)
