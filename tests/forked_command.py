@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -12,22 +14,36 @@ from pathlib import Path
 from weakfs.cli import main
 
 
+def run_command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, with `given` as its input."""
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        source.write(given.encode())
+        source.seek(0)
+        status = wait_for(start_command(arguments, stdin=source.fileno(), stdout=out.fileno(), stderr=err.fileno()))
+        for stream in (out, err):
+            stream.seek(0)
+        return subprocess.CompletedProcess(arguments, status, out.read().decode(), err.read().decode())
+
+
 def start_command(
     arguments: Sequence[str],
     *,
+    stdin: int = 0,
     stdout: int,
     stderr: int,
     environment: Mapping[str, str] = os.environ,
     directory: Path | None = None,
 ) -> int:
-    """Start the command with these descriptors as its output, and return the id of its process."""
+    """Start the command with these descriptors as its input and output, and return the id of its process."""
     child = os.fork()
     if child:
         return child
     status = 70
     try:
+        os.dup2(stdin, 0)
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
         os.chdir(directory or ".")

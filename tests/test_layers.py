@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from pathlib import Path
 from types import FunctionType
 from typing import get_args, get_origin, get_type_hints
@@ -336,20 +336,19 @@ def test_every_package_lists_its_public_names_once() -> None:
     assert [name for name in publishing() if len(set(public_names(name))) < len(public_names(name))] == []
 
 
-@pytest.mark.parametrize("name", sorted(publishers()))
-def test_a_public_name_has_one_home(name: str) -> None:
-    assert len(homes_of(name)) == 1
+def test_a_public_name_has_one_home() -> None:
+    assert {name: homes for name in publishers() if len(homes := homes_of(name)) != 1} == {}
 
 
-@pytest.mark.parametrize("name", weakfs.__all__)
-def test_what_is_exported_at_the_top_is_what_its_package_has(name: str) -> None:
-    own, (home,) = getattr(weakfs, name), homes_of(name)
-    found = getattr(import_module(home), name)
-    if name in ("Session", "Registry", "StorageFilesystem"):
-        assert issubclass(own, found)
-        assert own is not found
-    else:
-        assert own is found
+def test_what_is_exported_at_the_top_is_what_its_package_has() -> None:
+    for name in weakfs.__all__:
+        own, (home,) = getattr(weakfs, name), homes_of(name)
+        found = getattr(import_module(home), name)
+        if name in ("Session", "Registry", "StorageFilesystem"):
+            assert issubclass(own, found), name
+            assert own is not found, name
+        else:
+            assert own is found, name
 
 
 # Made by weakfs itself, so that nobody needs the types of their arguments.
@@ -386,13 +385,12 @@ def signatures_of(package: str) -> Iterator[tuple[str, FunctionType]]:
 
 
 CONSTRUCTORS = {("__init__", name) for name in NOT_CONSTRUCTED}
-PUBLIC = {id(getattr(import_module(package), name)) for package in publishing() for name in public_names(package)}
 
 
-@pytest.mark.parametrize("package", publishing())
-def test_a_public_signature_names_public_types_only(package: str) -> None:
+def test_a_public_signature_names_public_types_only() -> None:
+    public = {id(getattr(import_module(package), name)) for package in publishing() for name in public_names(package)}
     private: list[str] = []
-    for where, function in signatures_of(package):
+    for where, function in chain.from_iterable(map(signatures_of, publishing())):
         try:
             hints = get_type_hints(function)
         except NameError:
@@ -403,6 +401,6 @@ def test_a_public_signature_names_public_types_only(package: str) -> None:
             for name, hint in hints.items()
             if not name.startswith("_")
             for found in classes_in(hint)
-            if id(found) not in PUBLIC and not found.__name__.startswith("_") and found is not weakfs.Session
+            if id(found) not in public and not found.__name__.startswith("_") and found is not weakfs.Session
         ]
     assert private == []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,6 +13,7 @@ import pytest
 from tests.backends.test_container import state
 from tests.containers import IMAGE, image_archive
 from tests.containers import opened as storage
+from tests.forked_command import run_command
 from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, MergeConflict, Session
 from weakfs.backends.container import (
     ContainerFilesystem,
@@ -242,22 +241,22 @@ def test_the_workspace_may_be_all_that_is_recorded(podman: Podman, tmp_path: Pat
 
 def test_the_command_lists_containers_and_removes_those_that_nothing_uses(podman: Podman, tmp_path: Path) -> None:
     words = [f"--option={one}" for one in podman.options]
-    run_command("containers", "--remove", *words)
-    others, lines = containers(podman), run_command("containers", *words).splitlines()
+    printed("containers", "--remove", *words)
+    others, lines = containers(podman), printed("containers", *words).splitlines()
     assert all(one.is_in_use for one in others)
     used = opened(podman, Session(session_id="used"), tmp_path / "one")
     left = opened(podman, Session(session_id="left"), tmp_path / "two")
     left.close()
-    found = set(run_command("containers", *words).splitlines()).difference(lines)
+    found = set(printed("containers", *words).splitlines()).difference(lines)
     assert sorted(" ".join(line.split()[1:]) for line in found) == ["in use used container", "stopped left container"]
-    removed = run_command("containers", "--remove", "--json", *words)
+    removed = printed("containers", "--remove", "--json", *words)
     assert [one["container"] for one in map(json.loads, removed.splitlines())] == [left.container.name]
     assert [one.session_id for one in containers(podman) if one not in others] == ["used"]
     assert used.exec("true").exit_code == 0
 
 
-def run_command(*words: str) -> str:
-    done = subprocess.run([sys.executable, "-m", "weakfs.cli", *words], capture_output=True, text=True, check=False)
+def printed(*words: str) -> str:
+    done = run_command(*words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

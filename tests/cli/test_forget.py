@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.forked_command import run_command
 from weakfs import HostFilesystem, InMemoryFilesystem, Session
 from weakfs.history.forgetting.search import files_with
 
 SECRET = "sk-live-9f8e7d6c"
-
-
-def weakfs(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "weakfs.cli", *words]
-    return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -29,7 +23,7 @@ def saved(tmp_path: Path) -> Path:
 
 
 def test_forget_removes_a_text_from_a_session_file_and_never_prints_it(saved: Path) -> None:
-    done = weakfs("forget", str(saved), "--text", "-", "--yes", given=SECRET + "\n")
+    done = run_command("forget", str(saved), "--text", "-", "--yes", given=SECRET + "\n")
 
     assert done.returncode == 0
     assert "none holds it" in done.stdout
@@ -41,7 +35,7 @@ def test_forget_removes_a_path_from_storage(saved: Path, tmp_path: Path) -> None
     where = f"sqlite:{tmp_path}/sessions.db"
     Session.load(saved).copy_to(where)
 
-    done = weakfs("forget", where, "/a.txt", "--yes", "--json")
+    done = run_command("forget", where, "/a.txt", "--yes", "--json")
 
     assert done.returncode == 0
     assert json.loads(done.stdout)["found_in"] == []
@@ -50,7 +44,7 @@ def test_forget_removes_a_path_from_storage(saved: Path, tmp_path: Path) -> None
 
 def test_forget_with_preview_changes_nothing(saved: Path) -> None:
     before = saved.read_bytes()
-    done = weakfs("forget", str(saved), "--text", SECRET, "--preview")
+    done = run_command("forget", str(saved), "--text", SECRET, "--preview")
 
     assert done.returncode == 0
     assert "would change 1 record" in done.stdout
@@ -59,7 +53,7 @@ def test_forget_with_preview_changes_nothing(saved: Path) -> None:
 
 def test_forget_asks_first(saved: Path) -> None:
     before = saved.read_bytes()
-    done = weakfs("forget", str(saved), "--text", SECRET)
+    done = run_command("forget", str(saved), "--text", SECRET)
 
     assert done.returncode == 2
     assert "pass --yes" in done.stderr
@@ -67,13 +61,13 @@ def test_forget_asks_first(saved: Path) -> None:
 
 
 def test_forget_needs_a_path_or_a_text(saved: Path) -> None:
-    assert weakfs("forget", str(saved)).returncode == 2
-    assert weakfs("forget", str(saved), "/a.txt", "--text", SECRET).returncode == 2
+    assert run_command("forget", str(saved)).returncode == 2
+    assert run_command("forget", str(saved), "/a.txt", "--text", SECRET).returncode == 2
 
 
 def test_forgetting_what_is_not_there_changes_nothing(saved: Path) -> None:
     before = saved.read_bytes()
-    done = weakfs("forget", str(saved), "--text", "never written", "--yes")
+    done = run_command("forget", str(saved), "--text", "never written", "--yes")
 
     assert "nothing to forget" in done.stdout
     assert saved.read_bytes() == before
@@ -91,10 +85,10 @@ def test_forget_drops_the_snapshots_of_a_directory(tmp_path: Path) -> None:
     session.save(tmp_path / "mine.json")
     words = ["forget", str(tmp_path / "mine.json"), "--text", SECRET, "--root", str(root), "--store", str(store)]
 
-    assert "would drop the snapshot" in weakfs(*words, "--preview").stdout
-    done = weakfs(*words, "--yes")
+    assert "would drop the snapshot" in run_command(*words, "--preview").stdout
+    done = run_command(*words, "--yes")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("dropped the snapshot") == 1
     assert files_with(SECRET, [str(tmp_path)]) == ()
-    assert weakfs("forget", str(tmp_path / "mine.json"), "--text", SECRET, "--store", str(store)).returncode == 2
+    assert run_command("forget", str(tmp_path / "mine.json"), "--text", SECRET, "--store", str(store)).returncode == 2

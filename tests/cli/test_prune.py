@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.forked_command import run_command
 from weakfs import HostFilesystem, InMemoryFilesystem, Session
 from weakfs.snapshots import Store
 
 
 def weakfs(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "weakfs.cli", "prune", *words]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return run_command("prune", *words)
 
 
 def fill(session: Session) -> Session:

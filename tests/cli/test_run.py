@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.forked_command import run_command
 from weakfs import InMemoryFilesystem, Session
 from weakfs.tools import ToolCall
 
-from .conftest import COMMAND, TRANSCRIPTS, WORKSPACE, Run
+from .conftest import TRANSCRIPTS, WORKSPACE, Run
 
 EXPECTED: dict[str, Any] = json.loads((TRANSCRIPTS / "shop.expected.json").read_bytes())
 FORMS = sorted(path.name for path in TRANSCRIPTS.glob("shop*.jsonl"))
@@ -67,8 +67,8 @@ def test_each_call_has_its_line(run: Run, tmp_path: Path) -> None:
 
 def test_a_transcript_may_come_through_a_pipe() -> None:
     line = json.dumps(call("write_file", path="/a.txt", content="a"))
-    done = subprocess.run([*COMMAND, "run", "-", "--json"], input=line.encode(), capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = run_command("run", "-", "--json", given=line)
+    assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout.splitlines()[0])["success"] is True
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.forked_command import run_command
 from weakfs import InMemoryFilesystem, Session
 
-from .conftest import COMMAND, Run
+from .conftest import Run
 
 ROOT = "/home/ann/shop"
 Line = dict[str, Any]
@@ -183,11 +183,11 @@ def test_of_several_transcripts_the_unknown_one_is_named(run: Run, tmp_path: Pat
 
 
 def test_a_session_may_come_through_a_pipe(tmp_path: Path) -> None:
-    data = recorded(tmp_path, *GOOD).read_bytes()
+    data = recorded(tmp_path, *GOOD).read_text()
 
-    done = subprocess.run([*COMMAND, "run", "-", "--json"], input=data, capture_output=True)
+    done = run_command("run", "-", "--json", given=data)
 
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout.splitlines()[0])["agreement"] == "agreed"
 
 

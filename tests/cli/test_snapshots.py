@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked_command import run_command
 from tests.sampling import is_exhaustive
 from weakfs import HostFilesystem, Session
 from weakfs.snapshots import Store
@@ -262,9 +263,9 @@ def test_a_bar_shows_how_many_files_were_read(place: Place) -> None:
 
 def test_a_pipe_gets_neither_colours_nor_a_bar(place: Place) -> None:
     for words in (["snapshot"], ["snapshots"], ["restore", "--latest"], ["compact"]):
-        done = subprocess.run([*COMMAND, words[0], str(place.root), *words[1:]], capture_output=True)
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert b"\x1b" not in done.stdout
+        done = run_command(words[0], str(place.root), *words[1:])
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "\x1b" not in done.stdout
 
 
 @pytest.mark.exhaustive
@@ -318,16 +319,15 @@ def test_a_directory_that_was_moved_finds_its_snapshots_in_the_old_store(run: Ru
 
 def test_a_directory_of_any_name_and_what_is_said_to_type_about_it(place: Place) -> None:
     root = place.root.rename(place.root.parent / os.fsdecode(b"odd\xff'\nname"))
-    for command in ([*COMMAND, "snapshot", str(root)], [*COMMAND, "restore", str(root), "--latest"]):
-        assert subprocess.run(command, capture_output=True, check=True).stderr == b""
-    dropped = subprocess.run(
-        [*COMMAND, "drop", str(root), "--keep-last", "0"], capture_output=True, text=True, check=True
-    )
+    for words in (["snapshot", str(root)], ["restore", str(root), "--latest"]):
+        done = run_command(*words)
+        assert (done.returncode, done.stderr) == (0, "")
+    dropped = run_command("drop", str(root), "--keep-last", "0")
     compact = dropped.stdout.splitlines()[-1].partition("they needed: ")[2]
     assert compact.startswith("weakfs compact $'")
     again = " ".join(COMMAND) + compact.removeprefix("weakfs")
-    done = subprocess.run(["bash", "-c", again], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("compacted")
+    compacted = subprocess.run(["bash", "-c", again], capture_output=True, text=True, check=True)
+    assert compacted.stdout.startswith("compacted")
 
 
 def test_a_tag_that_is_no_text_is_refused(run: Run, place: Place) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.editing.hints.alignment import SLACK, Aligner, Alignment
 from weakfs.editing.hints.diagnosis import Diagnosis, QuotedFile, Subject
 from weakfs.editing.hints.similarity import loose
@@ -70,7 +71,7 @@ def test_of_equal_places_the_nearer_one_is_taken_and_those_in_a_block_come_first
 words = st.sampled_from(["alpha()", "beta = 1", "}", "", "    return beta", "gamma", "value_1", "value_2"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=share(200))
 @given(st.lists(words, min_size=1, max_size=60), st.lists(words, min_size=1, max_size=12), st.integers(0, 60))
 def test_a_place_is_narrow_and_its_pairs_rise_on_both_sides(lines: list[str], old: list[str], near: int) -> None:
     rows, quoted = (loose("\n".join(text)).split("\n") for text in (lines, old))

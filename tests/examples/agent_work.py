@@ -8,16 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-import anthropic
-import openai
 import pytest
-from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI
 
-from examples.agent_loop.anthropic_messages import AnthropicMessages
 from examples.agent_loop.conversation import REGISTRY, Message
 from examples.agent_loop.loop import Model, Outcome, run
-from examples.agent_loop.openai_chat import OpenAIChat
 from tests.examples.model_server import Json, ModelServer, Provider, ToolUse, Turn
 from weakfs import HostMount, InMemoryFilesystem, Session
 
@@ -135,18 +129,30 @@ async def work(
     on_text: Callable[[str], None] = lambda text: None,
     wrapped: Callable[[Model], Model] = lambda model: model,
 ) -> Outcome:
-    """Run the loop against the server. No certificates are loaded: that takes as long as the rest."""
+    """Run the loop against the server. No certificates are loaded: that takes as long as the rest.
+
+    The clients are imported here: that takes seconds in each process that collects the tests.
+    """
     mounts = [] if project is None else [HostMount(str(project))]
 
     async def go(model: Model) -> Outcome:
         return await run(wrapped(model), path, task, mounts=mounts, max_turns=max_turns, on_text=on_text)
 
     if provider == "openai":
+        import openai
+
+        from examples.agent_loop.openai_chat import OpenAIChat
+
         plain = openai.DefaultAsyncHttpxClient(verify=False)
-        async with AsyncOpenAI(api_key="test", base_url=server.url("openai"), http_client=plain) as client:
+        async with openai.AsyncOpenAI(api_key="test", base_url=server.url("openai"), http_client=plain) as client:
             return await go(OpenAIChat(client, "m"))
+    import anthropic
+
+    from examples.agent_loop.anthropic_messages import AnthropicMessages
+
     simple = anthropic.DefaultAsyncHttpxClient(verify=False)
-    async with AsyncAnthropic(api_key="test", base_url=server.url("anthropic"), http_client=simple) as other:
+    url = server.url("anthropic")
+    async with anthropic.AsyncAnthropic(api_key="test", base_url=url, http_client=simple) as other:
         return await go(AnthropicMessages(other, "m"))
 
 

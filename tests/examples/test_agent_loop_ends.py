@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-import openai
 import pytest
 
 from examples.agent_loop.conversation import REGISTRY, Conversation
@@ -117,6 +116,8 @@ def test_what_the_client_library_tries_again_is_asked_again(provider: Provider, 
 
 
 def test_an_error_of_the_provider_is_raised_and_the_task_is_not_lost(tmp_path: Path) -> None:
+    import openai
+
     path = tmp_path / "work.json"
     with serving([Turn("Here.")], lambda turn: 400) as server:
         with pytest.raises(openai.BadRequestError, match="try again"):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from examples.integrations.anthropic import main
-
 
 @pytest.mark.exhaustive
 def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+    from examples.integrations.anthropic import main
+
     main()
 
     printed = capfd.readouterr().out.splitlines()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from examples.integrations.deepagents import main
 from weakfs.processes import Bubblewrap
 
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
 def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+    from examples.integrations.deepagents import main
+
     main()
 
     printed = capfd.readouterr().out.splitlines()

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.history import ExportRefused, export_git
 from weakfs.history.commit_graph import commits_of
@@ -318,7 +319,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share(25))
 @given(STEPS)
 def test_every_commit_has_its_parents_first_and_the_last_one_is_the_present(
     steps: list[tuple[str, int, str]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weakfs import InMemoryFilesystem, Session, Toolset
-from weakfs.history.timeline import ChangedFile, TimelineRow, timeline
+from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
 from weakfs.history.tree_patch import count_lines
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import EMPTY_TREE

@@ -212,7 +212,7 @@ def assert_hidden(setting: Setting, text: str, what: object) -> None:
     assert not found, (what, found, text, setting.policy)
 
 
-@settings(max_examples=120)
+@settings(max_examples=share(120))
 @given(st.integers(0, 2**32))
 def test_no_answer_and_no_readable_file_holds_what_is_hidden(seed: int) -> None:
     random = Random(seed)

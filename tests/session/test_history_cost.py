@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from tests.sampling import is_exhaustive
 from weakfs import InMemoryFilesystem, Registry, Session
 from weakfs.session.history import keyframes
 from weakfs.session.history.keyframes import GAP, STRETCH
 
-RECORDS = 40_000
+RECORDS = 40_000 if is_exhaustive() else 16_000
 
 
 @frozen

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.forked_command import run_command
 from tests.transcripts.claude_code_model import ROOT
 from tests.transcripts.test_transcripts_claude_code import answer, use
 from weakfs.transcripts import Transcript, read_transcript
@@ -119,9 +118,7 @@ def test_lines_after_a_first_one_that_is_damaged_are_still_read(tmp_path: Path) 
 
 
 def test_a_document_may_come_through_a_pipe(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "weakfs.cli", "run", "-", "--json"]
-
-    done = subprocess.run(command, input=json.dumps([FIRST], indent=2), capture_output=True, text=True)
+    done = run_command("run", "-", "--json", given=json.dumps([FIRST], indent=2))
 
     assert json.loads(done.stdout.splitlines()[0])["tool"] == "ls"
 
@@ -129,9 +126,8 @@ def test_a_document_may_come_through_a_pipe(tmp_path: Path) -> None:
 def test_a_run_tells_once_that_a_document_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps([FIRST, SECOND], indent=2)[:-20])
-    command = [sys.executable, "-m", "weakfs.cli", "run", str(path)]
 
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run_command("run", str(path))
 
     assert done.returncode == 1
     assert len(done.stdout.splitlines()) + len(done.stderr.splitlines()) == 1

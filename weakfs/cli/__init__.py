@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Sequence
 
 from weakfs import __version__
+from weakfs.cli.signals import interrupts_deferred
 
 __all__ = ["main"]
 
@@ -38,13 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _loaded() -> Callable[[Sequence[str] | None], int]:
-    """Import the command, deferring interrupts: one that arrives while an extension module loads may crash it."""
-    # Windows has no signal masks.
-    has_mask = hasattr(signal, "pthread_sigmask")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
-    try:
+    with interrupts_deferred():
         from weakfs.cli.application import run
-    finally:
-        if has_mask:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return run

@@ -3,36 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import ClassVar
 
 import click
 
 import weakfs
-from weakfs.cli.blame.commands import BLAME_COMMANDS
-from weakfs.cli.commands.git.export_git import export_git_command
-from weakfs.cli.commands.git.import_git import import_git_command
-from weakfs.cli.commands.host.containers import containers_command
-from weakfs.cli.commands.integrations.hooks import hooks_command
-from weakfs.cli.commands.integrations.mcp import mcp_command
-from weakfs.cli.commands.integrations.mount import mount_command
-from weakfs.cli.commands.sessions.serve import serve_command
-from weakfs.cli.commands.sessions.sql import sql_command
-from weakfs.cli.commands.sessions.timeline import timeline_command
-from weakfs.cli.commands.storage.forget import forget_command
-from weakfs.cli.commands.storage.prune import prune_command
-from weakfs.cli.declarations.host import COMMANDS
-from weakfs.cli.declarations.locations import LOCATION_COMMANDS
-from weakfs.cli.declarations.run import run_command
-from weakfs.cli.declarations.sessions import SESSION_COMMANDS
-from weakfs.cli.declarations.undo import UNDO_COMMANDS
 from weakfs.cli.errors import DONE, INTERRUPTED, USAGE, Failure
 from weakfs.cli.options import EXIT_STATUSES
 from weakfs.cli.output import Output, ReaderGone, warn
-from weakfs.cli.signals import interruptible
+from weakfs.cli.signals import interruptible, interrupts_deferred
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
+# The commands of each module below weakfs.cli. A command named `a-b` is there as `a_b_command`.
+MODULES = {
+    "blame.commands": "blame why",
+    "commands.git.export_git": "export-git",
+    "commands.git.import_git": "import-git",
+    "commands.host.containers": "containers",
+    "commands.integrations.hooks": "hooks",
+    "commands.integrations.mcp": "mcp",
+    "commands.integrations.mount": "mount",
+    "commands.sessions.serve": "serve",
+    "commands.sessions.sql": "sql",
+    "commands.sessions.timeline": "timeline",
+    "commands.storage.forget": "forget",
+    "commands.storage.prune": "prune",
+    "declarations.host": "compact drop repair restore snapshot snapshots",
+    "declarations.locations": "delete export fsck import sessions",
+    "declarations.run": "run",
+    "declarations.sessions": "cat diff log ls replay stats",
+    "declarations.undo": "redo revert undo",
+}
 
-@click.group(invoke_without_command=True, context_settings=CONTEXT, epilog=EXIT_STATUSES)
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are used; its help imports all of them."""
+
+    _modules: ClassVar = {name: module for module, names in MODULES.items() for name in names.split()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = self._modules.get(cmd_name)
+        if module is None:
+            return None
+        with interrupts_deferred():
+            found = getattr(import_module(f"weakfs.cli.{module}"), f"{cmd_name.replace('-', '_')}_command")
+        assert isinstance(found, click.Command)
+        return found
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings=CONTEXT, epilog=EXIT_STATUSES)
 @click.version_option(weakfs.__version__, prog_name="weakfs")
 @click.pass_context
 def command(context: click.Context) -> None:
@@ -40,28 +64,6 @@ def command(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
         context.exit(USAGE)
-
-
-for one in (
-    run_command,
-    *SESSION_COMMANDS,
-    *COMMANDS,
-    *LOCATION_COMMANDS,
-    *UNDO_COMMANDS,
-    *BLAME_COMMANDS,
-    containers_command,
-    forget_command,
-    hooks_command,
-    prune_command,
-    serve_command,
-    sql_command,
-    export_git_command,
-    import_git_command,
-    timeline_command,
-    mcp_command,
-    mount_command,
-):
-    command.add_command(one)
 
 
 def run(arguments: Sequence[str] | None) -> int:

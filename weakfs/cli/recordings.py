@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from attrs import field
@@ -18,9 +17,6 @@ from weakfs.tools import ToolResult
 from weakfs.transcripts import RecordedClock, TranscriptCall, open_transcript
 from weakfs.transcripts.comparison import Verdict
 
-# The beginning of every saved session.
-SESSION_HEAD = b'{"format":"weakfs-session"'
-
 
 def session_of_recording(file: str) -> Session | None:
     """Return the session that a recording describes, or `None` if the file has no call in a known format.
@@ -28,8 +24,6 @@ def session_of_recording(file: str) -> Session | None:
     Its calls are performed in memory as `weakfs run` performs them: on the files as they were, without shell commands.
     The session has the times of the recording, and the name of the file as its id.
     """
-    if _is_saved_session(file):
-        return None
     with as_failure(f"read the recorded session {file!r}"), open_transcript(file) as transcript:
         if not len(transcript):
             return None
@@ -44,14 +38,6 @@ def session_of_recording(file: str) -> Session | None:
     if outcome.interrupted:
         raise KeyboardInterrupt
     return session
-
-
-def _is_saved_session(file: str) -> bool:
-    # A pipe can be read only once.
-    if not os.path.isfile(file):
-        return True
-    with as_failure(f"read the session {file!r}"), open(file, "rb") as stream:
-        return stream.read(len(SESSION_HEAD)) == SESSION_HEAD
 
 
 def _report(file: str, unread: int, listener: _Broken) -> None:

@@ -28,6 +28,9 @@ from weakfs.transcripts.comparison import IMPORT_CAUSE
 # Below this size in bytes no progress is shown: reading finishes too soon to see it.
 LARGE = 4_000_000
 
+# The beginning of every saved session.
+SESSION_HEAD = b'{"format":"weakfs-session"'
+
 # One letter is a drive of Windows.
 _URL = re.compile("[a-zA-Z][a-zA-Z0-9+.-]+:")
 
@@ -103,9 +106,7 @@ def load(
     """
     if is_location(file):
         return opened(Location.of(file), registry, is_shared=is_shared)
-    from weakfs.cli.recordings import session_of_recording
-
-    if (recorded := session_of_recording(file)) is not None:
+    if not _is_saved_session(file) and (recorded := _recorded(file)) is not None:
         if is_to_change:
             raise Failure(
                 f"cannot change {file!r}: it is a recorded session of another program; keep it as a session first: "
@@ -117,6 +118,20 @@ def load(
         path = Path(file)
         with progress(f"reading {file}", wanted=path.stat().st_size > LARGE):
             return weakfs.Session.load(path, registry=known, max_expansion=max_expansion)
+
+
+def _is_saved_session(file: str) -> bool:
+    # A pipe can be read only once.
+    if not os.path.isfile(file):
+        return True
+    with as_failure(f"read the session {file!r}"), open(file, "rb") as stream:
+        return stream.read(len(SESSION_HEAD)) == SESSION_HEAD
+
+
+def _recorded(file: str) -> weakfs.Session | None:
+    from weakfs.cli.recordings import session_of_recording
+
+    return session_of_recording(file)
 
 
 def registry_at(place: str) -> Registry:

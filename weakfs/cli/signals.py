@@ -1,4 +1,4 @@
-"""Termination signals: they interrupt the command, which rolls back unfinished work, as Ctrl-C does."""
+"""Signals: those that end the command interrupt it, so that it rolls back unfinished work, as Ctrl-C does."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ def interruptible() -> Generator[None]:
     finally:
         for number in taken:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def interrupts_deferred() -> Generator[None]:
+    """Defer interrupts while modules are imported: one that arrives while an extension module loads may crash it."""
+    # Windows has no signal masks.
+    has_mask = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
+    try:
+        yield
+    finally:
+        if has_mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

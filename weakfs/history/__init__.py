@@ -1,15 +1,23 @@
-"""Reading a session's history: calls, timeline, blame, SQL queries, git export and import; retention and forgetting."""
+"""Reading a session's history: calls, timeline, blame, SQL queries, git export and import; retention and forgetting.
 
-from weakfs.history.blame.lines import BlameLine
-from weakfs.history.forgetting.forget import Forgetting, forget
-from weakfs.history.git_export import ExportRefused, ExportReport, export_git
-from weakfs.history.git_import.importing import ImportReport, import_git
-from weakfs.history.git_import.objects import ImportRefused
-from weakfs.history.git_import.tree_changes import SkippedEntry
-from weakfs.history.retention.policy import Holder, PruneReport, Retention
-from weakfs.history.retention.pruning import prune
-from weakfs.history.sql import QueryResult, run_query
-from weakfs.history.timeline import ChangedFile, TimelineRow, timeline
+Names are imported from their modules when they are first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from weakfs.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from weakfs.history.blame.lines import BlameLine
+    from weakfs.history.forgetting.forget import Forgetting, forget
+    from weakfs.history.git_export import ExportRefused, ExportReport, export_git
+    from weakfs.history.git_import.importing import ImportReport, import_git
+    from weakfs.history.git_import.objects import ImportRefused
+    from weakfs.history.git_import.tree_changes import SkippedEntry
+    from weakfs.history.retention.policy import Holder, PruneReport, Retention
+    from weakfs.history.retention.pruning import prune
+    from weakfs.history.sql import QueryResult, run_query
+    from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
 
 __all__ = [
     "BlameLine",
@@ -32,3 +40,19 @@ __all__ = [
     "run_query",
     "timeline",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "blame.lines": "BlameLine",
+        "forgetting.forget": "Forgetting forget",
+        "git_export": "ExportRefused ExportReport export_git",
+        "git_import.importing": "ImportReport import_git",
+        "git_import.objects": "ImportRefused",
+        "git_import.tree_changes": "SkippedEntry",
+        "retention.policy": "Holder PruneReport Retention",
+        "retention.pruning": "prune",
+        "sql": "QueryResult run_query",
+        "timeline_rows": "ChangedFile TimelineRow timeline",
+    },
+)

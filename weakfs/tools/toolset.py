@@ -195,9 +195,11 @@ class Toolset:
 
         The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
         propagates, even if its handler hangs: further changes by the handler raise an exception, and a command that it
-        runs is killed. A call that had already ended stays. A quick one answers, or has not begun. Tasks and threads that a handler starts with a copy of its
-        context (`gather`, `asyncio.to_thread`) take part in its call; those that outlive a failure can change nothing
-        more. The thread is one of the event loop's default executor, whose size bounds how many run at once.
+        runs is killed. A call that had already ended stays. A quick one answers, or has not begun.
+
+        Tasks and threads that a handler starts with a copy of its context (`gather`, `asyncio.to_thread`) take part in
+        its call; those that outlive a failure can change nothing more. The thread is one of the event loop's default
+        executor, whose size bounds how many run at once.
         """
         import asyncio
 

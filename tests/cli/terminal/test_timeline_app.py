@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from tests.forked_command import run_command
 from weakfs import InMemoryFilesystem, Session, Toolset
 
 if TYPE_CHECKING:
@@ -192,7 +191,8 @@ def test_the_copied_command_previews_and_without_preview_reverts(story: Session,
     assert (program, words[-1]) == ("weakfs", "--preview")
 
     def run(*words: str) -> str:
-        done = subprocess.run([sys.executable, "-m", "weakfs.cli", *words], capture_output=True, text=True, check=True)
+        done = run_command(*words)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     assert "/a.py" in run(*words)

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import forget
 from weakfs.history.forgetting.redaction import placeholder
@@ -93,7 +94,7 @@ def files_at(session: Session, seq: int) -> dict[str, str]:
     return {match.path: fs.read(match.path).content for match in fs.glob("**", max_results=1000)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share(60))
 @given(STEPS, st.sampled_from(["file", "folder", "sqlite"]))
 def test_every_state_is_the_old_one_with_the_text_replaced(steps: list[Step], kind: str) -> None:
     made = placeholder(SECRET.encode()).decode()

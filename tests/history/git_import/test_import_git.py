@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.history.git_import.repositories import Files, Writer, git
+from tests.sampling import share
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import ImportRefused, ImportReport, export_git, import_git
 from weakfs.reducers import FileTree
@@ -56,7 +57,7 @@ TEXTS = st.sampled_from([b"change\n", b"", b"no newline", b"subject\n\nbody: x\n
 ZONES = st.sampled_from([b"+0000", b"-0730", b"+0545"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40))
 @given(st.lists(st.tuples(CHANGES, TEXTS, ZONES), min_size=1, max_size=8))
 def test_a_linear_history_comes_back_with_the_same_ids(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[Files, bytes, bytes]]
@@ -96,7 +97,7 @@ def _possible(files: Files) -> Files:
     return files if not (b"a" in files and b"a/x" in files) else {b"a": files[b"a"]}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=share(30))
 @given(st.lists(st.tuples(st.sampled_from(["main", "side", "merge", "back"]), CHANGES), min_size=2, max_size=10))
 def test_the_files_of_every_commit_of_a_branched_history_are_right(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Files]]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionError, Toolset
 from weakfs.history import PruneReport, Retention, prune
 from weakfs.reducers.tree.node import walk
@@ -357,7 +358,7 @@ def test_a_store_whose_pruning_was_killed_is_whole_and_can_be_pruned_again(tmp_p
         assert (tmp_path / "root/own").read_bytes() == bytes([letter]) * 1_000
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share(15))
 @given(
     st.lists(
         st.tuples(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import PruneReport, Retention, prune
 from weakfs.reducers import FileTree
@@ -89,7 +90,7 @@ def total(report: PruneReport) -> int:
     return sum(one.exclusive for one in report.kept)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share(40))
 @given(STEPS, LIMITS, st.sampled_from(["memory", "file", "folder", "sqlite"]))
 def test_what_is_kept_is_as_it_was_and_the_preview_was_right(steps: list[Step], limits: Retention, kind: str) -> None:
     with TemporaryDirectory() as folder:

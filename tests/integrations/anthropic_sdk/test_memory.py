@@ -16,6 +16,7 @@ from anthropic.tools import BetaLocalFilesystemMemoryTool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs import HostFilesystem, InMemoryFilesystem, Session
 from weakfs.integrations.anthropic import AsyncMemoryTool, MemoryTool
 from weakfs.tools import ToolCall
@@ -102,7 +103,7 @@ def files_of(session: Session) -> dict[str, bytes | None]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share(60))
 @given(st.lists(COMMANDS, min_size=1, max_size=10))
 def test_answers_and_files_are_those_of_the_tool_on_a_directory(commands: list[Command]) -> None:
     with TemporaryDirectory() as directory:

@@ -21,6 +21,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from tests.forked_command import run_command
 from weakfs import HostFilesystem, Session, Toolset
 from weakfs.integrations.mcp import http_app, toolset_server
 
@@ -43,10 +44,6 @@ def stdio(*arguments: str, mode: str = "auto") -> Client:
     return Client(stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr), mode=mode)
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*WEAKFS, *arguments], capture_output=True, text=True, check=False, timeout=60)
-
-
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_directory_over_stdio_is_changed_and_undone_by_another_process(tmp_path: Path, mode: str) -> None:
@@ -63,9 +60,9 @@ def test_a_directory_over_stdio_is_changed_and_undone_by_another_process(tmp_pat
 
     asyncio.run(work())
     assert (root / "a.txt").read_text() == "two\n"
-    rows = [json.loads(line) for line in run("timeline", sessions, "--json").stdout.splitlines()]
+    rows = [json.loads(line) for line in run_command("timeline", sessions, "--json").stdout.splitlines()]
     assert [row["action"] for row in rows if row["kind"] == "call"] == ["edit_file", "edit_file"]
-    undone = run("undo", sessions, "--root", str(root), "--store", store)
+    undone = run_command("undo", sessions, "--root", str(root), "--store", store)
     assert undone.returncode == 0, undone.stderr
     assert (root / "a.txt").read_text() == "one\n"
 
@@ -230,7 +227,7 @@ def test_http_is_for_this_machine_unless_hosts_are_named() -> None:
     ],
 )
 def test_what_cannot_be_served_is_refused_with_a_remedy(arguments: tuple[str, ...], message: str, status: int) -> None:
-    done = run("mcp", *arguments)
+    done = run_command("mcp", *arguments)
 
     assert (done.returncode, done.stdout) == (status, "")
     assert message in done.stderr
@@ -242,7 +239,7 @@ def test_a_session_that_worked_in_a_directory_needs_it(tmp_path: Path) -> None:
     with Session.open(tmp_path / "sessions", "one") as session:
         HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store").write("/a", "x")
 
-    done = run("mcp", "--session", str(tmp_path / "sessions"))
+    done = run_command("mcp", "--session", str(tmp_path / "sessions"))
 
     assert done.returncode == 2
     assert re.search(r"without its directory: it worked in host:.*; name DIR too", done.stderr)
@@ -274,7 +271,8 @@ def test_another_process_undoes_while_the_server_runs(tmp_path: Path) -> None:
 
             await asyncio.gather(*(write(f"file{number}") for number in range(10)))
             await write("last")
-            undone = await asyncio.to_thread(run, "undo", sessions, "--root", str(root), "--store", store)
+            undo = [*WEAKFS, "undo", sessions, "--root", str(root), "--store", store]
+            undone = await asyncio.to_thread(subprocess.run, undo, capture_output=True, text=True, check=False)
             assert undone.returncode == 0, undone.stderr
             assert not (root / "last").exists()
             await write("after")

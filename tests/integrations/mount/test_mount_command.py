@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked_command import run_command
 from tests.integrations.mount.conftest import Run
 from weakfs import InMemoryFilesystem, Session
 
@@ -33,7 +34,7 @@ def mounted(where: Path | str, place: Path, *options: str) -> Iterator[subproces
 
 
 def weakfs(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*WEAKFS, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    return run_command(*map(str, arguments))
 
 
 def wait_until_left(place: Path) -> None:

@@ -76,6 +76,3 @@ def why_command(
     session = load(file, registry, max_expansion)
     show_reason(Output(), session, place, at, filesystem, as_json=as_json)
     return DONE
-
-
-BLAME_COMMANDS = (blame_command, why_command)

@@ -193,13 +193,3 @@ def repair_command(directory: str, store: str | None, as_json: bool) -> int:
 
     repair(Output(finish_unread=True), directory, recover(directory, store), as_json=as_json)
     return DONE
-
-
-COMMANDS = (
-    snapshot_command,
-    snapshots_command,
-    restore_command,
-    drop_command,
-    compact_command,
-    repair_command,
-)

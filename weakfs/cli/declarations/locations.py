@@ -85,6 +85,3 @@ def delete_command(location: str, yes: bool, as_json: bool) -> int:
 
     delete_session(Output(finish_unread=True), location, is_sure=yes, as_json=as_json)
     return DONE
-
-
-LOCATION_COMMANDS = (sessions_command, import_command, export_command, fsck_command, delete_command)

@@ -253,6 +253,3 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
     session = load(file, registry, max_expansion)
     is_same = show_replay(Output(), session, file, verify=verify, as_json=as_json)
     return DONE if is_same else UNMET
-
-
-SESSION_COMMANDS = (log_command, ls_command, cat_command, diff_command, stats_command, replay_command)

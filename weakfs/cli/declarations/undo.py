@@ -85,6 +85,3 @@ def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
     return take_back(
         Output(finish_unread=True), Asked(**options), lambda session, how: session.revert(meant, paths=only, **how)
     )
-
-
-UNDO_COMMANDS = (undo_command, redo_command, revert_command)

@@ -14,10 +14,10 @@ from weakfs.cli.directories import usage
 from weakfs.cli.errors import INTERRUPTED, USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted
 from weakfs.cli.output import Output, progress, warn
-from weakfs.cli.recordings import SESSION_HEAD
 from weakfs.cli.run.calls import PERFORMED, Outcome, Performer
 from weakfs.cli.run.report import Reporter, reporter
 from weakfs.cli.run.workspace import Job, place_of
+from weakfs.cli.sessions import SESSION_HEAD
 from weakfs.session import SaveReport
 from weakfs.tools import Tool
 from weakfs.tools.handlers import ShellOptions, shell_tool

@@ -17,7 +17,7 @@ from weakfs.cli.formatting import shown
 from weakfs.cli.terminal.details import MAX_BYTES, differences_of, facts_of, file_lines, revert_command
 from weakfs.cli.terminal.line_list import LineList
 from weakfs.cli.terminal.rows import ListedRow, listed, matches, row_text
-from weakfs.history.timeline import changes_between, changes_of_rows
+from weakfs.history.timeline_rows import changes_between, changes_of_rows
 from weakfs.history.tree_patch import patch
 from weakfs.history.trees import Trees
 from weakfs.messages import plural

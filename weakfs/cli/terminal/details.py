@@ -11,7 +11,7 @@ from rich.text import Text
 from weakfs.cli.formatting import shown
 from weakfs.history import BlameLine
 from weakfs.history.plain_values import moment
-from weakfs.history.timeline import TimelineRow
+from weakfs.history.timeline_rows import TimelineRow
 from weakfs.history.tree_patch import FileChange, patch
 from weakfs.messages import clip, printable
 from weakfs.reducers.tree.leaf import Leaf, content_of, is_special, size_of

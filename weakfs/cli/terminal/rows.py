@@ -10,7 +10,7 @@ from rich.text import Text
 
 from weakfs.class_decorators import define, frozen
 from weakfs.cli.formatting import date_and_time, shortened, shown
-from weakfs.history.timeline import RowChanges, TimelineRow
+from weakfs.history.timeline_rows import RowChanges, TimelineRow
 from weakfs.messages import plural
 from weakfs.session import Merged
 

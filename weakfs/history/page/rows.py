@@ -11,7 +11,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.history.blame.lines import Blames
 from weakfs.history.page.contents import PageContents, PageLimits
-from weakfs.history.timeline import RowChanges, TimelineRow, changes_between, changes_of_rows
+from weakfs.history.timeline_rows import RowChanges, TimelineRow, changes_between, changes_of_rows
 from weakfs.history.tree_patch import FileChange
 from weakfs.history.trees import Trees
 from weakfs.reducers import ExternalTrees, FileTree

@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from weakfs.filesystem import normalize
 from weakfs.history.plain_values import moment
-from weakfs.history.timeline import ChangedFile, TimelineRow, timeline
+from weakfs.history.timeline_rows import ChangedFile, TimelineRow, timeline
 from weakfs.messages import one_line, plural
 from weakfs.session import SessionError
 from weakfs.tools import HISTORY_TOOLS, Receipt, Tool, ToolContext, ToolResult, ToolValidationError, param

@@ -29,6 +29,11 @@ def to_bytes(name: str) -> bytes:
     return raw if from_bytes(raw) == name else name.encode("utf-8", "surrogatepass")
 
 
+def has_escapes(text: str) -> bool:
+    """Return whether a name or a path may have bytes that are not those of its characters."""
+    return _ESCAPED.search(text) is not None
+
+
 def canonical(name: str) -> str:
     """Return the canonical form of the name with the same bytes; most names are their own canonical form."""
     return from_bytes(to_bytes(name)) if _ESCAPED.search(name) else name

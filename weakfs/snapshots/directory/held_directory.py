@@ -51,7 +51,7 @@ class HeldDirectory:
         """Open a directory; the caller closes it."""
         if not segments:
             return os.open(".", flags, dir_fd=self.descriptor)
-        parts = [own.host_bytes(name) for name in segments]
+        parts = own.host_path(segments)
         opened: Callable[..., int] = os.open
         # One call opens two segments in 3.0 us, and one call for each in 4.9 us.
         if len(parts) > 1 and openat2.is_available():

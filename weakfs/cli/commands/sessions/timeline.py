@@ -66,7 +66,7 @@ def timeline_command(
     if no_contents and page is None:
         raise click.UsageError("--no-contents goes with --html only; add --html PAGE")
     from weakfs.cli.sessions import load
-    from weakfs.history.timeline import TimelineRow, timeline
+    from weakfs.history.timeline_rows import TimelineRow, timeline
 
     if full_screen:
         return _show_full_screen(file, registry, max_expansion)
