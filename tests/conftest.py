@@ -71,6 +71,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+_module: object = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Freeze what the tests of other modules have imported and left, too, once what they dropped is collected."""
+    global _module
+    module = getattr(item, "module", None)
+    if module is not _module:
+        _module = module
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _state_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Let the stores of all tests, and of the processes that they start, lie in a directory of the test run."""
