@@ -15,6 +15,7 @@ import pytest
 from tests.cli.conftest import Run
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionClosed
+from weakfs.session.history.timeline import Timeline
 from weakfs.storage import open_event_store
 
 
@@ -70,6 +71,32 @@ def test_a_session_in_a_storage_is_compacted(run: Run, saved: Path, tmp_path: Pa
     assert run("compact", where, "--keep", "5").out == "compacted s: 396 records dropped\n"
     assert run("fsck", where).out == "checked s: 5 records, 1 snapshot: no damage\n"
     assert run("cat", where, "/3.txt").out == "93\n"
+
+
+@pytest.mark.parametrize(
+    "command", [("compact", "--keep", "5"), ("prune", "--max-records", "5", "--yes")], ids=["compact", "prune"]
+)
+def test_a_session_is_compacted_while_another_process_writes(
+    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    where = f"folder:{tmp_path / 'store'}"
+    run("import", saved, where)
+    written: list[str] = []
+
+    def compact(line: Timeline, *arguments: Any) -> int:
+        # The next time, it would have to wait.
+        if not written:
+            written.append("/new.txt")
+            with Session.open(where) as other:
+                InMemoryFilesystem(other).write("/new.txt", "new\n")
+        return shorten(line, *arguments)
+
+    shorten = Timeline.compact
+    monkeypatch.setattr(Timeline, "compact", compact)
+    assert run(command[0], where, *command[1:]).status == 0
+    monkeypatch.undo()
+    assert len(Session.open(where).records) == 5
+    assert run("cat", where, *written).out == "new\n"
 
 
 def test_a_location_without_a_session_is_an_error(run: Run, tmp_path: Path) -> None:

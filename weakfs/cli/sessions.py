@@ -71,12 +71,17 @@ def is_location(text: str) -> bool:
     return (_URL.match(text) is not None and not os.path.exists(text)) or os.path.isdir(Location.of(text).where)
 
 
-def opened(location: Location, registry: str | None) -> weakfs.Session:
-    """Open a session in storage, to be closed when the command ends; raise `Failure` if there is none."""
+def opened(location: Location, registry: str | None, *, is_shared: bool = False) -> weakfs.Session:
+    """Open a session in storage, to be closed when the command ends; raise `Failure` if there is none.
+
+    A change to one that `is_shared` is merged with what other processes do in the meantime.
+    """
     known = None if registry is None else registry_at(registry)
     with as_failure(f"open {redacted(location.where)!r}"):
         location.check()
-        session = weakfs.Session.open(location.where, location.session_id, registry=known)
+        session = weakfs.Session.open(
+            location.where, location.session_id, registry=known, on_conflict="merge" if is_shared else "raise"
+        )
         if session.is_new:
             session.close()
             raise SessionError("there is no session; see: weakfs sessions")
@@ -85,14 +90,22 @@ def opened(location: Location, registry: str | None) -> weakfs.Session:
         return session
 
 
-def load(file: str, registry: str | None, max_expansion: float | None, *, is_to_change: bool = False) -> weakfs.Session:
+def load(
+    file: str,
+    registry: str | None,
+    max_expansion: float | None,
+    *,
+    is_to_change: bool = False,
+    is_shared: bool = False,
+) -> weakfs.Session:
     """Load a session file, or open a session in storage; raise `Failure` with the cause if that is impossible.
 
     A recorded session of another program becomes a session in memory, unless it `is_to_change`: that is refused.
-    `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`.
+    `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`; `is_shared` as in
+    `opened`.
     """
     if is_location(file):
-        return opened(Location.of(file), registry)
+        return opened(Location.of(file), registry, is_shared=is_shared)
     if not _is_saved_session(file) and (recorded := _recorded(file)) is not None:
         if is_to_change:
             raise Failure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import TypeVar
 
 from weakfs.platforms import garbage_collection_paused
@@ -16,7 +17,8 @@ from weakfs.session.transactions.transaction import ACTIVE, innermost
 
 T = TypeVar("T")
 
-# How often to try storing a shorter history while other processes change the session.
+# How often to try storing a shorter history while other processes change the session, in spite of the lease from the
+# second attempt on.
 ATTEMPTS = 20
 
 
@@ -104,19 +106,27 @@ class RecordLog(Snapshots):
     def _shortened(self, shorten: Callable[[Timeline], T]) -> T:
         """Let `shorten` drop history of a copy of the trunk, and store and take over the copy, all of it or nothing.
 
-        Return its result. It is called again if another process stored changes in the meantime; raises `SessionError`
-        if that happens each time.
+        Return its result. It is called again if another process stored changes in the meantime, with a lease for which
+        others wait; raises `SessionError` if that happens each time nevertheless.
         """
         with self.lock:
             if self._writable() is not self._trunk:
                 raise SessionError("cannot drop history inside a transaction, which may be rolled back; do it after it")
-            for _ in range(ATTEMPTS):
-                line = self._trunk
-                after = line.copy()
-                result = shorten(after)
-                if self._stored(line, after):
-                    self._trunk = after
-                    return result
+            log = self._log
+            try:
+                for _ in range(ATTEMPTS):
+                    began = monotonic()
+                    line = self._trunk
+                    after = line.copy()
+                    result = shorten(after)
+                    if self._stored(line, after):
+                        self._trunk = after
+                        return result
+                    if log is not None:
+                        log.keep_others_out(monotonic() - began)
+            finally:
+                if log is not None:
+                    log.let_others_in()
             raise SessionError(
                 f"cannot drop history of session {self.session_id!r}: other processes changed it during each of "
                 f"{ATTEMPTS} attempts; try again when they write less, or open it with exclusive=True"

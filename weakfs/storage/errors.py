@@ -47,7 +47,11 @@ class StreamConflict(StorageError):
 
 
 class LeaseLost(StorageError):
-    """Somebody else holds the lease of the stream; nothing was changed."""
+    """Somebody else holds the lease of the stream, `owner` if that is known; nothing was changed."""
+
+    def __init__(self, message: str, *, owner: str = "") -> None:
+        self.owner = owner
+        super().__init__(message)
 
 
 class DurabilityWarning(UserWarning):

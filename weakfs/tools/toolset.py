@@ -195,9 +195,11 @@ class Toolset:
 
         The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
         propagates, even if its handler hangs: further changes by the handler raise an exception, and a command that it
-        runs is killed. A call that had already ended stays. Tasks and threads that a handler starts with a copy of its
-        context (`gather`, `asyncio.to_thread`) take part in its call; those that outlive a failure can change nothing
-        more. The thread is one of the event loop's default executor, whose size bounds how many run at once.
+        runs is killed. A call that had already ended stays. A quick one answers, or has not begun.
+
+        Tasks and threads that a handler starts with a copy of its context (`gather`, `asyncio.to_thread`) take part in
+        its call; those that outlive a failure can change nothing more. The thread is one of the event loop's default
+        executor, whose size bounds how many run at once.
         """
         import asyncio
 
@@ -212,11 +214,10 @@ class Toolset:
         if is_async:
             return await call.aperform()
         if not self.session.in_transaction and self._takes_no_thread(call):
-            try:
-                return self._perform(call)
-            finally:
-                # Others have their turn, however many calls this task makes.
-                await asyncio.sleep(0)
+            # Others have their turn, however many calls this task makes. Before the call: a task that is cancelled now
+            # has changed nothing, and after the call nothing keeps it from its answer.
+            await asyncio.sleep(0)
+            return self._perform(call)
         return await in_thread(partial(self._perform, call), partial(_cancel, call))
 
     def external_call(

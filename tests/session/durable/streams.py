@@ -53,7 +53,7 @@ class MemoryStreams:
             self.fault("before")
             own = self._stream(stream)
             if own.lease is not None and fencing != own.lease.fencing:
-                raise LeaseLost(f"stream {stream!r} is leased to {own.lease.owner!r}")
+                raise LeaseLost(f"stream {stream!r} is leased to {own.lease.owner!r}", owner=own.lease.owner)
             place = len(own.frames) - (own.head - expected)
             tail = [frame.data for frame in own.frames[place : place + len(frames)]] if place >= 0 else []
             if tail[: len(frames)] == list(frames):
@@ -117,7 +117,7 @@ class MemoryStreams:
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         own = self._stream(stream)
         if own.lease is not None and own.lease.owner != owner:
-            raise LeaseLost(f"stream {stream!r} is leased to {own.lease.owner!r}")
+            raise LeaseLost(f"stream {stream!r} is leased to {own.lease.owner!r}", owner=own.lease.owner)
         fencing = own.lease.fencing if own.lease is not None else 1
         own.lease = Lease(stream, owner, fencing, seconds)
         return own.lease

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from threading import Event, Thread, current_thread
 
 import pytest
 
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, ToolResult, Toolset
-from weakfs.session import SessionConflict, SessionError
+from weakfs.reducers import FileWritten
+from weakfs.session import Merged, SessionConflict, SessionError
 from weakfs.session.durable.history import GAP
+from weakfs.session.durable.lease import COMPACTION, compaction_seconds
+from weakfs.storage import Lease, LeaseLost
+from weakfs.storage.engines.memory import AsyncMemoryStorage
 from weakfs.storage.folder import FolderEventStore
+from weakfs.storage.streams import AsyncStorageEventStore
+from weakfs.tools import ToolCalls
 
 OLD, NEW = "old " * 500, "new " * 500
 
@@ -63,6 +71,8 @@ class BusyStreams(MemoryStreams):
     """Lets another writer work before each append, except its own."""
 
     meanwhile: Callable[[], object] | None = None
+    # Called when somebody waits.
+    waited: Callable[[], object] = staticmethod(lambda: None)
 
     def append(
         self,
@@ -79,9 +89,107 @@ class BusyStreams(MemoryStreams):
             self.meanwhile = work
         return super().append(stream, expected, frames, contents=contents, fencing=fencing)
 
+    def wait(self, stream: str, after: int, timeout: float) -> int:
+        self.waited()
+        return super().wait(stream, after, timeout)
 
-def test_a_compaction_gives_up_when_others_write_all_the_time() -> None:
+
+def test_writers_wait_for_a_compaction_that_they_overtook() -> None:
     store = BusyStreams()
+    session = Session.open(store, "s", on_conflict="merge")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", OLD)
+    others = Session.open(store, "s", on_conflict="merge")
+    other = InMemoryFilesystem(others)
+    numbers = count()
+    is_waiting = Event()
+    store.waited = is_waiting.set
+    writers: list[Thread] = []
+
+    def write() -> None:
+        other.write(f"/b{next(numbers)}", NEW)
+        is_waiting.set()
+
+    def write_or_wait() -> None:
+        """Return when the other writer has written, or waits for the compaction."""
+        if current_thread() in writers:
+            return
+        is_waiting.clear()
+        writers.append(Thread(target=write, daemon=True))
+        writers[-1].start()
+        is_waiting.wait()
+
+    store.meanwhile = write_or_wait
+
+    assert session.compact(keep=0) == 2
+
+    for writer in writers:
+        writer.join()
+    assert len(writers) == 2
+    # Merging the second write into the history that the compaction left.
+    assert [type(record.event) for record in others.records] == [Merged, FileWritten]
+    again = InMemoryFilesystem(Session.open(store, "s"))
+    assert [again.read(path).content for path in ("/a", "/b0", "/b1")] == [OLD, NEW, NEW]
+    assert Session.open(store, "s").to_bytes() == others.to_bytes()
+
+
+def test_an_event_loop_goes_on_while_its_writer_waits_for_a_compaction() -> None:
+    async def main() -> None:
+        store = AsyncStorageEventStore(AsyncMemoryStorage())
+        session = await Session.aopen(store, "s")
+        lease = await store.lease("s", f"{COMPACTION}x", 60)
+
+        writing = asyncio.create_task(Toolset(session).acall("write_file", {"path": "/a", "content": NEW}))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not writing.done()
+        await store.release(lease)
+
+        assert (await writing).success
+        assert InMemoryFilesystem(await Session.aopen(store, "s")).read("/a").content == NEW
+
+    asyncio.run(main())
+
+
+def test_a_killed_compaction_keeps_writers_waiting_until_its_lease_expires(tmp_path: Path) -> None:
+    now = 1_000.0
+
+    class Store(FolderEventStore):
+        def wait(self, stream: str, after: int, timeout: float) -> int:
+            nonlocal now
+            now += 1
+            return super().wait(stream, after, 0)
+
+    store = Store(tmp_path, clock=lambda: now)
+    fs = InMemoryFilesystem(Session.open(store, "s"))
+    fs.write("/a", OLD)
+    store.lease("s", f"{COMPACTION}gone", compaction_seconds(1.0))
+
+    fs.write("/a", NEW)
+
+    assert now == 1_000 + compaction_seconds(1.0)
+    assert InMemoryFilesystem(Session.open(store, "s")).read("/a").content == NEW
+
+
+def test_nobody_waits_for_the_lease_of_an_exclusive_session() -> None:
+    store = BusyStreams()
+    store.waited = pytest.fail
+    with Session.open(store, "s", exclusive=True), pytest.raises(LeaseLost):
+        InMemoryFilesystem(Session.open(store, "s")).write("/a", OLD)
+
+
+@pytest.mark.parametrize(("spent", "seconds"), [(0.0, 2.0), (1.0, 4.0), (100.0, 30.0)])
+def test_a_compaction_leases_the_stream_for_a_few_times_what_an_attempt_took(spent: float, seconds: float) -> None:
+    assert compaction_seconds(spent) == seconds
+
+
+def test_a_compaction_gives_up_when_others_write_in_spite_of_its_lease() -> None:
+    class Store(BusyStreams):
+        def lease(self, stream: str, owner: str, seconds: float) -> Lease:
+            # One that expires at once.
+            return Lease(stream, owner, 0, seconds)
+
+    store = Store()
     session = Session.open(store, "s", on_conflict="merge")
     fs = InMemoryFilesystem(session)
     fs.write("/a", OLD)
@@ -148,3 +256,22 @@ def test_calls_go_on_after_another_writer_compacted_history_that_was_not_read(tm
     again = Session.open(tmp_path, "s")
     assert again.to_bytes() == expected
     assert {"a0", "b", "c", "d", "e"} <= {entry.name for entry in InMemoryFilesystem(again).list()}
+
+
+def test_a_writer_that_has_made_calls_goes_on_after_another_compacted_them(tmp_path: Path) -> None:
+    with Session.open(tmp_path, "s") as session:
+        tools = Toolset(session)
+        for number in range(5 * GAP):
+            tools.call("write_file", {"path": "/a", "content": str(number)}, call_id=f"a{number}")
+        session.checkpoint()
+        behind = Toolset(Session.open(tmp_path, "s", on_conflict="merge"))
+        assert behind.call("write_file", {"path": "/b", "content": "1"}, call_id="b1").success
+        session.refresh()
+        session.compact(keep=1)
+
+    for number in range(2, 5):
+        assert behind.call("write_file", {"path": "/b", "content": str(number)}, call_id=f"b{number}").success
+
+    again = Session.open(tmp_path, "s")
+    assert again.to_bytes() == behind.session.to_bytes()
+    assert len(again[ToolCalls].all()) == 5 * GAP + 4

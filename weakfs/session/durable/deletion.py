@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from uuid import uuid4
 
-from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.commits.operations import TakeLease
+from weakfs.session.durable.lease import HeldLease, patiently
 from weakfs.session.durable.opening import LEASE, Where, event_store, stream_of
 from weakfs.session.errors import SessionConflict, SessionError
+from weakfs.session.transactions.steps import run
 from weakfs.storage.errors import StorageError
 
 
@@ -20,12 +22,13 @@ def delete_session(where: Where, session_id: str | None, *, expected: int | None
             which = "" if name is None else f" {name!r}"
             raise SessionError(f"cannot delete session{which}: there is none in {store.url}; check the location")
         # Until it ends, nobody else can append.
-        lease = HeldLease(store, store.lease(name, f"delete-{uuid4().hex}", LEASE))
+        lease = HeldLease(store, run(patiently(TakeLease(name, f"delete-{uuid4().hex}", LEASE)), store))
         try:
+            # First: nobody can append between this and the deletion.
+            run(lease.fencing(), store)
             head = store.head(name)
             if expected is not None and head != expected:
                 raise SessionConflict(name, expected, head)
-            lease.fencing()
             store.delete(name)
         except BaseException:
             with suppress(StorageError):

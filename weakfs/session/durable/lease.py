@@ -1,16 +1,26 @@
-"""The lease of a stream while a session holds it."""
+"""The lease of a stream while a session holds it: for as long as the session is open, or for one compaction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
+from typing import Any
 
 from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.session.durable.commits.operations import TakeLease
+from weakfs.session.durable.commits.operations import Append, Head, TakeLease, Wait
 from weakfs.session.transactions.steps import Steps
+from weakfs.storage.errors import LeaseLost
 from weakfs.storage.event_store import EventStore, Lease
+
+# What the owners of leases begin with that are held for one compaction: other writers wait for it.
+COMPACTION = "compaction-"
+# How long such a lease lasts: this many times as long as an attempt takes, within these limits in seconds. A compaction
+# that was killed keeps others waiting until then.
+FACTOR, LEAST, MOST = 4, 2.0, 30.0
+# How long others wait for it, and how often they look whether it has been released, in seconds.
+PATIENCE, PAUSE = 60.0, 0.05
 
 
 @define(eq=False)
@@ -25,14 +35,37 @@ class HeldLease:
     def __attrs_post_init__(self) -> None:
         self._renewed = self.clock()
 
+    @property
+    def is_of_compaction(self) -> bool:
+        """Whether it is released after one compaction."""
+        return self.lease.owner.startswith(COMPACTION)
+
     def fencing(self) -> Steps[int]:
         """Return the number that appends carry. Raise `LeaseLost` if the lease expired and somebody else took it."""
         now = self.clock()
         if now - self._renewed > self.lease.seconds / 2:
-            self.lease = yield TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds)
+            self.lease = yield from patiently(TakeLease(self.lease.stream, self.lease.owner, self.lease.seconds))
             self._renewed = now
         return self.lease.fencing
 
     def release(self) -> None:
         """Release the lease."""
         self.store.release(self.lease)
+
+
+def patiently(operation: Append | TakeLease) -> Steps[Any]:
+    """Perform an operation once no compaction holds the lease of the stream. Raise `LeaseLost` if others hold it."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            return (yield operation)
+        except LeaseLost as lost:
+            if not lost.owner.startswith(COMPACTION) or monotonic() > end:
+                raise
+        # Nearly always, the frame of the compaction ends the wait.
+        yield Wait(operation.stream, (yield Head(operation.stream)), PAUSE)
+
+
+def compaction_seconds(spent: float) -> float:
+    """Return how long to lease a stream for a compaction of which an attempt took so many seconds."""
+    return min(max(LEAST, FACTOR * spent), MOST)

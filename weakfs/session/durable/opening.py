@@ -18,7 +18,7 @@ from weakfs.session.durable.checkpoints.reset import start
 from weakfs.session.durable.commits.commit_log import CommitLog, frames_missing, id_suffix
 from weakfs.session.durable.commits.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.durable.frames.reader import FrameReader
-from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.lease import HeldLease, patiently
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
@@ -135,7 +135,9 @@ def opened(
     name = yield from _stream_of(store.url, session_id)
     session = create(name)
     name = session.session_id
-    lease = HeldLease(store, (yield TakeLease(name, uuid4().hex, LEASE))) if exclusive else None
+    lease = None
+    if exclusive:
+        lease = HeldLease(store, (yield from patiently(TakeLease(name, uuid4().hex, LEASE))))
     checkpoint: Checkpoint | None = yield GetCheckpoint(name)
     frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
     log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames))

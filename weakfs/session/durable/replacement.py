@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.commits.operations import TakeLease
+from weakfs.session.durable.lease import HeldLease, patiently
 from weakfs.session.durable.opening import LEASE, event_store
 from weakfs.session.errors import SessionConflict, SessionError
+from weakfs.session.transactions.steps import run
 from weakfs.storage.errors import StorageError
 from weakfs.storage.folder.names import components
 from weakfs.storage.locations import local_path
@@ -50,14 +52,15 @@ def replace_stream(url: str, name: str, expected: int, copy_to: Callable[[str], 
     store = event_store(url, "power")
     try:
         # Until it ends, nobody else can append.
-        lease = HeldLease(store, store.lease(name, f"forget-{uuid4().hex}", LEASE))
+        lease = HeldLease(store, run(patiently(TakeLease(name, f"forget-{uuid4().hex}", LEASE)), store))
         try:
             with _workplace(path if is_folder else os.path.dirname(path)) as work:
                 target = os.path.join(work, "copy" if is_folder else "copy.db")
                 copy_to(f"{'folder' if is_folder else 'sqlite'}:{target}")
+                # First: nobody can append between this and the exchange.
+                run(lease.fencing(), store)
                 if (head := store.head(name)) != expected:
                     raise SessionConflict(name, expected, head)
-                lease.fencing()
                 (_exchange if is_folder else _exchange_rows)(path, target, name)
         finally:
             with suppress(StorageError):

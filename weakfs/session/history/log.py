@@ -9,6 +9,7 @@ stretch may be packed (`weakfs.session.history.packing`), which changes no versi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 T = TypeVar("T")
@@ -168,14 +169,22 @@ class Log(Sequence[T], Generic[T]):
     def extends(self, other: Log[T]) -> bool:
         """Return whether this sequence begins with the identical items of `other`; O(log n) when they share them.
 
-        Packed items are rebuilt each time they are read, so only a sequence that shares their stretch begins with them.
+        Packed items are rebuilt each time they are read, so only a sequence that shares their stretch begins with them,
+        and they are not read.
         """
-        length = other._length
-        if length > self._length:
+        if other._length > self._length:
             return False
-        if not length or self._stretch.at(length - 1) is other._stretch:
-            return True
-        return all(mine is theirs for mine, theirs in zip(self, other, strict=False))
+        for stretch, end in other._stretches() if other._length else ():
+            start = stretch.start
+            own = self._stretch.at(end - 1)
+            if own is stretch:
+                return True
+            if stretch.is_packed or own.is_packed:
+                return False
+            items = zip(islice(self.since(start), end - start), stretch.read(), strict=False)
+            if not all(mine is theirs for mine, theirs in items):
+                return False
+        return True
 
     def begins_like(self, other: Log[T]) -> bool:
         """Return whether this sequence begins with items that are equal to those of `other`.

@@ -10,7 +10,8 @@ def check_fencing(stream: str, fencing: int | None, *, newest: int, owner: str, 
     if fencing is None and is_held:
         raise LeaseLost(
             f"cannot append to stream {stream!r}: {owner!r} holds its lease; wait until it is released or expires, "
-            f"or append with its fencing number"
+            f"or append with its fencing number",
+            owner=owner,
         )
     if fencing is not None and fencing != newest:
         raise LeaseLost(
@@ -27,6 +28,7 @@ def lease_is_held(stream: str, owner: str, *, by: str, left: float) -> bool:
     if left > 0 and by != owner:
         raise LeaseLost(
             f"cannot lease stream {stream!r} to {owner!r}: {by!r} holds it for another {left:.0f} s; wait until it is "
-            f"given back or expires"
+            f"given back or expires",
+            owner=by,
         )
     return left > 0

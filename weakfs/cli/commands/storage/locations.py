@@ -109,7 +109,7 @@ def compact_session(
     out: Output, where: str, registry: str | None, keep: int, keep_calls: int | None, *, as_json: bool
 ) -> None:
     """Drop old records of a session in storage."""
-    session = opened(Location.of(where), registry)
+    session = opened(Location.of(where), registry, is_shared=True)
     with as_failure(f"compact {redacted(where)!r}"), progress(f"compacting {redacted(where)}"):
         dropped = session.compact(keep=keep, keep_calls=keep_calls)
         session.close()

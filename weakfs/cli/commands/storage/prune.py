@@ -101,7 +101,7 @@ def _target(
     if not os.path.isdir(where) or _holds_sessions(where):
         if store is not None:
             raise usage(f"cannot use --store with {where!r}: it is a session; omit the option")
-        return load(where, registry, max_expansion)
+        return load(where, registry, max_expansion, is_shared=True)
     for option, is_given in {**of_sessions, "--registry": registry is not None}.items():
         if is_given:
             raise usage(f"cannot use {option} with {where!r}: it is a directory, not a session; omit the option")

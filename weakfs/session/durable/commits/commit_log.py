@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -15,14 +15,14 @@ from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.durable.checkpoints.checkpoints import LEAST, Checkpointing
 from weakfs.session.durable.checkpoints.reset import PART, start_anew
-from weakfs.session.durable.commits.operations import Append, PutContents, Read
+from weakfs.session.durable.commits.operations import Append, PutContents, Read, TakeLease
 from weakfs.session.durable.commits.outcome import lasting_url, was_stored
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.refresh import refreshed, settled, take, undo_failed
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
-from weakfs.session.durable.lease import HeldLease
+from weakfs.session.durable.lease import COMPACTION, HeldLease, compaction_seconds, patiently
 from weakfs.session.errors import SessionConflict, SessionError
 from weakfs.session.external import CommitPlace, Journal, prepare_all
 from weakfs.session.history.timeline import Point, Timeline
@@ -333,7 +333,7 @@ class CommitLog:
         attempt = 1
         while True:
             try:
-                last: int = yield Append(self.stream, head, frames, contents or None, fencing)
+                last: int = yield from patiently(Append(self.stream, head, frames, contents or None, fencing))
                 return last
             except OutcomeUnknown:
                 # Frames that are there already are recognized.
@@ -345,6 +345,21 @@ class CommitLog:
                     # Nothing was stored.
                     self.prepared = None
                 raise
+
+    def keep_others_out(self, spent: float) -> None:
+        """Lease the stream for the next attempt of a compaction, of which one took so many seconds."""
+        if self.lease is None or self.lease.is_of_compaction:
+            take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent))
+            self.lease = HeldLease(self.store, run(patiently(take), self.store))
+
+    def let_others_in(self) -> None:
+        """Release the lease of a compaction."""
+        lease = self.lease
+        if lease is not None and lease.is_of_compaction:
+            self.lease = None
+            with suppress(StorageError):
+                # Otherwise it expires.
+                lease.release()
 
     def _news_of(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
         """Return the slices that readers do not know about yet, and those whose reducers they cannot know."""

@@ -54,6 +54,21 @@ class Head:
 
 
 @frozen
+class Wait:
+    """Wait for a frame after one, for so many seconds; the result is the number of the newest frame."""
+
+    stream: str
+    after: int
+    timeout: float
+
+    def run(self, store: EventStore) -> int:
+        return store.wait(self.stream, self.after, self.timeout)
+
+    async def arun(self, store: AsyncEventStore) -> int:
+        return await store.wait(self.stream, self.after, self.timeout)
+
+
+@frozen
 class PutContents:
     """Store contents by digest."""
 

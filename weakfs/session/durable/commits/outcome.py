@@ -12,6 +12,7 @@ import orjson
 
 from weakfs.session.durable.commits.operations import Append, Head, Read
 from weakfs.session.durable.frames.decoder import parsed
+from weakfs.session.durable.lease import patiently
 from weakfs.session.external import CommitPlace
 from weakfs.session.transactions.steps import Steps, run
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
@@ -45,7 +46,7 @@ def was_stored(url: str, place: CommitPlace, *, fencing: int | None = None) -> S
             return False
         empty = orjson.dumps({"id": f"{place.name}-void", "after": place.after, "counter": 0})
         try:
-            yield Append(place.stream, place.number - 1, [empty], None, fencing)
+            yield from patiently(Append(place.stream, place.number - 1, [empty], None, fencing))
         except StreamConflict as conflict:
             if conflict.actual < place.number:
                 # The stream was deleted.
