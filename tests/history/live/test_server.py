@@ -198,6 +198,21 @@ def test_a_change_needs_the_digest_of_its_preview(alone: Served) -> None:
     assert json.loads(ask(alone, "/take-back", own(alone), body=right)[1]) == {"stale": True}
 
 
+def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: Serve, tmp_path: Path) -> None:
+    one = serve(kept(tmp_path))
+    for how, path in ({"how": "restore", "first": 1}, "/a.txt"), ({"how": "restore", "first": 1}, "/b.txt"):
+        digest = json.loads(ask(one, "/take-back", own(one), body=json.dumps(how))[1])["digest"]
+        with Session.open(one.where) as session:
+            files = InMemoryFilesystem(session)
+            # The same number of lines and bytes.
+            files.write(path, files.read(path).content.replace("e", "x").replace("b", "c"))
+            now = files.read(path).content
+        agreed = json.dumps({**how, "agreed": digest})
+        assert json.loads(ask(one, "/take-back", own(one), body=agreed)[1]) == {"stale": True}
+        with Session.open(one.where) as session:
+            assert InMemoryFilesystem(session).read(path).content == now
+
+
 def test_it_listens_on_the_loopback_only(served: Served) -> None:
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         address, port = line.split()[1].split(":")
