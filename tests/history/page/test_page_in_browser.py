@@ -292,6 +292,29 @@ def test_hostile_names_and_contents_are_only_text(show: Show) -> None:
     assert "\\u202e\\x1b.py" in page.locator("#changes").inner_text()
 
 
+def test_marks_of_direction_and_invisible_characters_are_seen(show: Show) -> None:
+    marks = "\u061c\u200e\u200f\u2028\u202e\u2066\u200b\u2060\ufeff\u00ad\U000e0041"
+    session = Session(session_id=f"s{marks}")
+    Toolset(session).call("write_file", {"path": f"/a{marks}.py", "content": f"b{marks}\n"}, caller=f"c{marks}")
+    page = show(session)
+    page.locator(".row").first.click()
+    text = page.locator("body").inner_text() + page.title()
+    assert not set(text) & set(marks)
+    assert "b\\u061c\\u200e\\u200f\\u2028\\u202e\\u2066\\u200b\\u2060\\ufeff\\xad\\u{e0041}" in text
+
+
+def test_long_names_do_not_widen_the_page(show: Show) -> None:
+    long = "n" * 3000
+    session = Session(session_id=long)
+    Toolset(session).call("write_file", {"path": f"/{long[:200]}", "content": long}, call_id=long, caller=long)
+    session.snapshot(long)
+    page = show(session)
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.locator("#rows").evaluate("one => one.clientHeight") > 300
+
+
 def test_many_rows_have_few_elements_and_large_files_come_in_parts(show: Show) -> None:
     session = Session(session_id="many")
     files = InMemoryFilesystem(session)
