@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from weakfs import InMemoryFilesystem, Session
-from weakfs.history.live.server import MAX_BODY
+from weakfs.history.live.server import MAX_BODY, MAX_CONNECTIONS
 
 from .conftest import Serve, Served, serving, work
 
@@ -229,6 +229,19 @@ def test_silent_and_broken_connections_do_not_stop_it(served: Served) -> None:
         one.sendall(b"\0\xff\r\n\r\nGET / HT")
         one.close()
     assert ask(served, "/version", own(served))[0] == 200
+    for one in silent:
+        one.close()
+
+
+def test_many_silent_connections_make_way_for_one_that_asks(alone: Served) -> None:
+    silent = [socket.create_connection(("127.0.0.1", alone.port)) for _ in range(3 * MAX_CONNECTIONS)]
+    for one in silent:
+        one.sendall(b"GET /version HTTP/1.1\r\nHost: ")
+    for _ in range(3):
+        assert ask(alone, "/version", own(alone))[0] == 200
+    alone.process.send_signal(signal.SIGTERM)
+    assert alone.process.communicate(timeout=30)[1] == ""
+    assert alone.process.returncode == 0
     for one in silent:
         one.close()
 
