@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from tests.models.steps import steps_of
 from tests.sampling import share
 from weakfs.reducers.merging import line_merge as lines
-from weakfs.reducers.merging.line_merge import Match, TooMuchWork, matches, merge_lines, split_lines
+from weakfs.reducers.merging.line_merge import (
+    Match,
+    TooMuchWork,
+    matches,
+    merge_lines,
+    split_lines,
+    without_common_ends,
+)
 
 TEXT = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=12)
 
@@ -63,6 +70,30 @@ def test_matches_are_a_longest_common_subsequence_of_longer_texts(seed: int) -> 
         b = [random.choice(alphabet) for _ in range(random.randint(0, 120))]
     check(a, b, matches(a, b))
     check(b, a, matches(b, a))
+
+
+@given(st.text("a\nb", max_size=12), st.text("a\nb", max_size=12))
+@settings(max_examples=share(1000))
+def test_without_common_ends_only_whole_lines_are_gone(old: str, new: str) -> None:
+    a, b = old.encode(), new.encode()
+    found = without_common_ends(a, b)
+    gone = len(a) - len(found[0])
+    assert gone == len(b) - len(found[1])
+    # The lines that match are those that matched before, apart from the ends.
+    whole = sum(length for _, _, length in matches(split_lines(a), split_lines(b)))
+    rest = sum(length for _, _, length in matches(split_lines(found[0]), split_lines(found[1])))
+    lines_gone = len(split_lines(a)) - len(split_lines(found[0]))
+    assert lines_gone == len(split_lines(b)) - len(split_lines(found[1]))
+    assert rest + lines_gone == whole
+
+
+def test_common_ends_longer_than_a_chunk_are_matched_as_one_run() -> None:
+    same = [b"%d\n" % number for number in range(3 * lines.CHUNK + 5)]
+    assert matches([*same, b"x\n", *same], [*same, b"y\n", b"z\n", *same]) == [
+        (0, 0, len(same)),
+        (len(same) + 1, len(same) + 2, len(same)),
+    ]
+    assert matches(same, same) == [(0, 0, len(same))]
 
 
 def test_lines_are_split_at_newlines_only_and_join_to_the_same() -> None:

@@ -10,7 +10,7 @@ from weakfs.editing.unified_hunks import count_changes, hunks
 from weakfs.filesystem.paths import is_within
 from weakfs.reducers import FileTree, TreeDiff, diff
 from weakfs.reducers.apply import segments_of
-from weakfs.reducers.merging.line_merge import split_lines
+from weakfs.reducers.merging.line_merge import split_lines, without_common_ends
 from weakfs.reducers.tree.leaf import MODE, Leaf, content_of, is_link, same_content
 from weakfs.reducers.tree.name_escaping import to_bytes
 from weakfs.reducers.tree.node import find, walk
@@ -69,6 +69,7 @@ def count_changed_lines(change: FileChange) -> tuple[int, int] | None:
         return None
     if is_binary(old) or is_binary(new):
         return 0, 0
+    old, new = without_common_ends(old, new)
     return count_changes(split_lines(old), split_lines(new), work=COUNTING_WORK)
 
 

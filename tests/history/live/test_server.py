@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from weakfs import InMemoryFilesystem, Session
-from weakfs.history.live.server import MAX_BODY
+from weakfs.history.live.server import MAX_BODY, MAX_CONNECTIONS
 
 from .conftest import Serve, Served, serving, work
 
@@ -198,6 +198,21 @@ def test_a_change_needs_the_digest_of_its_preview(alone: Served) -> None:
     assert json.loads(ask(alone, "/take-back", own(alone), body=right)[1]) == {"stale": True}
 
 
+def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: Serve, tmp_path: Path) -> None:
+    one = serve(kept(tmp_path))
+    for how, path in ({"how": "restore", "first": 1}, "/a.txt"), ({"how": "restore", "first": 1}, "/b.txt"):
+        digest = json.loads(ask(one, "/take-back", own(one), body=json.dumps(how))[1])["digest"]
+        with Session.open(one.where) as session:
+            files = InMemoryFilesystem(session)
+            # The same number of lines and bytes.
+            files.write(path, files.read(path).content.replace("e", "x").replace("b", "c"))
+            now = files.read(path).content
+        agreed = json.dumps({**how, "agreed": digest})
+        assert json.loads(ask(one, "/take-back", own(one), body=agreed)[1]) == {"stale": True}
+        with Session.open(one.where) as session:
+            assert InMemoryFilesystem(session).read(path).content == now
+
+
 def test_it_listens_on_the_loopback_only(served: Served) -> None:
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         address, port = line.split()[1].split(":")
@@ -214,6 +229,19 @@ def test_silent_and_broken_connections_do_not_stop_it(served: Served) -> None:
         one.sendall(b"\0\xff\r\n\r\nGET / HT")
         one.close()
     assert ask(served, "/version", own(served))[0] == 200
+    for one in silent:
+        one.close()
+
+
+def test_many_silent_connections_make_way_for_one_that_asks(alone: Served) -> None:
+    silent = [socket.create_connection(("127.0.0.1", alone.port)) for _ in range(3 * MAX_CONNECTIONS)]
+    for one in silent:
+        one.sendall(b"GET /version HTTP/1.1\r\nHost: ")
+    for _ in range(3):
+        assert ask(alone, "/version", own(alone))[0] == 200
+    alone.process.send_signal(signal.SIGTERM)
+    assert alone.process.communicate(timeout=30)[1] == ""
+    assert alone.process.returncode == 0
     for one in silent:
         one.close()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -67,6 +69,44 @@ def test_a_row_shows_its_difference_and_how_to_take_it_back(show: Show, story: S
     assert page.locator("#changes .line.added .number").inner_text() == "100"
     assert page.locator("#changes .command code").inner_text().startswith("weakfs revert s.json ")
     assert copied(page, "Copy").endswith(" --preview")
+
+
+@pytest.mark.exhaustive
+def test_the_command_of_each_row_takes_it_back(show: Show, story: Session, tmp_path: Path) -> None:
+    page = show(story)
+    commands = 0
+    for number in range(page.locator(".row").count()):
+        page.locator(f"#row-{number}").click()
+        command = page.locator("#changes .command code")
+        if not command.count():
+            continue
+        commands += 1
+        story.save(tmp_path / "s.json")
+        before = (tmp_path / "s.json").read_bytes()
+        words = shlex.split(command.inner_text())
+        assert words[0] == "weakfs"
+        run = [sys.executable, "-m", "weakfs.cli", *words[1:]]
+        previewed = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+        assert (tmp_path / "s.json").read_bytes() == before
+        done = subprocess.run(run[:-1], cwd=tmp_path, capture_output=True, text=True)
+        assert bool(previewed.returncode) == bool(done.returncode), previewed.stderr + done.stderr
+        first, _, last = words[3].partition("-")
+        records = range(int(first), int(last or first) + 1)
+        changed = story.revert(records, preview=True)
+        assert bool(changed.conflicts) == (done.returncode != 0)
+        if done.returncode == 0:
+            assert all(one.path in previewed.stdout for one in changed.changes)
+            story.revert(records)
+            with Session.load(tmp_path / "s.json") as saved:
+                assert files_of(saved) == files_of(story)
+            story.undo()
+    assert commands >= 5
+
+
+def files_of(session: Session) -> dict[str, bytes]:
+    tree = session[FileTree].latest()
+    assert tree is not None
+    return {path: content_of(leaf) for path, leaf in walk(tree) if type(leaf) is not FileTree}
 
 
 def test_copying_works_without_a_clipboard_of_the_page(show: Show, story: Session) -> None:
@@ -290,6 +330,29 @@ def test_hostile_names_and_contents_are_only_text(show: Show) -> None:
     assert page.title() != "owned"
     assert "\u202e" not in page.locator("body").inner_text()
     assert "\\u202e\\x1b.py" in page.locator("#changes").inner_text()
+
+
+def test_marks_of_direction_and_invisible_characters_are_seen(show: Show) -> None:
+    marks = "\u061c\u200e\u200f\u2028\u202e\u2066\u200b\u2060\ufeff\u00ad\U000e0041"
+    session = Session(session_id=f"s{marks}")
+    Toolset(session).call("write_file", {"path": f"/a{marks}.py", "content": f"b{marks}\n"}, caller=f"c{marks}")
+    page = show(session)
+    page.locator(".row").first.click()
+    text = page.locator("body").inner_text() + page.title()
+    assert not set(text) & set(marks)
+    assert "b\\u061c\\u200e\\u200f\\u2028\\u202e\\u2066\\u200b\\u2060\\ufeff\\xad\\u{e0041}" in text
+
+
+def test_long_names_do_not_widen_the_page(show: Show) -> None:
+    long = "n" * 3000
+    session = Session(session_id=long)
+    Toolset(session).call("write_file", {"path": f"/{long[:200]}", "content": long}, call_id=long, caller=long)
+    session.snapshot(long)
+    page = show(session)
+    for width in (1280, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.locator("#rows").evaluate("one => one.clientHeight") > 300
 
 
 def test_many_rows_have_few_elements_and_large_files_come_in_parts(show: Show) -> None:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from math import isqrt
 
 from weakfs.class_decorators import frozen
-from weakfs.reducers.merging.line_merge import matches_or_ends, split_lines
+from weakfs.reducers.merging.line_merge import common_count, matches_or_ends, split_lines
 
 # The smallest size in bytes at which a text is divided into blocks: about 100 lines of code.
 BLOCK = 4096
@@ -211,14 +211,10 @@ def _may_precede(block: Block, start: int, data: bytes) -> bool:
 
 def _same_lines(old: bytes, data: bytes, start: int) -> tuple[int, int]:
     """Return the size and the number of the lines at the start of `old` that `data` also has from `start` on."""
-    size = count = 0
-    for line in split_lines(old):
-        end = start + size + len(line)
-        if data[start + size : end] != line or (line[-1] != NEWLINE and end != len(data)):
-            break
-        size += len(line)
-        count += 1
-    return size, count
+    size = common_count(min(len(old), len(data) - start), lambda count: data.startswith(old[:count], start))
+    if size < len(old) or start + size < len(data):
+        size = old.rfind(b"\n", 0, size) + 1
+    return size, line_count(old[:size])
 
 
 def _compared(old: list[bytes], new: list[bytes], origins: array[int], origin: int) -> array[int]:

@@ -14,10 +14,11 @@ import secrets
 import socket
 import socketserver
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore
+from threading import Lock
 
 from weakfs.history.live.timeline import LiveTimeline, Wanted
 from weakfs.history.page.document import live_page
@@ -26,7 +27,8 @@ from weakfs.session import SessionError
 LOOPBACK = "127.0.0.1"
 # The longest body of a request, in bytes; the page sends a hundred.
 MAX_BODY = 4096
-# How many connections are answered at a time, and after how many seconds a silent one is closed.
+# How many connections are open at a time, and after how many seconds a silent one is closed. If there are more, the
+# one that has waited longest for a request is closed, so that silent clients do not shut the page out.
 MAX_CONNECTIONS = 32
 SILENCE = 30.0
 
@@ -48,7 +50,11 @@ class LiveServer(ThreadingHTTPServer):
     def __init__(self, timeline: LiveTimeline, *, port: int = 0) -> None:
         self.timeline = timeline
         self.token = secrets.token_urlsafe(32)
-        self._free = BoundedSemaphore(MAX_CONNECTIONS)
+        self._lock = Lock()
+        # How many connections are open; those that wait for their client, the longest first; those that made way.
+        self._open = 0
+        self._waiting: dict[socket.socket, None] = {}
+        self._closed: set[socket.socket] = set()
         super().__init__((LOOPBACK, port), _Handler)
 
     def server_bind(self) -> None:
@@ -73,20 +79,47 @@ class LiveServer(ThreadingHTTPServer):
         return text.encode(), policy
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        """Answer a connection in a thread of its own, or close it if there are too many."""
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        """Answer a connection in a thread of its own; if there are too many, a waiting one is closed first."""
+        assert isinstance(request, socket.socket)
+        with self._lock:
+            if self._open >= MAX_CONNECTIONS:
+                if not self._waiting:
+                    self.shutdown_request(request)
+                    return
+                # Its thread ends as soon as it reads the end of the connection.
+                self._close(next(iter(self._waiting)))
+            self._open += 1
+            self._waiting[request] = None
         super().process_request(request, client_address)
 
     def process_request_thread(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
         """Answer a connection."""
+        assert isinstance(request, socket.socket)
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._lock:
+                if request in self._closed:
+                    self._closed.remove(request)
+                else:
+                    self._open -= 1
+                self._waiting.pop(request, None)
+
+    def set_waiting(self, request: socket.socket, is_waiting: bool) -> None:
+        """Note whether a connection waits for its client; others are never closed for a new one."""
+        with self._lock:
+            self._waiting.pop(request, None)
+            if is_waiting and request not in self._closed:
+                self._waiting[request] = None
+
+    def _close(self, request: socket.socket) -> None:
+        del self._waiting[request]
+        self._closed.add(request)
+        self._open -= 1
+        with suppress(OSError):
+            request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore a connection that its client broke off; the page asks again."""
@@ -121,6 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: each open page asks every second."""
 
     def _answer(self, routes: dict[str, Callable[[], None]]) -> None:
+        self.server.set_waiting(self.connection, self.command == "POST")
         try:
             self._check_source()
             route = routes.get(self.path)
@@ -131,6 +165,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(error.status, str(error))
         except (SessionError, OSError, ValueError) as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        finally:
+            self.server.set_waiting(self.connection, True)
 
     def _check_source(self) -> None:
         """Refuse requests for another host, and those of other sites."""
@@ -166,6 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _take_back(self) -> None:
         self._check_token()
         body = self._body()
+        self.server.set_waiting(self.connection, False)
         try:
             wanted = Wanted.of(json.loads(body))
         except (ValueError, RecursionError) as error:

@@ -13,6 +13,11 @@ from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.history.page.rows import page_data
+from weakfs.history.trees import Trees
+from weakfs.reducers import ExternalTrees, FileTree
+from weakfs.reducers.apply import segments_of
+from weakfs.reducers.tree.leaf import MODE, blob_digest, kind_of
+from weakfs.reducers.tree.node import find, walk
 from weakfs.session import ConflictEntry, MergeConflict, Reversion, Session, SessionConflict, SessionError
 
 How = Literal["undo", "redo", "revert", "restore"]
@@ -115,9 +120,10 @@ class LiveTimeline:
 
     def _taken_back(self, wanted: Wanted) -> Fields:
         with self.changing() as session:
-            report = _report(wanted.run(session, preview=True))
+            done = wanted.run(session, preview=True)
+            report = _report(done)
             # What other programs do between this and the change is a conflict in storage, or seen by `save`.
-            digest = sha256(json.dumps(report).encode()).hexdigest()
+            digest = sha256(json.dumps([report, _replaced(session, done)]).encode()).hexdigest()
             if wanted.agreed is None:
                 return {**report, "digest": digest}
             if wanted.agreed != digest:
@@ -146,6 +152,30 @@ def _report(done: Reversion) -> Fields:
         "foreign": list(done.foreign),
         "detached": list(done.detached),
     }
+
+
+def _replaced(session: Session, done: Reversion) -> list[list[object]]:
+    """Return what stands now at the paths that would change, so that other work of the same size is not taken for it.
+
+    A slice without paths has no digest; with one, the newest record stands for it.
+    """
+    trees = Trees(session)
+    names = [None, *sorted((session[ExternalTrees].latest() or ExternalTrees()).trees)]
+    whole = {name: trees.at(session, name) for name in names}
+    found: list[list[object]] = []
+    for path in sorted({path for change in done.changes for path in (change.path, change.source) if path is not None}):
+        if not path.startswith("/"):
+            found.append([path, session.seq])
+            continue
+        for name, tree in whole.items():
+            node = find(tree, segments_of(path))
+            leaves = walk(node) if type(node) is FileTree else [("", node)] if node is not None else []
+            found += [
+                [name, path + below, kind_of(leaf), leaf[MODE], blob_digest(leaf).hex()]
+                for below, leaf in leaves
+                if type(leaf) is not FileTree
+            ]
+    return found
 
 
 def _conflict(entry: ConflictEntry) -> Fields:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
+from weakfs.reducers.merging.line_merge import common_count
 from weakfs.reducers.tree.leaf import Leaf, blob_digest, content_of, is_special, kind_of, size_of
 from weakfs.search import is_binary
 from weakfs.session import MissingBlob
@@ -138,22 +137,10 @@ class PageContents:
 def common_ends(old: str, new: str) -> tuple[int, int]:
     """Return how many characters two texts have in common at the start, and then at the end."""
     most = min(len(old), len(new))
-    prefix = _common(most, lambda count: old[:count] == new[:count])
+    prefix = common_count(most, lambda count: old[:count] == new[:count])
     left = most - prefix
-    suffix = _common(left, lambda count: not count or old[-count:] == new[-count:])
+    suffix = common_count(left, lambda count: not count or old[-count:] == new[-count:])
     return prefix, suffix
-
-
-def _common(most: int, is_same: Callable[[int], bool]) -> int:
-    """Return the largest count up to `most` that is the same; every smaller count is, too."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if is_same(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def utf16_length(text: str) -> int:

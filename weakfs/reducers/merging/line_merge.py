@@ -6,12 +6,14 @@ middle of a shortest edit path from both ends at once, then the two halves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from weakfs.class_decorators import frozen
 
 # How many steps the comparison may take, beyond those of reading the texts; about half a second.
 WORK = 2_000_000
+# How many items are compared at a time while looking for a common start and end.
+CHUNK = 64
 
 
 class TooMuchWork(Exception):
@@ -32,14 +34,35 @@ def split_lines(data: bytes) -> list[bytes]:
     return [*kept, last] if last else kept
 
 
+def without_common_ends(old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """Return two texts without the whole lines that they have in common at the start and at the end."""
+    least = min(len(old), len(new))
+    start = old.rfind(b"\n", 0, common_count(least, lambda count: old[:count] == new[:count])) + 1
+    least -= start
+    count = common_count(least, lambda count: not count or old[-count:] == new[-count:])
+    # The first line of what is the same may be the end of a longer one.
+    line_end = old.find(b"\n", len(old) - count) + 1
+    same = len(old) - line_end if count and line_end else 0
+    return old[start : len(old) - same], new[start : len(new) - same]
+
+
+def common_count(most: int, is_same: Callable[[int], bool]) -> int:
+    """Return the largest count up to `most` that is the same; every smaller count is, too."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if is_same(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
     """Return the runs of a longest common subsequence, in order. Raise `TooMuchWork` beyond the bound."""
     low, high = _common_ends(a, b)
     middle = _pairs(a, b, low, len(a) - high, len(b) - high, work)
-    pairs = [(i, i) for i in range(low)]
-    pairs += middle
-    pairs += [(len(a) - high + i, len(b) - high + i) for i in range(high)]
-    return _stretches(pairs)
+    return _joined([(0, 0, low), *((i, j, 1) for i, j in middle), (len(a) - high, len(b) - high, high)])
 
 
 def matches_or_ends(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
@@ -57,9 +80,15 @@ def _common_ends(a: Sequence[bytes], b: Sequence[bytes]) -> tuple[int, int]:
     """Return how many items two sequences have in common at their beginning, and at the end of the rest."""
     least = min(len(a), len(b))
     low = high = 0
+    # Slices are compared five times as fast as items.
+    while low + CHUNK <= least and a[low : low + CHUNK] == b[low : low + CHUNK]:
+        low += CHUNK
     while low < least and a[low] == b[low]:
         low += 1
-    while high < least - low and a[-1 - high] == b[-1 - high]:
+    most = least - low
+    while high + CHUNK <= most and a[len(a) - high - CHUNK : len(a) - high] == b[len(b) - high - CHUNK : len(b) - high]:
+        high += CHUNK
+    while high < most and a[-1 - high] == b[-1 - high]:
         high += 1
     return low, high
 
@@ -76,16 +105,18 @@ def _pairs(
     return [(rows[i], columns[j]) for i, j in found]
 
 
-def _stretches(pairs: list[tuple[int, int]]) -> list[Match]:
-    stretches: list[Match] = []
-    for i, j in pairs:
-        if stretches:
-            x, y, length = stretches[-1]
-            if x + length == i and y + length == j:
-                stretches[-1] = (x, y, length + 1)
+def _joined(runs: Iterable[Match]) -> list[Match]:
+    """Join runs that follow one another on both sides, and drop empty ones."""
+    joined: list[Match] = []
+    for i, j, length in runs:
+        if joined:
+            x, y, before = joined[-1]
+            if x + before == i and y + before == j:
+                joined[-1] = (x, y, before + length)
                 continue
-        stretches.append((i, j, 1))
-    return stretches
+        if length:
+            joined.append((i, j, length))
+    return joined
 
 
 class _Comparison:

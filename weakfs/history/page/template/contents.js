@@ -73,10 +73,15 @@ function linesOf(text) {
 }
 
 // Characters that do not show, or that change the direction of writing, become escapes; tabs and line breaks stay.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+const HIDDEN = new RegExp(
+  "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e" +
+    "\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e007f}]",
+  "gu",
+);
 function visible(text) {
   return text.replace(HIDDEN, (found) => {
     const code = found.codePointAt(0);
+    if (code > 0xffff) return `\\u{${code.toString(16)}}`;
     return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
   });
 }
