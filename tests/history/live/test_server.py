@@ -6,13 +6,17 @@ import http.client
 import json
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Thread
+from typing import cast
 
 import pytest
 
 from weakfs import InMemoryFilesystem, Session
-from weakfs.history.live.server import MAX_BODY, MAX_CONNECTIONS
+from weakfs.history.live.server import MAX_BODY, MAX_CONNECTIONS, LiveServer
+from weakfs.history.live.timeline import LiveTimeline
 
 from .conftest import Serve, Served, serving, work
 
@@ -264,3 +268,23 @@ def test_a_session_that_is_gone_is_an_error_and_comes_back(alone: Served, tmp_pa
     assert not (tmp_path / "store").exists()
     (tmp_path / "away").rename(tmp_path / "store")
     assert ask(alone, "/version", own(alone))[0] == 200
+
+
+def test_a_fault_of_the_server_is_an_answer() -> None:
+    def broken() -> str:
+        raise KeyError("path")
+
+    unused = cast("Callable[[], AbstractContextManager[Session]]", None)
+    timeline = LiveTimeline("s.json", version=broken, opened=unused, changing=unused, save=lambda session, seq: None)
+    with LiveServer(timeline) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+            connection.request("GET", "/data", headers={"Authorization": f"Bearer {server.token}"})
+            answer = connection.getresponse()
+            assert answer.status == 500
+            assert json.loads(answer.read()) == {"error": "internal error: KeyError: 'path'"}
+        finally:
+            server.shutdown()
+            thread.join()

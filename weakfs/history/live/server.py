@@ -165,6 +165,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(error.status, str(error))
         except (SessionError, OSError, ValueError) as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        except Exception as error:
+            # The page shows it; unanswered, it would look as if the server had ended.
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error: {type(error).__name__}: {error}")
         finally:
             self.server.set_waiting(self.connection, True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from threading import Thread
 
 import click
 from attrs import field
@@ -48,12 +49,17 @@ def serve_command(
     timeline = LiveTimeline(typed(redacted(file)), place.version, place.opened, place.changing, place.save)
     with as_failure(f"serve on port {port}"):
         server = LiveServer(timeline, port=port)
+    # Not in this thread: an interrupt would leave a connection behind that was just accepted.
+    serving = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
     with server:
         try:
             Output(finish_unread=True).line(f"serving {server.url}")
-            server.serve_forever(poll_interval=0.2)
+            serving.start()
+            serving.join()
         except KeyboardInterrupt:
             # The usual way to end it; a change that is under way is finished first.
+            if serving.is_alive():
+                server.shutdown()
             timeline.finish()
     return DONE
 
