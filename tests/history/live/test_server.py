@@ -11,10 +11,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Thread
 from typing import cast
+from uuid import uuid4
 
 import pytest
 
-from weakfs import InMemoryFilesystem, Session
+from tests.storage.servers import Server
+from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history.live.server import MAX_BODY, MAX_CONNECTIONS, LiveServer
 from weakfs.history.live.timeline import LiveTimeline
 
@@ -215,6 +217,33 @@ def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: 
         assert json.loads(ask(one, "/take-back", own(one), body=agreed)[1]) == {"stale": True}
         with Session.open(one.where) as session:
             assert InMemoryFilesystem(session).read(path).content == now
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "redis"])
+def test_a_session_of_a_server_is_changed_after_its_preview(
+    request: pytest.FixtureRequest, serve: Serve, engine: str
+) -> None:
+    server: Server = request.getfixturevalue(f"{engine}_server")
+    name = f"live-{uuid4().hex}"
+    with Session.open(server.url, name) as session:
+        work(session)
+    one = serve(f"{server.url}#{name}")
+    before = json.loads(ask(one, "/data", own(one))[1])
+    stale = json.loads(ask(one, "/take-back", own(one), body=UNDO)[1])["digest"]
+    with Session.open(server.url, name) as session:
+        Toolset(session).call("write_file", {"path": "/c.txt", "content": "c\n"}, call_id="c5")
+    agreed = json.dumps({"how": "undo", "agreed": stale})
+    assert json.loads(ask(one, "/take-back", own(one), body=agreed)[1]) == {"stale": True}
+
+    digest = json.loads(ask(one, "/take-back", own(one), body=UNDO)[1])["digest"]
+    agreed = json.dumps({"how": "undo", "agreed": digest})
+    assert json.loads(ask(one, "/take-back", own(one), body=agreed)[1]) == {"done": True}
+    with Session.open(server.url, name) as session:
+        files = InMemoryFilesystem(session)
+        assert (files.exists("/c.txt"), files.exists("/b.txt")) == (False, True)
+    after = json.loads(ask(one, "/data", own(one))[1])
+    assert before["version"] != after["version"]
+    assert len(before["rows"]) < len(after["rows"])
 
 
 def test_it_listens_on_the_loopback_only(served: Served) -> None:
