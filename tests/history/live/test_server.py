@@ -219,6 +219,7 @@ def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: 
             assert InMemoryFilesystem(session).read(path).content == now
 
 
+@pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 @pytest.mark.parametrize("engine", ["postgresql", "redis"])
 def test_a_session_of_a_server_is_changed_after_its_preview(
     request: pytest.FixtureRequest, serve: Serve, engine: str
