@@ -15,6 +15,7 @@ from weakfs.class_decorators import frozen
 from weakfs.cli.errors import DONE, Failure, as_failure
 from weakfs.cli.options import expansion_option, registry_option, store_option
 from weakfs.cli.output import Output
+from weakfs.cli.signals import interrupts_deferred
 from weakfs.session import Session as AnySession
 from weakfs.session import SessionError
 
@@ -52,14 +53,16 @@ def serve_command(
     # Not in this thread: an interrupt would leave a connection behind that was just accepted.
     serving = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
     with server:
+        with interrupts_deferred():
+            serving.start()
         try:
             Output(finish_unread=True).line(f"serving {server.url}")
-            serving.start()
-            serving.join()
+            while serving.is_alive():
+                # A signal that comes just before a wait is noticed when the wait ends.
+                serving.join(0.5)
         except KeyboardInterrupt:
             # The usual way to end it; a change that is under way is finished first.
-            if serving.is_alive():
-                server.shutdown()
+            server.shutdown()
             timeline.finish()
     return DONE
 
