@@ -1,0 +1,32 @@
+"""The recorded run of an agent of the Agent Client Protocol: what went wrong, and that it is undone elsewhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import weakfs
+
+
+@pytest.mark.exhaustive
+def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.integrations.acp"],
+        cwd=Path(weakfs.__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.splitlines() == [
+        "left: README.md",
+        "left: README.md docs/ports.md src/app.py",
+        "port = 8000",
+        "left: README.md src/app.py",
+        "port = 80",
+        "left: README.md notes.md src/app.py",
+        "calls: port:ok docs:ok migration:error cleaning:ok notes:ok",
+    ]
