@@ -14,21 +14,36 @@ from uuid import uuid4
 import pytest
 
 import weakfs.storage
+from tests.storage.servers import Server
 from weakfs.storage import Storage, StorageDamaged
 
 pytestmark = [
     pytest.mark.usefixtures("never_hung"),
-    # What LangGraph says of its own parts.
+    # What LangGraph says of its own parts, and servers that do not sync.
+    pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning"),
     pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning"),
 ]
+
+# The engines are tried one by one elsewhere: here the suite is enough, unless the run is exhaustive.
+ON_A_SERVER = pytest.mark.exhaustive
 
 CONFIG: Any = {"configurable": {"thread_id": "chat", "checkpoint_ns": ""}}
 
 
-@pytest.fixture(params=["memory", "folder", "sqlite"])
+def url_of(request: pytest.FixtureRequest, engine: str, directory: Path) -> str:
+    """Return a location of its own; a server is that of all tests of this process."""
+    if engine in ("memory", "folder", "sqlite"):
+        return "memory:" if engine == "memory" else f"{engine}:{directory}/s"
+    server: Server = request.getfixturevalue(f"{engine}_server")
+    name = f"saver{uuid4().hex}"
+    return f"{server.url}&schema={name}" if engine == "postgresql" else f"{server.url}?namespace={name}"
+
+
+@pytest.fixture(
+    params=["memory", "folder", "sqlite", *(pytest.param(name, marks=ON_A_SERVER) for name in ("postgresql", "redis"))]
+)
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
-    url = {"memory": "memory:", "folder": f"folder:{tmp_path}/s", "sqlite": f"sqlite:{tmp_path}/s"}[request.param]
-    made = weakfs.storage.open(url)
+    made = weakfs.storage.open(url_of(request, request.param, tmp_path))
     yield made
     made.close()
 
@@ -70,11 +85,15 @@ def test_the_suite_of_langgraph_passes_with_all_capabilities(storage: Storage) -
     assert sum(result.tests_passed for result in report.results.values()) >= 81
 
 
-@pytest.mark.parametrize("engine", ["folder", "sqlite"])
-def test_a_graph_whose_process_was_killed_goes_on_after_its_last_step(tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize(
+    "engine", ["folder", "sqlite", *(pytest.param(name, marks=ON_A_SERVER) for name in ("postgresql", "redis"))]
+)
+def test_a_graph_whose_process_was_killed_goes_on_after_its_last_step(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+) -> None:
     from tests.integrations.langgraph_saver.killed_run import graph
 
-    url = f"{engine}:{tmp_path}/s"
+    url = url_of(request, engine, tmp_path)
     done = subprocess.run([sys.executable, "-m", "tests.integrations.langgraph_saver.killed_run", url], check=False)
     assert done.returncode == -9
     storage = weakfs.storage.open(url)
