@@ -167,7 +167,7 @@ sys.exit(main(["--help"]))
 """
 
 
-@pytest.mark.parametrize("module", ["click", "rich.progress", "weakfs.cli.declarations.run"])
+@pytest.mark.parametrize("module", ["click", "rich.console", "weakfs.cli.declarations.run"])
 def test_an_interrupt_while_the_command_is_loaded_is_told_in_one_line(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT, module], capture_output=True, text=True)
     # click ends the line in which a terminal shows ^C.

@@ -9,15 +9,17 @@ import sys
 import textwrap
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from weakfs.cli.errors import Failure
 from weakfs.cli.formatting import shown
 from weakfs.messages import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # A text, or a text with a rich style.
 Piece = str | tuple[str, str]
@@ -84,6 +86,8 @@ class Output:
 
     def table(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """Print a titled table of names and values."""
+        from rich.table import Table
+
         table = Table(box=None, show_header=False, pad_edge=False, title=None)
         table.add_column(style="cyan" if self.is_terminal else "")
         table.add_column(overflow="fold")
@@ -94,6 +98,8 @@ class Output:
 
     def grid(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print rows of printable text below the names of their columns; a terminal folds what is too wide for it."""
+        from rich.table import Table
+
         table = Table(box=None, pad_edge=False, header_style="bold" if self.is_terminal else "")
         for name in columns:
             table.add_column(Text(shown(name)), overflow="fold")
@@ -169,6 +175,8 @@ def progress(doing: str, *, total: int | None = None, wanted: bool = True) -> Ge
     if not wanted or not console.is_terminal:
         yield _nothing
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     counts = MofNCompleteColumn() if total is not None else TextColumn("{task.completed:,.0f}")
     columns = (
         SpinnerColumn(),
