@@ -19,10 +19,10 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all demo lint format types docs docs-html bench build clean
+.PHONY: help setup test test-all test-oldest demo lint format types docs docs-html bench build clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY) ## make the virtual environment .venv with all that development needs
 
@@ -31,6 +31,9 @@ test: $(READY) ## run the tests, with a sample of the cases of each rule
 
 test-all: $(READY) ## run the tests with all their cases, as before a release
 	$(BIN)/python -m pytest -n auto --dist worksteal --exhaustive $(ARGS)
+
+test-oldest: $(READY) ## test each extra with the oldest version that it names
+	$(BIN)/python -m tests.oldest_versions $(ARGS)
 
 demo: $(INSTALLED) ## show the library at work: a conversation, then proofs
 	$(BIN)/python -m examples.demo $(ARGS)
