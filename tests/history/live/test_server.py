@@ -17,6 +17,7 @@ import pytest
 
 from tests.storage.servers import Server
 from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs.cli import main
 from weakfs.history.live.server import MAX_BODY, MAX_CONNECTIONS, LiveServer
 from weakfs.history.live.timeline import LiveTimeline
 
@@ -314,7 +315,15 @@ def test_a_fault_of_the_server_is_an_answer() -> None:
             connection.request("GET", "/data", headers={"Authorization": f"Bearer {server.token}"})
             answer = connection.getresponse()
             assert answer.status == 500
-            assert json.loads(answer.read()) == {"error": "internal error: KeyError: 'path'"}
+            assert json.loads(answer.read())["error"].startswith("internal error: KeyError: 'path'; reload the page")
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_a_server_that_ends_by_itself_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(LiveServer, "serve_forever", lambda self, poll_interval: None)
+    assert main(["serve", kept(tmp_path)]) == 1
+    assert "ended by itself; see the error above, and start it again" in capfd.readouterr().err

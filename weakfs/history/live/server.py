@@ -167,7 +167,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except Exception as error:
             # The page shows it; unanswered, it would look as if the server had ended.
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error: {type(error).__name__}: {error}")
+            message = (
+                f"internal error: {type(error).__name__}: {error}; reload the page, and report it if it comes again"
+            )
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message)
         finally:
             self.server.set_waiting(self.connection, True)
 

@@ -64,7 +64,10 @@ def serve_command(
             # The usual way to end it; a change that is under way is finished first.
             server.shutdown()
             timeline.finish()
-    return DONE
+            return DONE
+    raise Failure(
+        f"the server at {server.url.partition('#')[0]} ended by itself; see the error above, and start it again"
+    )
 
 
 @frozen
