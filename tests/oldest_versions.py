@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
-# The tests of each extra. That of FUSE needs what few machines let a test do.
+# The tests of each extra; `docs` has none.
 TESTS = {
     "acp": "tests/integrations/acp_client",
     "anthropic": "tests/integrations/anthropic_sdk",
@@ -34,10 +34,11 @@ TESTS = {
     "pydantic-ai": "tests/integrations/test_pydantic_ai.py",
     "redis": "tests/storage/test_redis.py",
     "s3": "tests/storage/test_objects.py",
+    "testing": "tests/conformance/test_memory.py",
     "tui": "tests/cli/terminal",
 }
 # What older versions and their tests say of newer ones beside them.
-ALLOWED = ("-W", "ignore::pytest.PytestRemovedIn10Warning", "-W", "ignore::DeprecationWarning")
+ALLOWED = ("-W", "ignore::DeprecationWarning")
 
 
 def oldest(extra: str) -> list[str]:
