@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,9 +14,12 @@ from pathlib import Path
 
 from weakfs.cli import main
 
+# After how many seconds a command that hangs is killed, far more than any takes.
+LONGEST = 300
+
 
 def run_command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, with `given` as its input."""
+    """Run the command to its end, with `given` as its input. One that hangs is killed."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given.encode())
         source.seek(0)
@@ -40,6 +44,7 @@ def start_command(
         return child
     status = 70
     try:
+        signal.alarm(LONGEST)
         os.dup2(stdin, 0)
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
