@@ -106,13 +106,16 @@ def load(
     """
     if is_location(file):
         return opened(Location.of(file), registry, is_shared=is_shared)
-    if not _is_saved_session(file) and (recorded := _recorded(file)) is not None:
-        if is_to_change:
-            raise Failure(
-                f"cannot change {file!r}: it is a recorded session of another program; keep it as a session first: "
-                f"{typed('weakfs', 'run', file, '--save', 'SESSION')}"
-            )
-        return recorded
+    if not _is_saved_session(file):
+        from weakfs.cli.recordings import session_of_recording
+
+        if (recorded := session_of_recording(file)) is not None:
+            if is_to_change:
+                raise Failure(
+                    f"cannot change {file!r}: it is a recorded session of another program; keep it as a session first: "
+                    f"{typed('weakfs', 'run', file, '--save', 'SESSION')}"
+                )
+            return recorded
     known = None if registry is None else registry_at(registry)
     with as_failure(f"read the session {file!r}"):
         path = Path(file)
@@ -126,12 +129,6 @@ def _is_saved_session(file: str) -> bool:
         return True
     with as_failure(f"read the session {file!r}"), open(file, "rb") as stream:
         return stream.read(len(SESSION_HEAD)) == SESSION_HEAD
-
-
-def _recorded(file: str) -> weakfs.Session | None:
-    from weakfs.cli.recordings import session_of_recording
-
-    return session_of_recording(file)
 
 
 def registry_at(place: str) -> Registry:

@@ -24,8 +24,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning"),
 ]
 
-# The engines are tried one by one elsewhere: here the suite is enough, unless the run is exhaustive.
-ON_A_SERVER = pytest.mark.exhaustive
+# The engines themselves are tested elsewhere: those on servers run here only with all cases.
+SERVERS = [pytest.param(name, marks=pytest.mark.exhaustive) for name in ("postgresql", "redis")]
 
 CONFIG: Any = {"configurable": {"thread_id": "chat", "checkpoint_ns": ""}}
 
@@ -39,9 +39,7 @@ def url_of(request: pytest.FixtureRequest, engine: str, directory: Path) -> str:
     return f"{server.url}&schema={name}" if engine == "postgresql" else f"{server.url}?namespace={name}"
 
 
-@pytest.fixture(
-    params=["memory", "folder", "sqlite", *(pytest.param(name, marks=ON_A_SERVER) for name in ("postgresql", "redis"))]
-)
+@pytest.fixture(params=["memory", "folder", "sqlite", *SERVERS])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     made = weakfs.storage.open(url_of(request, request.param, tmp_path))
     yield made
@@ -85,9 +83,7 @@ def test_the_suite_of_langgraph_passes_with_all_capabilities(storage: Storage) -
     assert sum(result.tests_passed for result in report.results.values()) >= 81
 
 
-@pytest.mark.parametrize(
-    "engine", ["folder", "sqlite", *(pytest.param(name, marks=ON_A_SERVER) for name in ("postgresql", "redis"))]
-)
+@pytest.mark.parametrize("engine", ["folder", "sqlite", *SERVERS])
 def test_a_graph_whose_process_was_killed_goes_on_after_its_last_step(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
 ) -> None:

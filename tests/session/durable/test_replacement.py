@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,30 +10,32 @@ import pytest
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionConflict
 from weakfs.session.durable import replacement
-from weakfs.storage import LeaseLost
+from weakfs.storage import LeaseLost, open_event_store
 
 
 @pytest.fixture(params=["folder", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return f"{request.param}:{tmp_path}/store"
-
-
-def test_nothing_is_replaced_when_another_process_took_the_lease_that_expired_meanwhile(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Before the copy is complete, as if that took longer than the lease lasts.
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Store a session with one file. A lease is over at once, as if a copy took longer than the lease lasts."""
     monkeypatch.setattr(replacement, "LEASE", 0.0)
-    with Session.open(url, "s") as session:
+    where = f"{request.param}:{tmp_path}/store"
+    with Session.open(where, "s") as session:
         InMemoryFilesystem(session).write("/a", "1")
-        head = session._log.head if session._log is not None else 0
+    return where
 
+
+def head_of(url: str) -> int:
+    with closing(open_event_store(url)) as store:
+        return store.head("s")
+
+
+def test_nothing_is_replaced_when_another_process_took_the_lease_that_expired_meanwhile(url: str) -> None:
     def copy_to(where: str) -> None:
         session.copy_to(where)
         others.append(Session.open(url, "s", exclusive=True))
 
     others: list[Session] = []
     with Session.open(url, "s") as session, pytest.raises(LeaseLost):
-        replacement.replace_stream(url, "s", head, copy_to)
+        replacement.replace_stream(url, "s", head_of(url), copy_to)
 
     InMemoryFilesystem(others[0]).write("/a", "2")
     others[0].close()
@@ -40,19 +43,14 @@ def test_nothing_is_replaced_when_another_process_took_the_lease_that_expired_me
         assert InMemoryFilesystem(again).read("/a").content == "2"
 
 
-def test_what_was_appended_after_the_lease_expired_is_not_replaced(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replacement, "LEASE", 0.0)
-    with Session.open(url, "s") as session:
-        InMemoryFilesystem(session).write("/a", "1")
-        head = session._log.head if session._log is not None else 0
-
+def test_what_was_appended_after_the_lease_expired_is_not_replaced(url: str) -> None:
     def copy_to(where: str) -> None:
         session.copy_to(where)
         with Session.open(url, "s") as other:
             InMemoryFilesystem(other).write("/a", "2")
 
     with Session.open(url, "s") as session, pytest.raises(SessionConflict):
-        replacement.replace_stream(url, "s", head, copy_to)
+        replacement.replace_stream(url, "s", head_of(url), copy_to)
 
     with Session.open(url, "s") as again:
         assert InMemoryFilesystem(again).read("/a").content == "2"
