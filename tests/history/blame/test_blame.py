@@ -310,6 +310,21 @@ def test_lines_older_than_the_records_are_marked(session: Session, fs: InMemoryF
     assert session.blame("/a")[0].at is None
 
 
+def test_blame_of_a_snapshot_in_a_fork_does_not_change_later_answers(session: Session, fs: InMemoryFilesystem) -> None:
+    fs.write("/a", TEXT)
+    fork = session.fork()
+    theirs = fs.bind(fork)
+    theirs.append("/a", "four\n")
+    inside = fork.snapshot("inside")
+    theirs.append("/a", "five\n")
+    fs.write("/a", TEXT.replace("one", "eins"))
+    session.merge(fork)
+    fs.append("/a", "six\n")
+    expected = records(Session.from_bytes(session.to_bytes()), "/a")
+    assert [line.record for line in session.blame("/a", at=inside)] == [1, 1, 1, 4]
+    assert records(session, "/a") == expected == [2, 1, 1, 4, 5, 6]
+
+
 def test_a_merge_that_was_cut_by_a_compaction(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", TEXT)
     fork = session.fork()

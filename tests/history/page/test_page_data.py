@@ -35,24 +35,42 @@ def text_of(contents: list[Any], number: int) -> str:
     return "".join(parts)
 
 
-def files_after(data: dict[str, Any], number: int | None) -> dict[str, str]:
-    """Return the files after a row, as the page does."""
+def entries_after(data: dict[str, Any], number: int | None) -> dict[str, tuple[int, list[Any] | None]]:
+    """Return the content and the blame of each file after a row, as the page does."""
     if number is None:
         return {}
     row = data["rows"][number]
     assert row.get("state", ()) is not None
-    files = files_after(data, row.get("parent"))
+    files = entries_after(data, row.get("parent"))
     if "state" in row:
-        for entry in row["state"]:
-            files.pop(entry[1], None)
-            if len(entry) > 2:
-                files[entry[1]] = text_of(data["contents"], entry[2])
+        for _, path, *entry in row["state"]:
+            files.pop(path, None)
+            if entry:
+                files[path] = entry[0], entry[2] if len(entry) > 2 else None
         return files
     for one in row.get("files", ()):
         files.pop(one.get("source", one["path"]), None)
         if "new" in one:
-            files[one["path"]] = text_of(data["contents"], one["new"])
+            files[one["path"]] = one["new"], one.get("blame")
     return files
+
+
+def files_after(data: dict[str, Any], number: int | None) -> dict[str, str]:
+    """Return the files after a row, as the page does."""
+    return {path: text_of(data["contents"], content) for path, (content, _) in entries_after(data, number).items()}
+
+
+def blame_after(data: dict[str, Any], number: int) -> dict[str, list[tuple[str | None, int]]]:
+    """Return who wrote the lines of each file, and of how many lines in turn."""
+    rows = data["rows"]
+    return {
+        path: [
+            (None if row is None else rows[row].get("name"), count)
+            for row, count in zip(blame[::2], blame[1::2], strict=True)
+        ]
+        for path, (_, blame) in entries_after(data, number).items()
+        if blame is not None
+    }
 
 
 def files_of(tree: FileTree | None) -> dict[str, str]:
@@ -70,6 +88,7 @@ def test_the_files_after_each_row_are_those_of_the_session(seed: int) -> None:
     session = Session(session_id="main")
     files = InMemoryFilesystem(session)
     moments: list[dict[str, str]] = []
+    ends: list[int] = []
 
     def work(files: InMemoryFilesystem) -> None:
         path, other = (f"/{random.choice('abc')}/{random.choice('xyz')}" for _ in range(2))
@@ -95,13 +114,22 @@ def test_the_files_after_each_row_are_those_of_the_session(seed: int) -> None:
         else:
             work(files)
         moments.append(files_of(session[FileTree].latest()))
+        ends.append(session.seq)
     data = data_of(session)
-    found = [files_after(data, number) for number, row in enumerate(data["rows"]) if "lane" not in row]
-    assert found[-1] == moments[-1]
-    # Each moment is found, in order.
-    position = 0
-    for moment in moments:
-        position += found[position:].index(moment)
+    own = [number for number, row in enumerate(data["rows"]) if "lane" not in row]
+    assert files_after(data, own[-1]) == moments[-1]
+    row_of = {
+        record: number
+        for number, row in enumerate(data["rows"])
+        for record in range(row["first"], row.get("last", row["first"]) + 1)
+    }
+    for moment, seq in zip(moments, ends, strict=True):
+        newest = max(number for number in own if data["rows"][number]["first"] <= seq)
+        assert files_after(data, newest) == moment
+        for path, (_, runs) in entries_after(data, newest).items():
+            assert runs is not None
+            rows = [row for row, count in zip(runs[::2], runs[1::2], strict=True) for _ in range(count)]
+            assert rows == [row_of[line.record] for line in session.blame(path, at=seq)]
 
 
 def test_equal_contents_are_stored_once_and_changed_ones_as_what_changed() -> None:
@@ -137,10 +165,23 @@ def test_a_fork_has_a_lane_from_where_it_left_to_its_merge(story: Session) -> No
 
 def test_blame_names_the_row_of_each_line(story: Session) -> None:
     data = data_of(story)
-    names = {
-        one["path"]: [(data["rows"][row].get("name"), count) for row, count in one["runs"]] for one in data["blames"]
+    assert blame_after(data, len(data["rows"]) - 1) == {
+        "/b.py": [("c3", 1), ("c1", 1)],
+        "/idea.txt": [("f1", 1)],
+        "/own.md": [(None, 1)],
     }
-    assert names == {"/b.py": [("c3", 1), ("c1", 1)], "/idea.txt": [("f1", 1)], "/own.md": [(None, 1)]}
+    assert blame_after(data, 0)["/src/a.py"] == [("c1", 2)]
+
+
+def test_blame_of_a_moment_knows_nothing_of_later_ones() -> None:
+    session = Session(session_id="main")
+    tools = Toolset(session)
+    for name, content in (("a", "same\n"), ("b", "other\n"), ("c", "same\n"), ("d", "same\nmore\n")):
+        tools.call("write_file", {"path": "/f", "content": content}, call_id=name)
+    session.undo()
+    data = data_of(session)
+    found = [blame_after(data, number)["/f"] for number in range(len(data["rows"]))]
+    assert found[:5] == [[("a", 1)], [("b", 1)], [("c", 1)], [("c", 1), ("d", 1)], [("c", 1)]]
 
 
 def test_compacted_work_is_told_from_work_that_changed_nothing(story: Session) -> None:

@@ -239,6 +239,10 @@ def test_blame_leads_to_the_row_that_wrote_a_line(show: Show, story: Session) ->
     page.get_by_label("Blame").check()
     page.locator("#file button.origin").first.click()
     assert page.locator("#changes h2").inner_text() == "#3 edit_file /src/a.py"
+    page.get_by_role("tab", name="Files").click()
+    page.get_by_role("slider").press("Home")
+    page.locator(".entry", has_text="a.py").click()
+    assert page.locator("#file button.origin").all_inner_texts() == ["#1 write_file"]
 
 
 def test_everything_is_reached_by_keys(show: Show, story: Session) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable
 from errno import EISDIR
 from threading import Lock
 from typing import Any, Literal
@@ -59,6 +61,16 @@ class BlameLine:
     kind: Kind = "written"
 
 
+@frozen(eq=False)
+class FileVersion:
+    """A file that is known to be `leaf` after record `seq`. The path is normalized."""
+
+    filesystem: str | None
+    path: str
+    leaf: Leaf
+    seq: int
+
+
 @define(eq=False)
 class _Known:
     """What was computed for one version of a file."""
@@ -100,21 +112,36 @@ class Blames:
             raise ValueError(f"cannot blame {path!r}: it is a binary file, which has no lines; name a text file")
         with self._lock:
             rows, records = self._read(session, rules, line)
-            others = _files_after(session, records.others, name) if records.others else {}
-            derivation = Derivation(records, rows, line.base.state, name, others)
-            version = derivation.version(records.ancestry.in_effect(view.seq), path)
+            derivation = _derivation(session, line, rows, records, name)
+            texts = {version: each.text for (place, version), each in self._known.items() if place == name}
+            version, text = _text(derivation, texts, view.seq, path, content)
             known = None if version is None else self._known.pop((name, version), None)
-            if version is not None and known is not None and known.text.holds(content):
+            if version is not None and known is not None and known.text is text:
                 self._known[name, version] = known
                 if known.is_complete or known.seq == line.seq:
                     return known.lines
-                text = known.text
-            else:
-                text = self._text(derivation, view.seq, path, content)
             lines, is_complete = _lines(text, content, rows, records)
             if version is not None:
                 self._keep((name, version), _Known(text, lines, line.seq, is_complete))
             return lines
+
+    def origins(self, session: Session, versions: Iterable[FileVersion]) -> list[array[int]]:
+        """Return for each version of a file the records that put its lines in. Each builds on those before it."""
+        with session.lock:
+            rules, line = session._rules, session._line().copy()
+        found: list[array[int]] = []
+        with self._lock:
+            rows, records = self._read(session, rules, line)
+            known: dict[str | None, tuple[Derivation, dict[Version, AnnotatedText]]] = {}
+            for one in versions:
+                if one.filesystem not in known:
+                    known[one.filesystem] = _derivation(session, line, rows, records, one.filesystem), {}
+                derivation, texts = known[one.filesystem]
+                version, text = _text(derivation, texts, one.seq, one.path, content_of(one.leaf))
+                if version is not None:
+                    texts[version] = text
+                found.append(text.origins)
+        return found
 
     def _read(self, session: Session, rules: Rules, line: Timeline) -> tuple[Rows, PathRecords]:
         """Index the records that are new since the last time, or all of them if others are gone."""
@@ -131,30 +158,42 @@ class Blames:
         self._rows, self._records = rows, records
         return rows, records
 
-    def _text(self, derivation: Derivation, seq: int, path: str, content: bytes) -> AnnotatedText:
-        """Compute the text of a file that is known to hold `content` after a record."""
-        records, name = derivation.records, derivation.filesystem
-        known = {version: each.text for (filesystem, version), each in self._known.items() if filesystem == name}
-        found: AnnotatedText | None = None
-        # A snapshot taken in a fork has the state of the fork, and the number of a record inside its merge.
-        for state in dict.fromkeys((records.ancestry.in_effect(seq), seq)):
-            version = derivation.version(state, path)
-            with garbage_collection_paused():
-                text = None if version is None else derivation.text(version, known)
-            if text is not None and text.holds(content):
-                return text
-            found = found or text
-        # What was found later was there before.
-        origin = records.next_change(Place(name, path), seq) or derivation.rows.dropped
-        if found is None:
-            return AnnotatedText.put_in(content, origin)
-        return found.replaced(content, NOWHERE).settled(origin)
-
     def _keep(self, key: tuple[str | None, Version], known: _Known) -> None:
         self._known[key] = known
         total = sum(len(each.lines) for each in self._known.values())
         while total > MOST_KEPT and len(self._known) > 1:
             total -= len(self._known.pop(next(iter(self._known))).lines)
+
+
+def _derivation(
+    session: Session, line: Timeline, rows: Rows, records: PathRecords, filesystem: str | None
+) -> Derivation:
+    others = _files_after(session, records.others, filesystem) if records.others else {}
+    return Derivation(records, rows, line.base.state, filesystem, others)
+
+
+def _text(
+    derivation: Derivation, known: dict[Version, AnnotatedText], seq: int, path: str, content: bytes
+) -> tuple[Version | None, AnnotatedText]:
+    """Return the version and the text of a file that is known to hold `content` after a record."""
+    records, name = derivation.records, derivation.filesystem
+    # A snapshot taken in a fork has the state of the fork, and the number of a record inside its merge.
+    states = dict.fromkeys((records.ancestry.in_effect(seq), seq))
+    versions = [version for state in states if (version := derivation.version(state, path)) is not None]
+    for version in versions:
+        if version in known and known[version].holds(content):
+            return version, known[version]
+    found: AnnotatedText | None = None
+    for version in versions:
+        with garbage_collection_paused():
+            text = derivation.text(version, known)
+        if text is not None and text.holds(content):
+            return version, text
+        found = found or text
+    # What was found later was there before.
+    origin = records.next_change(Place(name, path), seq) or derivation.rows.dropped
+    text = AnnotatedText.put_in(content, origin) if found is None else found.replaced(content, NOWHERE).settled(origin)
+    return (versions[0] if versions else None), text
 
 
 def _continues(before: Rows, rules: Rules, line: Timeline) -> bool:

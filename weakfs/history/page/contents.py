@@ -17,7 +17,7 @@ class PageLimits:
 
     `file_bytes` is the largest file whose content is included; `changed_bytes` is for all contents that a row changed,
     `unchanged_bytes` for files that were there and never changed. `entries` counts the names of complete trees, and
-    `blame_lines` the lines whose origin is included.
+    `blame_lines` the lines of all versions of files whose origin is included.
     """
 
     rows: int = 50_000

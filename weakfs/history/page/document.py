@@ -36,7 +36,7 @@ def timeline_page(session: Session, where: str, *, limits: PageLimits | None = N
 
 def live_page() -> tuple[str, str]:
     """Return the page without a session, which asks the server that it came from, and its content security policy."""
-    nothing: dict[str, object] = {"rows": [], "forks": [], "contents": [], "blames": [], "left_out": {}}
+    nothing: dict[str, object] = {"rows": [], "forks": [], "contents": [], "left_out": {}}
     return _document({"session": "", "where": "", "is_live": True, **nothing}, connect="'self'")
 
 

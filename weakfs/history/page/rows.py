@@ -1,23 +1,23 @@
-"""The data of a page: its rows, the lanes of forks, the files after each row, and blame of the last files."""
+"""The data of a page: its rows, the lanes of forks, the files after each row, and who wrote their lines."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from itertools import groupby
+from itertools import chain, groupby
+from typing import cast
 
 from attrs import field
 
-from weakfs.class_decorators import define
-from weakfs.history.blame.lines import Blames
+from weakfs.class_decorators import define, frozen
+from weakfs.history.blame.lines import Blames, FileVersion
 from weakfs.history.page.contents import PageContents, PageLimits
 from weakfs.history.timeline_rows import RowChanges, TimelineRow, changes_between, changes_of_rows
 from weakfs.history.tree_patch import FileChange
 from weakfs.history.trees import Trees
 from weakfs.reducers import ExternalTrees, FileTree
-from weakfs.reducers.apply import segments_of
-from weakfs.reducers.tree.leaf import MODE, Leaf, is_file, is_link
-from weakfs.reducers.tree.node import find, walk
+from weakfs.reducers.tree.leaf import MODE, Leaf, content_of, is_file, is_link
+from weakfs.reducers.tree.node import walk
 from weakfs.session import Merged, Session, SessionView
 
 Fields = dict[str, object]
@@ -28,7 +28,8 @@ def page_data(session: Session, *, limits: PageLimits | None = None, with_conten
 
     `rows` are in the order of the page, where the rows of a fork come before the row of its merge. A row's `parent` is
     the position of the row whose files its own follow; `state` lists how they differ, where that is not what `files`
-    lists, and is `None` where they are not known.
+    lists, and is `None` where they are not known. The `blame` of a file, which is the last item of an entry in `state`,
+    has in turn the row that wrote the next lines, or `None`, and how many lines these are.
     """
     return _Page(session, limits or PageLimits(), with_contents).data()
 
@@ -52,6 +53,14 @@ class _Lane:
     states: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
 
 
+@frozen(eq=False)
+class _Version(FileVersion):
+    """A file after a row, the number of its content, and where its blame belongs."""
+
+    content: int
+    fields: Fields | list[object]
+
+
 @define(eq=False)
 class _Page:
     session: Session
@@ -68,6 +77,7 @@ class _Page:
     _row_of: dict[int, int] = field(factory=dict[int, int], init=False)
     _unknown_trees: int = field(default=0, init=False)
     _changed: set[tuple[str | None, str]] = field(factory=set["tuple[str | None, str]"], init=False)
+    _versions: list[_Version] = field(factory=list["_Version"], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.trees = Trees(self.session)
@@ -89,13 +99,12 @@ class _Page:
         while len(self._lanes) > 1:
             self._leave()
         self._views.clear()
-        blames, unblamed = self._blames()
+        unblamed = self._add_blame()
         return {
             "session": self.session.session_id,
             "rows": self.rows,
             "forks": self.forks,
             "contents": self.contents.entries,
-            "blames": blames,
             "left_out": {
                 "rows": total - len(found),
                 "trees": self._unknown_trees,
@@ -154,6 +163,12 @@ class _Page:
         state = self._state(lane, one, view)
         if state is not _AS_FILES:
             fields["state"] = state
+        elif one.changes and view is not None:
+            for (filesystem, change), file in zip(one.changes, cast(list[Fields], fields["files"]), strict=True):
+                if change.new is not None:
+                    content = cast(int, file["new"])
+                    version = _Version(filesystem, change.new_path, change.new, view.seq, content, file)
+                    self._versions.append(version)
         if state is None:
             view = None
         self.rows.append(fields)
@@ -183,7 +198,7 @@ class _Page:
             if change.old is not None and (change.new is None or change.path != change.new_path):
                 changes.append([filesystem or 0, change.path])
             if change.new is not None:
-                changes.append(self._entry(filesystem, change.new_path, change.new))
+                changes.append(self._entry(view, filesystem, change.new_path, change.new))
         return changes
 
     def _whole(self, view: SessionView) -> object:
@@ -192,7 +207,7 @@ class _Page:
         if not self._fits(sum(tree.node_count for _, tree in trees)):
             return None
         return [
-            self._entry(name, path, leaf)
+            self._entry(view, name, path, leaf)
             for name, tree in trees
             for path, leaf in walk(tree)
             if type(leaf) is not FileTree
@@ -205,8 +220,11 @@ class _Page:
         self._entries += entries
         return True
 
-    def _entry(self, filesystem: str | None, path: str, leaf: Leaf) -> list[object]:
-        return [filesystem or 0, path, self.contents.number(leaf, is_changed=False), _mode(leaf)]
+    def _entry(self, view: SessionView, filesystem: str | None, path: str, leaf: Leaf) -> list[object]:
+        content = self.contents.number(leaf, is_changed=False)
+        entry: list[object] = [filesystem or 0, path, content, _mode(leaf)]
+        self._versions.append(_Version(filesystem, path, leaf, view.seq, content, entry))
+        return entry
 
     def _file_fields(
         self, filesystem: str | None, change: FileChange, added: int | None, removed: int | None
@@ -225,29 +243,34 @@ class _Page:
             fields["new_mode"] = _mode(change.new)
         return fields
 
-    def _blames(self) -> tuple[list[Fields], int]:
-        """Return the rows that wrote the lines of the files at the end, and how many files were left out."""
-        found: list[Fields] = []
-        known = Blames()
-        lines = left_out = 0
-        last = {filesystem: self.trees.at(self.session, filesystem) for filesystem, _ in self._changed}
-        for filesystem, path in sorted(self._changed, key=lambda one: (one[0] or "", one[1])):
-            leaf = find(last[filesystem], segments_of(path))
-            if leaf is None or type(leaf) is FileTree or not is_file(leaf):
-                continue
-            content = self.contents.number(leaf, is_changed=True)
-            if not self.contents.has_text(content):
-                continue
-            if lines >= self.limits.blame_lines:
-                left_out += 1
-                continue
-            blame = known.of(self.session, path, at=None, filesystem=filesystem)
-            lines += len(blame)
-            rows = (self._row_of.get(line.record) for line in blame)
-            runs = [[row, len(list(same))] for row, same in groupby(rows)]
-            fields: Fields = {"path": path, "content": content, "runs": runs}
-            found.append(fields if filesystem is None else {**fields, "filesystem": filesystem})
-        return found, left_out
+    def _add_blame(self) -> int:
+        """Add who wrote the lines of changed files, and return of how many versions this was left out.
+
+        The newest version of each file comes first, then the others from the newest to the oldest.
+        """
+        newest: list[_Version] = []
+        older: list[_Version] = []
+        places: set[tuple[str | None, str]] = set()
+        for version in reversed(self._versions):
+            place = version.filesystem, version.path
+            if place in self._changed and is_file(version.leaf) and self.contents.has_text(version.content):
+                (older if place in places else newest).append(version)
+                places.add(place)
+        lines, chosen = 0, set[int]()
+        for version in chain(newest, older):
+            if lines < self.limits.blame_lines:
+                chosen.add(id(version))
+                lines += content_of(version.leaf).count(b"\n") + 1
+        versions = [version for version in self._versions if id(version) in chosen]
+        for version, origins in zip(versions, Blames().origins(self.session, versions), strict=True):
+            runs: list[object] = []
+            for row, same in groupby(map(self._row_of.get, origins)):
+                runs += [row, sum(1 for _ in same)]
+            if isinstance(version.fields, dict):
+                version.fields["blame"] = runs
+            else:
+                version.fields.append(runs)
+        return len(newest) + len(older) - len(versions)
 
 
 # Returned for a state that is what the row changed.

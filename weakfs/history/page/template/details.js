@@ -250,18 +250,17 @@ function directoryElement(directory, changed, isOpen) {
 }
 
 let isBlamed = true;
-function showFile(key, [content, mode]) {
+function showFile(key, [content, mode, blame]) {
   const path = pathOf(key);
   const text = textOf(content);
-  const blame = data.blames.find((one) => keyOf(one.filesystem, one.path) === key && one.content === content);
   const box = make("div", { class: "code", role: "region", tabindex: "0", "aria-label": `Content of ${shown(path)}` });
   const toggle = make("input", { type: "checkbox", id: "blame", disabled: !blame, onchange: () => {
     isBlamed = toggle.checked;
-    showFile(key, [content, mode]);
+    showFile(key, [content, mode, blame]);
     document.getElementById("blame").focus();
   } });
   toggle.checked = Boolean(blame) && isBlamed;
-  const why = blame ? "" : " (for the last version of changed files)";
+  const why = blame ? "" : " (not included for this version)";
   filePanel.replaceChildren(
     make("h2", {}, shown(path)),
     make("p", { class: "actions" }, make("label", {}, toggle, ` Blame${why}`), make("span", { class: "note" }, `mode ${mode.toString(8)}`)),
@@ -278,7 +277,13 @@ function showFile(key, [content, mode]) {
 }
 
 function originsOf(blame) {
-  return blame.runs.flatMap(([row, count]) => Array(count).fill(row));
+  const origins = [];
+  for (let at = 0; at < blame.length; at += 2) {
+    const start = origins.length;
+    origins.length += blame[at + 1];
+    origins.fill(blame[at], start);
+  }
+  return origins;
 }
 
 function originElement(origins, at) {

@@ -124,7 +124,7 @@ function fillFilters() {
 }
 
 const LEFT_OUT = {
-  rows: "older row", trees: "listing of all files", blames: "file without blame", large: "large content",
+  rows: "older row", trees: "listing of all files", blames: "version of a file without blame", large: "large content",
   full: "content beyond the page's limit", unchanged: "unchanged content", missing: "content no longer stored",
   omitted: "content, on request",
 };

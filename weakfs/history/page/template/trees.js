@@ -1,6 +1,6 @@
 // The files after each row: those after its parent, with what the row changed.
 
-// Trees that were put together: by row, from path to [content, mode].
+// Trees that were put together: by row, from path to [content, mode, blame].
 const trees = new Map();
 const MOST_TREES = 24;
 
@@ -30,15 +30,15 @@ function treeAt(number) {
 }
 
 function apply(tree, row) {
-  for (const [filesystem, path, content, mode] of row.state ?? []) {
+  for (const [filesystem, path, content, mode, blame] of row.state ?? []) {
     if (content === undefined) tree.delete(keyOf(filesystem, path));
-    else tree.set(keyOf(filesystem, path), [content, mode]);
+    else tree.set(keyOf(filesystem, path), [content, mode, blame]);
   }
   if (row.state !== undefined) return;
   for (const file of row.files ?? []) {
     if (file.source !== undefined) tree.delete(keyOf(file.filesystem, file.source));
     if (file.new === undefined) tree.delete(keyOf(file.filesystem, file.path));
-    else tree.set(keyOf(file.filesystem, file.path), [file.new, file.new_mode]);
+    else tree.set(keyOf(file.filesystem, file.path), [file.new, file.new_mode, file.blame]);
   }
 }
 
