@@ -1,24 +1,34 @@
-"""Each call of a recorded session, reverted: what comes of it, beside the session replayed without the call."""
+"""Each call of a session of work, reverted: what comes of it, beside the session replayed without the call."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.property.agent_work import Agent, Call
 from tests.sampling import sample
 from weakfs import HostMount, InMemoryFilesystem, MergeConflict, Session, SessionError, Toolset
-from weakfs.reducers import FileTree, diff
+from weakfs.reducers import FileTree, diff, find
+from weakfs.reducers.apply import segments_of
 from weakfs.tools import ToolCalls
-from weakfs.transcripts import TranscriptCall, read_transcript
+from weakfs.transcripts import read_transcript
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-# The table in docs/howto/undo.md.
-OUTCOMES = {"applied": 55, "conflict": 5}
-CALLS = read_transcript(FIXTURES / "transcripts/shop.jsonl").calls
+# The table in docs/howto/undo.md: a recorded session, and such as an agent makes, by the number of their calls.
+OUTCOMES = {
+    "recorded": {"applied": 55, "conflict": 5},
+    "40": {"applied": 15, "conflict": 2},
+    "300": {"applied": 103, "conflict": 38},
+    "1000": {"applied": 309, "conflict": 190},
+}
+# The calls without which a session is replayed: more of them take minutes.
+MOST_REPLAYS = 100
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +38,24 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return InMemoryFilesystem(Session(), mounts=[HostMount(str(workspace))]).export_bytes()
 
 
-def performed(archive: bytes, calls: Iterable[TranscriptCall]) -> Session:
+def calls_of(name: str, archive: bytes) -> list[Call]:
+    if name == "recorded":
+        calls = read_transcript(FIXTURES / "transcripts/shop.jsonl").calls
+        return [Call(call.tool, call.arguments or {}, call.call_id or "") for call in calls]
+    _, files, tools = project(archive)
+    return Agent(Random(int(name)), files, tools).work(int(name))
+
+
+def project(archive: bytes) -> tuple[Session, InMemoryFilesystem, Toolset]:
     session = Session(session_id="shop", clock=lambda: 0)
     files = InMemoryFilesystem(session)
     files.import_bytes(archive)
-    tools = Toolset(session, files)
+    return session, files, Toolset(session, files)
+
+
+def performed(archive: bytes, calls: Iterable[Call]) -> Session:
+    session, _, tools = project(archive)
     for call in calls:
-        assert call.arguments is not None
         tools.call(call.tool, call.arguments, call_id=call.call_id)
     return session
 
@@ -63,8 +84,24 @@ def outcome(session: Session, call_id: str) -> tuple[str, FileTree]:
     return "applied", tree(fork)
 
 
-def test_each_call_is_reverted_or_conflicts_and_no_file_is_wrong(archive: bytes) -> None:
-    session = performed(archive, CALLS)
+def effects(session: Session) -> dict[str, object]:
+    """Return for each call its answer, and what it copied, which the answer does not tell."""
+    found: dict[str, object] = {}
+    for call in session[ToolCalls].all():
+        found[call.call_id] = call.status, call.summary
+        if call.tool == "cp" and call.status == "ok":
+            files = session.at(call.last_seq or 0)[FileTree].latest() or FileTree()
+            copied = json.loads(call.arguments)["destination"]
+            found[call.call_id] = call.summary, find(files, segments_of(copied))
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", [*(name for name in OUTCOMES if name != "1000"), pytest.param("1000", marks=pytest.mark.exhaustive)]
+)
+def test_each_call_is_reverted_or_conflicts_and_no_file_is_wrong(archive: bytes, name: str) -> None:
+    calls = calls_of(name, archive)
+    session = performed(archive, calls)
     changes: dict[str, set[str]] = {}
     for call in session[ToolCalls].all():
         if call.first_seq is not None and call.last_seq is not None and call.status == "ok":
@@ -72,11 +109,12 @@ def test_each_call_is_reverted_or_conflicts_and_no_file_is_wrong(archive: bytes)
             if views[0] is not None and views[1] is not None and (paths := touched(views[0], views[1])):
                 changes[call.call_id] = paths
     outcomes = {call_id: outcome(session, call_id) for call_id in changes}
-    assert Counter(name for name, _ in outcomes.values()) == OUTCOMES
-    answers = {call.call_id: (call.status, call.summary) for call in session[ToolCalls].all()}
-    for call_id in sample([call_id for call_id, (name, _) in outcomes.items() if name == "applied"]):
-        without = performed(archive, (call for call in CALLS if call.call_id != call_id))
-        # Where a later call then has another answer, it depended on this one.
-        if all(answers[call.call_id] == (call.status, call.summary) for call in without[ToolCalls].all()):
+    assert Counter(name for name, _ in outcomes.values()) == OUTCOMES[name]
+    known = effects(session)
+    applied = [call_id for call_id, (name, _) in outcomes.items() if name == "applied"]
+    for call_id in sample(applied)[:: 1 + len(applied) // MOST_REPLAYS]:
+        without = performed(archive, (call for call in calls if call.call_id != call_id))
+        # Where a later call then has another effect, it depended on this one.
+        if effects(without).items() <= known.items():
             found = diff(outcomes[call_id][1], tree(without))
             assert not found, (call_id, found)
