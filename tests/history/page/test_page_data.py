@@ -49,9 +49,14 @@ def entries_after(data: dict[str, Any], number: int | None) -> dict[str, tuple[i
                 files[path] = entry[0], entry[2] if len(entry) > 2 else None
         return files
     for one in row.get("files", ()):
-        files.pop(one.get("source", one["path"]), None)
+        _, old = files.pop(one.get("source", one["path"]), (0, None))
         if "new" in one:
-            files[one["path"]] = one["new"], one.get("blame")
+            blame = one.get("blame")
+            if isinstance(blame, dict):
+                assert old is not None
+                start, end = blame["same"]
+                blame = [*old[:start], *blame["between"], *old[len(old) - end :]]
+            files[one["path"]] = one["new"], blame
     return files
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs.history.page.rows import page_data
 from weakfs.reducers import FileTree
 from weakfs.reducers.tree.leaf import content_of
 from weakfs.reducers.tree.node import walk
@@ -243,6 +245,23 @@ def test_blame_leads_to_the_row_that_wrote_a_line(show: Show, story: Session) ->
     page.get_by_role("slider").press("Home")
     page.locator(".entry", has_text="a.py").click()
     assert page.locator("#file button.origin").all_inner_texts() == ["#1 write_file"]
+
+
+def test_blame_of_any_moment_names_the_calls_of_then(show: Show) -> None:
+    session = Session(session_id="main")
+    tools = Toolset(session)
+    tools.call("write_file", {"path": "/f", "content": "".join(f"line {number}\n" for number in range(40))})
+    for number in range(0, 40, 3):
+        tools.call("edit_file", {"path": "/f", "old_string": f"line {number}\n", "new_string": f"new {number}\n"})
+    assert '"same"' in json.dumps(page_data(session))
+    page = show(session)
+    page.get_by_role("tab", name="Files").click()
+    for keys, edits in ((["End"], 14), (["End", "ArrowLeft"], 13), (["Home"], 0)):
+        for key in keys:
+            page.get_by_role("slider").press(key)
+        page.locator(".entry", has_text="f").click()
+        shown = page.locator("#file button.origin").all_inner_texts()
+        assert [name for name in shown if "edit" in name] == [f"#{number + 2} edit_file" for number in range(edits)]
 
 
 def test_everything_is_reached_by_keys(show: Show, story: Session) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
@@ -25,7 +27,7 @@ class PageLimits:
     changed_bytes: int = 32 * 1024 * 1024
     unchanged_bytes: int = 2 * 1024 * 1024
     entries: int = 100_000
-    blame_lines: int = 200_000
+    blame_lines: int = 4_000_000
 
 
 # A longer chain of changed contents takes too long to put together; a shorter one makes the page larger.
@@ -134,8 +136,8 @@ class PageContents:
         return [other, start, end, middle], len(middle) + 24
 
 
-def common_ends(old: str, new: str) -> tuple[int, int]:
-    """Return how many characters two texts have in common at the start, and then at the end."""
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """Return how many characters or items two texts or lists have in common at the start, and then at the end."""
     most = min(len(old), len(new))
     prefix = common_count(most, lambda count: old[:count] == new[:count])
     left = most - prefix

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from itertools import chain, groupby
-from typing import cast
+from typing import Any, cast
 
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
 from weakfs.history.blame.lines import Blames, FileVersion
-from weakfs.history.page.contents import PageContents, PageLimits
+from weakfs.history.page.contents import PageContents, PageLimits, common_ends
 from weakfs.history.timeline_rows import RowChanges, TimelineRow, changes_between, changes_of_rows
 from weakfs.history.tree_patch import FileChange
 from weakfs.history.trees import Trees
@@ -29,7 +29,8 @@ def page_data(session: Session, *, limits: PageLimits | None = None, with_conten
     `rows` are in the order of the page, where the rows of a fork come before the row of its merge. A row's `parent` is
     the position of the row whose files its own follow; `state` lists how they differ, where that is not what `files`
     lists, and is `None` where they are not known. The `blame` of a file, which is the last item of an entry in `state`,
-    has in turn the row that wrote the next lines, or `None`, and how many lines these are.
+    has in turn the row that wrote the next lines, or `None`, and how many lines these are; or it is an object: how many
+    items are the `same`, at the start and at the end, as for the file that was replaced, and those `between`.
     """
     return _Page(session, limits or PageLimits(), with_contents).data()
 
@@ -49,16 +50,19 @@ class _Lane:
     view: SessionView | None = None
     # The merge's row, which is shown when the lane ends.
     merge: tuple[RowChanges, SessionView | None] | None = None
+    # The newest version of each file that its rows changed.
+    versions: dict[tuple[str | None, str], _Version] = field(factory=dict[Any, "_Version"])
     # Its rows, each after the number of its record.
     states: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
 
 
 @frozen(eq=False)
 class _Version(FileVersion):
-    """A file after a row, the number of its content, and where its blame belongs."""
+    """A file after a row, the number of its content, where its blame belongs, and the version that it replaced."""
 
     content: int
     fields: Fields | list[object]
+    base: _Version | None = None
 
 
 @define(eq=False)
@@ -163,12 +167,15 @@ class _Page:
         state = self._state(lane, one, view)
         if state is not _AS_FILES:
             fields["state"] = state
+            lane.versions.clear()
         elif one.changes and view is not None:
             for (filesystem, change), file in zip(one.changes, cast(list[Fields], fields["files"]), strict=True):
+                base = lane.versions.pop((filesystem, change.path), None)
                 if change.new is not None:
                     content = cast(int, file["new"])
-                    version = _Version(filesystem, change.new_path, change.new, view.seq, content, file)
+                    version = _Version(filesystem, change.new_path, change.new, view.seq, content, file, base)
                     self._versions.append(version)
+                    lane.versions[filesystem, change.new_path] = version
         if state is None:
             view = None
         self.rows.append(fields)
@@ -262,15 +269,23 @@ class _Page:
                 chosen.add(id(version))
                 lines += content_of(version.leaf).count(b"\n") + 1
         versions = [version for version in self._versions if id(version) in chosen]
+        known: dict[int, list[object]] = {}
         for version, origins in zip(versions, Blames().origins(self.session, versions), strict=True):
             runs: list[object] = []
             for row, same in groupby(map(self._row_of.get, origins)):
                 runs += [row, sum(1 for _ in same)]
+            known[id(version)] = runs
             if isinstance(version.fields, dict):
-                version.fields["blame"] = runs
+                version.fields["blame"] = _changed_runs(known.get(id(version.base), []), runs)
             else:
                 version.fields.append(runs)
         return len(newest) + len(older) - len(versions)
+
+
+def _changed_runs(old: list[object], new: list[object]) -> object:
+    start, end = common_ends(old, new)
+    between = new[start : len(new) - end]
+    return new if len(between) + 6 >= len(new) else {"same": [start, end], "between": between}
 
 
 # Returned for a state that is what the row changed.

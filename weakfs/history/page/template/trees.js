@@ -36,10 +36,17 @@ function apply(tree, row) {
   }
   if (row.state !== undefined) return;
   for (const file of row.files ?? []) {
+    const old = tree.get(keyOf(file.filesystem, file.source ?? file.path));
     if (file.source !== undefined) tree.delete(keyOf(file.filesystem, file.source));
     if (file.new === undefined) tree.delete(keyOf(file.filesystem, file.path));
-    else tree.set(keyOf(file.filesystem, file.path), [file.new, file.new_mode, file.blame]);
+    else tree.set(keyOf(file.filesystem, file.path), [file.new, file.new_mode, blameAfter(file.blame, old?.[2])]);
   }
+}
+
+function blameAfter(blame, old) {
+  if (blame?.same === undefined) return blame;
+  const [start, end] = blame.same;
+  return [...old.slice(0, start), ...blame.between, ...old.slice(old.length - end)];
 }
 
 // How the files after two rows differ, as entries like `files` of a row; null if either is not known.
