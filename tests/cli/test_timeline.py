@@ -78,8 +78,8 @@ def test_a_page_that_cannot_be_written_is_named(run: Run, saved: Path, tmp_path:
 
 def test_the_full_screen_view_needs_a_terminal_and_no_other_form(run: Run, saved: Path) -> None:
     pytest.importorskip("textual", reason="textual is not installed")
-    assert "this is no terminal; leave out --tui" in run("timeline", saved, "--tui").err
-    assert "--tui goes with none of" in run("timeline", saved, "--tui", "--json").err
+    assert "this is not a terminal; omit --tui" in run("timeline", saved, "--tui").err
+    assert "--tui cannot be used with" in run("timeline", saved, "--tui", "--json").err
 
 
 def test_without_its_extra_the_full_screen_view_names_it(

@@ -218,7 +218,7 @@ def test_http_is_for_this_machine_unless_hosts_are_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "status"),
     [
-        ((), "cannot serve nothing; name a directory", 2),
+        ((), "there is nothing to serve; name a directory", 2),
         (("a", "b"), "cannot serve 2 directories with --profile weakfs", 2),
         (("none",), "cannot open 'none'", 1),
         (("none", "--profile", "filesystem"), "cannot serve the directories", 1),

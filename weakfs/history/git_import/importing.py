@@ -239,7 +239,7 @@ def _branch(git_dir: str, wanted: str | None, refs: dict[str, str]) -> str:
         for line in marked.decode("utf-8", "backslashreplace").splitlines():
             if line.startswith("*"):
                 return line[1:]
-        raise ImportRefused(f"cannot import {git_dir!r}: it is at no branch; name one of {known[:10]}")
+        raise ImportRefused(f"cannot import {git_dir!r}: its HEAD is not on a branch; name one of {known[:10]}")
     if f"refs/heads/{wanted}" not in refs:
         raise ImportRefused(f"cannot import {git_dir!r}: there is no branch {wanted!r}; it has {known[:10]}")
     return f"refs/heads/{wanted}"

@@ -1,4 +1,4 @@
-"""The HTTP server of a live page: for this machine only, for who has the token, and for no page but its own.
+"""The HTTP server of a live page: for this machine only, for those who have the token, and for no page but its own.
 
 The page holds no data of the session: its script asks for them with the token, which it takes from the fragment of the
 address, so that the token is in no request line, log, referrer or cookie. A page of another site can neither read nor

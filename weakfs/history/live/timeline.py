@@ -54,7 +54,7 @@ class Wanted:
             return cls(how, agreed=agreed)
         first, last = fields.get("first"), fields.get("last", fields.get("first"))
         if not (_is_record(first) and _is_record(last)):
-            raise ValueError("'first' and 'last' must be numbers of records")
+            raise ValueError("'first' and 'last' must be record numbers")
         return cls(how, cast(int, first), cast(int, last), agreed)
 
     def run(self, session: Session, *, preview: bool) -> Reversion:

@@ -16,7 +16,7 @@ from weakfs.snapshots.store.usage import Usage
 def prune_store(target: Store | HostFilesystem, retention: Retention, *, preview: bool) -> PruneReport:
     """Drop what exceeds the limits from a store and compact it; see `prune`."""
     if retention.max_records is not None:
-        raise ValueError("cannot limit records: a store of snapshots has none; prune the session for that")
+        raise ValueError("cannot limit records: a store of snapshots has none; prune the session instead")
     if isinstance(target, Store):
         return _pruned(target, retention, time.time_ns(), target.list(), frozenset(), preview=preview)
     with target.lock():

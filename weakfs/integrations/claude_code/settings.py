@@ -139,7 +139,7 @@ def _read(path: Path) -> Settings:
 def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is not a number of JSON")
+        raise ValueError(f"{text} is not a JSON number")
     return number
 
 

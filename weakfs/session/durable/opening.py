@@ -74,7 +74,7 @@ def event_store(where: Where, durability: Durability) -> EventStore:
         return where
     if not isinstance(where, str | os.PathLike):
         if not isinstance(where, Storage):
-            raise TypeError(f"cannot open {where!r:.60}: it is no storage; pass a folder, a URL or a storage")
+            raise TypeError(f"cannot open {where!r:.60}: it is not a storage; pass a folder, a URL or a storage")
         return open_event_store(where)
     url = url_of(where)
     if url.startswith("folder:"):

@@ -75,7 +75,7 @@ class Transactions(RecordLog):
         """
         own = innermost(self, ACTIVE.get())
         if own is None:
-            raise SessionError("there is no transaction that could end; open one first")
+            raise SessionError("there is no transaction to end; open one first")
         own.conclusion = conclusion
 
     def _end(self, own: Transaction, error: BaseException | None) -> None:

@@ -72,7 +72,7 @@ def _check_mounted(
             if not _can_match(one, point):
                 raise ValueError(
                     f"cannot use the policy: its pattern {one!r} would match nothing, because the files are below "
-                    f"{point.path!r}; give it with that, such as {point.mounted('/' + one.lstrip('/'))!r}"
+                    f"{point.path!r}; include it, as in {point.mounted('/' + one.lstrip('/'))!r}"
                 )
     for root in roots:
         path = filesystem._parse(root)[0]

@@ -132,7 +132,7 @@ def _check(asked: Asked) -> None:
             status=USAGE,
         )
     if not asked.directories and asked.location is None:
-        raise Failure("cannot serve nothing; name a directory, or a session with --session LOCATION", status=USAGE)
+        raise Failure("there is nothing to serve; name a directory, or a session with --session LOCATION", status=USAGE)
 
 
 @contextmanager

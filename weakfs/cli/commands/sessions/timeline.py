@@ -60,11 +60,11 @@ def timeline_command(
     who wrote each line, and the command that would take a row back. It needs the extra weakfs[tui].
     """
     if full_screen and (page is not None or as_json or with_files):
-        raise click.UsageError("--tui goes with none of --html, --json and --files: the view has all of it")
+        raise click.UsageError("--tui cannot be used with --html, --json or --files: the view shows everything")
     if page is not None and (as_json or with_files):
-        raise click.UsageError("--html goes with neither --json nor --files: the page has all of it; leave these out")
+        raise click.UsageError("--html cannot be used with --json or --files: the page shows everything; omit them")
     if no_contents and page is None:
-        raise click.UsageError("--no-contents goes with --html only; add --html PAGE")
+        raise click.UsageError("--no-contents works only with --html; add --html PAGE")
     from weakfs.cli.sessions import load
     from weakfs.history.timeline_rows import TimelineRow, timeline
 
@@ -138,6 +138,6 @@ def _show_full_screen(file: str, registry: str | None, max_expansion: float | No
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("cannot show the timeline full-screen: this is no terminal; leave out --tui for a table")
+        raise Failure("cannot show the timeline full-screen: this is not a terminal; omit --tui to get a table")
     TimelineApp(load(file, registry, max_expansion), typed(redacted(file))).run()
     return DONE

@@ -32,7 +32,7 @@ class ProcessOptions(CommandOptions):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         if self.max_output < 1:
-            raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes from 1 on")
+            raise ValueError(f"max_output is {self.max_output!r}; give a number of bytes above 0")
         if not 0 < self.max_wait < inf:
             raise ValueError(f"max_wait is {self.max_wait!r}; give a number of seconds above 0")
 
