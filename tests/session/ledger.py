@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
+import pytest
 from attrs import frozen
 
 from weakfs import Record, Registry, Session, event, reducer
@@ -170,3 +171,26 @@ def elsewhere(work: Callable[[], object]) -> None:
     """Do something in another thread, and wait for it."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(work).result()
+
+
+def storied_session() -> Session:
+    """Make a session with every kind of step behind it."""
+    session = make_session()
+    session.dispatch(Added(1), cause="user")
+    session[Total].append(Total(50))
+    session.snapshot("s")
+    session.dispatch(Put("a", 1))
+    session.dispatch(Noted("n"))
+    session.rollback("s")
+    fork = session.fork()
+    fork.dispatch(Put("b", 2), cause="side")
+    fork.dispatch(Noted("side"))
+    session.dispatch(Added(5))
+    session.merge(fork)
+    with pytest.raises(LookupError), session.transaction(cause="failing"):
+        session.dispatch(Put("c", 3))
+        session.dispatch(Noted("tried"))
+        raise LookupError
+    session.dispatch(Taken("b"))
+    session[Noted].append(Noted("last"))
+    return session
