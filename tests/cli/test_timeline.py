@@ -63,7 +63,7 @@ def test_the_formats_exclude_one_another(run: Run, saved: Path, tmp_path: Path) 
     for other in ("--json", "--files"):
         done = run("timeline", saved, "--html", page, other)
         assert (done.status, page.exists()) == (2, False)
-        assert "leave these out" in done.err
+        assert "omit them" in done.err
     done = run("timeline", saved, "--no-contents")
     assert done.status == 2
     assert "add --html PAGE" in done.err

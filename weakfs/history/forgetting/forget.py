@@ -133,7 +133,7 @@ def _check(session: Session) -> None:
     """Raise `SessionError` if something holds what a rewritten history could not take back."""
     session._check_writable()
     if session._base is not None:
-        raise SessionError("cannot forget in a fork: its parent would bring it back; close the fork, and use its parent")
+        raise SessionError("cannot forget in a fork: its parent would bring it back; merge or close it, and use that")
     for other in session._branches or ():
         if isinstance(other, Transaction):
             if other.open:

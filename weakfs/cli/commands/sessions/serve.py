@@ -133,5 +133,5 @@ class _Place:
 
         if not is_location(self.file) and self._seen != [self.version()]:
             session.rollback(before)
-            raise SessionError("cannot save the session: another program has saved it in the meantime; look at it again")
+            raise SessionError("cannot save the session: another program saved it meanwhile; look at it again")
         save_change(session, self.file, before)
