@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -82,11 +84,28 @@ def test_a_hostile_archive_changes_nothing(name: str) -> None:
     "data",
     [
         gzip.compress(archive(("a", {"size": 3 << 20}))),
+        bz2.compress(archive(("a", {"size": 3 << 20}))),
+        lzma.compress(archive(("a", {"size": 3 << 20}))),
+        gzip.compress(archive(("a", {"size": 100})))[:-9],
+        bz2.compress(archive(("a", {"size": 100})))[:-9],
+        lzma.compress(archive(("a", {"size": 100})))[:-9],
+        gzip.compress(archive(("../x", {"size": 1}))),
         archive(*((f"{number}", {}) for number in range(30))),
         b"no archive",
         archive(("a", {"size": 100}))[:530],
     ],
-    ids=["expands", "many", "no archive", "cut"],
+    ids=[
+        "gz expands",
+        "bz2 expands",
+        "xz expands",
+        "gz cut",
+        "bz2 cut",
+        "xz cut",
+        "gz out",
+        "many",
+        "no archive",
+        "cut",
+    ],
 )
 def test_an_archive_that_is_too_large_or_broken_changes_nothing(data: bytes) -> None:
     async def work(sandbox: SandboxSession, files: Any) -> None:
@@ -98,6 +117,26 @@ def test_an_archive_that_is_too_large_or_broken_changes_nothing(data: bytes) -> 
         assert files.tree().fingerprint == before
 
     in_sandbox(work, shell=ShellOptions(max_new_entries=20, max_changed_bytes=2 << 20))
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
+def test_a_compressed_archive_is_unpacked(compress: Callable[[bytes], bytes]) -> None:
+    async def work(sandbox: SandboxSession, files: Any) -> None:
+        packed = archive(("a/b", {"size": 100_000}))
+        # Compressed in two streams, as parallel compressors do.
+        await sandbox.hydrate_workspace(io.BytesIO(compress(packed[:700]) + compress(packed[700:])))
+        assert files.read_bytes("/workspace/a/b").content == bytes(100_000)
+        assert files.read("/workspace/kept").content == "kept"
+
+    in_sandbox(work)
+
+
+def test_a_name_may_begin_like_a_compressed_stream() -> None:
+    async def work(sandbox: SandboxSession, files: Any) -> None:
+        await sandbox.hydrate_workspace(io.BytesIO(archive(("BZh91AY&SY", {"size": 3}))))
+        assert files.exists("/workspace/BZh91AY&SY")
+
+    in_sandbox(work)
 
 
 def test_a_workspace_is_the_same_in_another_sandbox() -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
+import zlib
 from posixpath import dirname, join
 
 from weakfs.reducers.apply import segments_of
@@ -9,6 +14,64 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import FileTree, find, put, walk
 
 SET_ID = 0o6000
+# How much is decompressed at once.
+PIECE = 1 << 20
+# What reading xz may take: enough for the dictionary of 64 MiB of `xz -9`.
+XZ_MEMORY = 96 << 20
+
+
+def decompressed(archive: bytes, most: int | None) -> bytes | None:
+    """Return an archive without its compression by gzip, bzip2 or xz, `None` if that is more than `most` bytes.
+
+    What lies beyond `most` is not unpacked. Raises `ValueError` for a stream that is cut off or damaged.
+    """
+    # A file's name may begin like a compressed stream.
+    if archive[257:262] == b"ustar":
+        return archive
+    try:
+        if archive.startswith(b"\x1f\x8b\x08"):
+            with gzip.open(io.BytesIO(archive)) as stream:
+                return read_all(stream, most)
+        if archive.startswith(b"BZh"):
+            with bz2.open(io.BytesIO(archive)) as stream:
+                return read_all(stream, most)
+        if archive.startswith(b"\xfd7zXZ\x00"):
+            return _read_xz(archive, most)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"cannot decompress the archive: {error}; it is damaged or cut off") from error
+    return archive
+
+
+def read_all(data: io.IOBase, most: int | None) -> bytes | None:
+    """Return all that a stream has, `None` if that is more than `most` bytes."""
+    parts: list[bytes] = []
+    size = 0
+    while piece := data.read(PIECE):
+        size += len(piece)
+        if most is not None and size > most:
+            return None
+        parts.append(bytes(piece))
+    return b"".join(parts)
+
+
+def _read_xz(archive: bytes, most: int | None) -> bytes | None:
+    """Decompress xz with bounded memory, which `lzma.open` cannot."""
+    parts: list[bytes] = []
+    size = 0
+    while archive:
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+        while not decoder.eof:
+            piece = decoder.decompress(archive, max_length=PIECE)
+            if not piece and not decoder.eof and decoder.needs_input and not archive:
+                raise EOFError("the stream has no end")
+            archive = b""
+            size += len(piece)
+            if most is not None and size > most:
+                return None
+            parts.append(piece)
+        # Further streams may follow, and padding.
+        archive = decoder.unused_data.lstrip(b"\0")
+    return b"".join(parts)
 
 
 def check_archive(tree: FileTree, root: str, max_entries: int | None) -> None:

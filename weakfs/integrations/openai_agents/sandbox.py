@@ -31,7 +31,7 @@ from attrs import evolve
 from weakfs import Session
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.command_files import mounted_files
-from weakfs.integrations.openai_agents.archives import check_archive, overlaid, without_set_id
+from weakfs.integrations.openai_agents.archives import check_archive, decompressed, overlaid, read_all, without_set_id
 from weakfs.integrations.openai_agents.workspace import READING, TOOLS, Exchange, Executed
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.node import find, remove
@@ -42,8 +42,6 @@ from weakfs.tools.handlers import ShellOptions
 T = TypeVar("T")
 
 FINGERPRINT_VERSION = "weakfs_archive_v1"
-# How much of an archive is read at once.
-PIECE = 1 << 20
 
 
 class WeakfsSandboxSession(BaseSandboxSession):
@@ -150,7 +148,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
         """Write a file as a whole; parent directories are created."""
         self._refuse_user(user)
         place, most = self._place(path, for_write=True), self._given.limits.max_file_size
-        content = await asyncio.to_thread(_read_all, coerce_write_payload(path=path, data=data).stream, most)
+        content = await asyncio.to_thread(read_all, coerce_write_payload(path=path, data=data).stream, most)
         if content is None:
             raise WorkspaceArchiveWriteError(
                 path=path, message=f"cannot write more than {most} bytes to {place!r}; raise max_file_size"
@@ -248,7 +246,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
         return io.BytesIO(archive)
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
-        """Write the files of an uncompressed tar archive into the workspace: all of them, or none.
+        """Write the files of a tar archive, also one compressed by gzip, bzip2 or xz, into the workspace: all or none.
 
         Raises `WorkspaceArchiveWriteError` for an archive with links that lead out of the workspace, or with more
         entries or bytes than a command may leave behind.
@@ -270,7 +268,12 @@ class WeakfsSandboxSession(BaseSandboxSession):
         most = None if is_snapshot else self._shell.max_changed_bytes
         if limits is not None and limits.max_input_bytes is not None:
             most = limits.max_input_bytes
-        archive = await asyncio.to_thread(_read_all, data, most)
+        archive = await asyncio.to_thread(read_all, data, most)
+        if archive is not None and not is_snapshot:
+            try:
+                archive = await asyncio.to_thread(decompressed, archive, most)
+            except ValueError as error:
+                raise WorkspaceArchiveWriteError(path=root, message=str(error), cause=error) from error
         if archive is None:
             raise WorkspaceArchiveWriteError(
                 path=root,
@@ -393,18 +396,6 @@ def _entries(place: str, files: Filesystem) -> list[FileEntry]:
 def _target(path: str, target: str) -> str:
     """Return where a symbolic link points."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-
-
-def _read_all(data: io.IOBase, most: int | None) -> bytes | None:
-    """Return all that a stream has, `None` if that is more than `most` bytes."""
-    parts: list[bytes] = []
-    size = 0
-    while piece := data.read(PIECE):
-        size += len(piece)
-        if most is not None and size > most:
-            return None
-        parts.append(bytes(piece))
-    return b"".join(parts)
 
 
 def _non_zero(message: str, *command: str) -> ExecNonZeroError:
