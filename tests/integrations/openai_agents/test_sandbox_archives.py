@@ -131,6 +131,15 @@ def test_a_compressed_archive_is_unpacked(compress: Callable[[bytes], bytes]) ->
     in_sandbox(work)
 
 
+def test_an_archive_of_many_streams_and_padding_is_unpacked() -> None:
+    async def work(sandbox: SandboxSession, files: Any) -> None:
+        many = (lzma.compress(b"") + bytes(12)) * 2000
+        await sandbox.hydrate_workspace(io.BytesIO(many + lzma.compress(archive(("a", {"size": 3}))) + bytes(9000)))
+        assert files.read_bytes("/workspace/a").content == bytes(3)
+
+    in_sandbox(work)
+
+
 def test_a_name_may_begin_like_a_compressed_stream() -> None:
     async def work(sandbox: SandboxSession, files: Any) -> None:
         await sandbox.hydrate_workspace(io.BytesIO(archive(("BZh91AY&SY", {"size": 3}))))

@@ -18,6 +18,8 @@ SET_ID = 0o6000
 PIECE = 1 << 20
 # What reading xz may take: enough for the dictionary of 64 MiB of `xz -9`.
 XZ_MEMORY = 96 << 20
+# How much a decoder of xz gets at once: a decoder copies what lies behind the end of its stream.
+XZ_INPUT = 8 << 10
 
 
 def decompressed(archive: bytes, most: int | None) -> bytes | None:
@@ -56,21 +58,26 @@ def read_all(data: io.IOBase, most: int | None) -> bytes | None:
 
 def _read_xz(archive: bytes, most: int | None) -> bytes | None:
     """Decompress xz with bounded memory, which `lzma.open` cannot."""
+    source = io.BytesIO(archive)
     parts: list[bytes] = []
     size = 0
-    while archive:
+    rest = b""
+    while rest := rest or source.read(XZ_INPUT):
+        rest = rest.lstrip(b"\0")
+        if not rest:
+            continue
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
         while not decoder.eof:
-            piece = decoder.decompress(archive, max_length=PIECE)
-            if not piece and not decoder.eof and decoder.needs_input and not archive:
-                raise EOFError("the stream has no end")
-            archive = b""
+            if decoder.needs_input and not rest:
+                rest = source.read(XZ_INPUT)
+                if not rest:
+                    raise EOFError("the stream has no end")
+            piece, rest = decoder.decompress(rest, max_length=PIECE), b""
             size += len(piece)
             if most is not None and size > most:
                 return None
             parts.append(piece)
-        # Further streams may follow, and padding.
-        archive = decoder.unused_data.lstrip(b"\0")
+        rest = decoder.unused_data
     return b"".join(parts)
 
 
