@@ -265,11 +265,14 @@ class WeakfsSandboxSession(BaseSandboxSession):
         """
         root = Path(self.state.manifest.root)
         limits = self._archive_limits
-        most = None if is_snapshot else self._shell.max_changed_bytes
+        most = unpacked = None if is_snapshot else self._shell.max_changed_bytes
         if limits is not None and limits.max_input_bytes is not None:
-            most = limits.max_input_bytes
+            most = unpacked = limits.max_input_bytes
+        if limits is not None and limits.max_extracted_bytes is not None:
+            unpacked = limits.max_extracted_bytes
         archive = await asyncio.to_thread(read_all, data, most)
         if archive is not None and not is_snapshot:
+            most = unpacked
             try:
                 archive = await asyncio.to_thread(decompressed, archive, most)
             except ValueError as error:
