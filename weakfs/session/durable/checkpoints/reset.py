@@ -63,6 +63,7 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
             history.forget()
     if not is_stored:
         return False
+    log.stored_last = None
     log.known_slices = frozenset(session._rules.specs)
     log.externals = after.externals
     log.checkpoints.replace(session, moment, text, written)

@@ -20,7 +20,7 @@ from weakfs.session.durable.commits.outcome import lasting_url, was_stored
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
-from weakfs.session.durable.frames.refresh import refreshed, settled, take, undo_failed
+from weakfs.session.durable.frames.refresh import StoredChange, refreshed, retract, settled, take, undo_failed
 from weakfs.session.durable.frames.writer import NO_EXTERNALS, Change, FrameWriter
 from weakfs.session.durable.lease import COMPACTION, HeldLease, compaction_seconds, patiently
 from weakfs.session.errors import SessionConflict, SessionError
@@ -88,6 +88,8 @@ class CommitLog:
     _frames: FrameWriter = field(factory=FrameWriter)
     # Frames of failed changes that may nevertheless have been stored.
     _uncertain: set[str] = field(factory=set[str])
+    # The change that was stored last: the session may have been interrupted before it adopted it.
+    stored_last: StoredChange | None = None
     _rules: Rules | None = None
     # The same if no change needs more than `_commit_plain`, and what that appends with.
     _usual_rules: Rules | None = None
@@ -112,6 +114,7 @@ class CommitLog:
 
         Returns false if, instead, the session was brought up to date with what others stored.
         """
+        retract(self, session)
         before = session._trunk
         first = afters[0]
         is_long = first.seq > before.seq + PART and not before.seq and self.queue is None
@@ -135,6 +138,7 @@ class CommitLog:
             self.complete_pending()
             self.base = base
             return False
+        retract(self, session)
         if self._commit_plain(session, before, before, (row,)):
             return True
         after = before.copy()
@@ -175,8 +179,10 @@ class CommitLog:
             if blobs.stored:
                 return False
             contents = blobs.by_digest
+        self.stored_last = StoredChange(self.head, (name,), seq, len(rows), before.snapshots)
         try:
             if not append(self.head, data, contents):
+                self.stored_last = None
                 self._append_next = None
                 return False
             self.head = number = self.head + 1
@@ -230,8 +236,13 @@ class CommitLog:
                     contents = {**contents, **(yield from supplied(missing))}
             sizes.append(size)
             externals, installed = after.externals, ()
+        start, end, count = changes[0][0], changes[-1][1], sum(len(rows) for _, _, rows in changes)
+        stored = None
+        if count or end.snapshots is not start.snapshots:
+            stored = StoredChange(self.head, names, start.seq, count, start.snapshots)
         if not (yield from self._append(session, names, frames, contents, journals)):
             return False
+        self.stored_last = stored
         if rules is not self._rules:
             # Only now: a frame that was not stored has not told readers about these slices.
             self._rules, self._undeclared = rules, undeclared
@@ -419,6 +430,7 @@ class CommitLog:
         """Write a checkpoint and wait for it; not to be called under the session's lock."""
         self.checkpoints.wait()
         with session.lock:
+            retract(self, session)
             if self.head:
                 self.checkpoints.begin(session, self.head, is_forced=True)
         self.checkpoints.wait()
@@ -458,9 +470,8 @@ class CommitLog:
                 stack.callback(self.store.close)
             if self.lease is not None:
                 stack.callback(self.lease.release)
-            if self._uncertain:
-                with session.lock:
-                    run(settled(self, session), self.store)
+            with session.lock:
+                run(settled(self, session), self.store)
             self.flush()
 
 

@@ -21,7 +21,7 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.durable.commits.pending_steps import PendingSteps
-from weakfs.session.durable.frames.refresh import settled
+from weakfs.session.durable.frames.refresh import retract, settled
 from weakfs.session.errors import SessionConflict
 from weakfs.session.transactions.steps import Operation, Steps
 from weakfs.session.transactions.transaction import Transaction
@@ -118,6 +118,8 @@ class CommitQueue:
                 stack.push_async_callback(self.store.close)
             if log.lease is not None:
                 stack.push_async_callback(self.store.release, log.lease.lease)
+            with self.session.lock:
+                retract(log, self.session)
             if log.has_uncertain:
                 await self.perform(lambda: settled(log, self.session))
             await self.flush()

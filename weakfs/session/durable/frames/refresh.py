@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from weakfs.session.durable.commits.operations import Read
 from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
 from weakfs.session.events import RolledBack
+from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.transactions.steps import Steps, supplied
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame
@@ -21,6 +22,32 @@ if TYPE_CHECKING:
 
 # The number of a frame, the frame and its size.
 Note = tuple[int, Frame, int]
+
+
+class StoredChange(NamedTuple):
+    """A change that is in the stream, and the state of the trunk from which it starts."""
+
+    # The number of the frame before it, and the names of its frames.
+    head: int
+    names: Sequence[str]
+    # The record before it, and how many records it adds.
+    seq: int
+    count: int
+    snapshots: SnapshotTable
+
+
+def retract(log: CommitLog, session: SessionCore) -> None:
+    """Treat the change that was stored last as failed if the session was interrupted before it adopted it.
+
+    A signal such as Ctrl-C can come between the two. The next frame would follow a record that is not in the session.
+    """
+    stored, trunk = log.stored_last, session._trunk
+    if stored is None or trunk.seq != stored.seq:
+        return
+    log.stored_last = None
+    if stored.count or trunk.snapshots is stored.snapshots:
+        log._uncertain.update(stored.names)
+        log.head = stored.head
 
 
 def undo_failed(log: CommitLog, session: SessionCore, others: list[StoredFrame]) -> Steps[None]:
@@ -58,6 +85,7 @@ def undo_failed(log: CommitLog, session: SessionCore, others: list[StoredFrame])
 
 def settled(log: CommitLog, session: SessionCore) -> Steps[None]:
     """Undo changes of this session that failed or were cancelled, but were stored nevertheless."""
+    retract(log, session)
     while log._uncertain:
         found = list((yield Read(log.stream, log.head)))
         if not found or name_of(found[0]) not in log._uncertain:
@@ -94,9 +122,10 @@ def _read(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -
 def _adopt(log: CommitLog, session: SessionCore, reader: FrameReader, notes: list[Note], last: int) -> None:
     line, after = session._trunk, reader.line
     before = line.seq
-    rules = session._rules
-    session._rules, session._counter = reader.rules, max(session._counter, reader.counter)
-    log.known_slices |= reader.rules.specs.keys() - rules.specs.keys()
+    log.known_slices |= reader.rules.specs.keys() - session._rules.specs.keys()
+    session._counter = max(session._counter, reader.counter)
+    session._rules, log.stored_last = reader.rules, None
+    # Up to the new head nothing is called that could be interrupted.
     line.adopt(after)
     line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
     log.head = last

@@ -1,0 +1,72 @@
+"""Interrupts in the changes of a durable session: memory and storage agree again at its next change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.faults.interrupting import every_place, interrupted_at
+from weakfs import InMemoryFilesystem, Session
+
+
+def names(session: Session) -> set[str]:
+    return {entry.name for entry in InMemoryFilesystem(session).list()}
+
+
+def write(session: Session) -> None:
+    InMemoryFilesystem(session).write("/a", "1")
+
+
+def write_two(session: Session) -> None:
+    with session.transaction():
+        InMemoryFilesystem(session).write("/a", "1")
+        InMemoryFilesystem(session).write("/b", "2")
+
+
+def take_snapshot(session: Session) -> None:
+    session.snapshot("taken")
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "merge"])
+@pytest.mark.parametrize("change", [write, write_two, take_snapshot])
+def test_a_change_interrupted_anywhere_is_whole_or_undone_in_memory_and_in_storage(
+    tmp_path: Path, change: Callable[[Session], None], on_conflict: Literal["raise", "merge"]
+) -> None:
+    def attempt(place: int) -> bool:
+        folder = tmp_path / str(place)
+        with Session.open(folder, "s", on_conflict=on_conflict) as session:
+            InMemoryFilesystem(session).write("/kept", "0")
+            is_interrupted = interrupted_at(place, lambda: change(session))
+            seen = names(session)
+            assert seen in ({"kept"}, {"kept", "a"}, {"kept", "a", "b"})
+            assert change is not write_two or "a" not in seen or "b" in seen
+            InMemoryFilesystem(session).write("/next", "3")
+            assert names(session) == seen | {"next"}
+            with Session.open(folder, "s") as other:
+                assert other.to_bytes() == session.to_bytes()
+        return is_interrupted
+
+    every_place(attempt)
+
+
+@pytest.mark.parametrize("how", ["close", "checkpoint", "refresh"])
+def test_what_comes_after_an_interrupted_change_settles_it(tmp_path: Path, how: str) -> None:
+    def attempt(place: int) -> bool:
+        folder = tmp_path / str(place)
+        session = Session.open(folder, "s")
+        InMemoryFilesystem(session).write("/kept", "0")
+        is_interrupted = interrupted_at(place, lambda: write(session))
+        seen = names(session)
+        if how == "checkpoint":
+            session.checkpoint()
+        elif how == "refresh":
+            session.refresh()
+        session.close()
+        with Session.open(folder, "s") as again:
+            assert names(again) == seen
+        return is_interrupted
+
+    every_place(attempt)
