@@ -172,6 +172,25 @@ def test_a_change_that_failed_and_was_stored_is_never_shown(next_step: str) -> N
     assert Session.open(store, "s").to_bytes() == session.to_bytes()
 
 
+def test_what_others_built_on_a_failed_change_is_a_conflict() -> None:
+    store = MemoryStreams()
+    session = Session.open(store, "s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/kept", "0")
+    store.fault = failing_once("after", StorageError("the answer was lost"))
+    with pytest.raises(StorageError):
+        fs.write("/uncertain", "1")
+    other = Session.open(store, "s")
+    InMemoryFilesystem(other).write("/other", "2")
+    with pytest.raises(SessionConflict):
+        fs.write("/next", "3")
+    assert names(session) == ["kept"]
+    session.refresh()
+    fs.write("/next", "3")
+    assert names(session) == ["kept", "next", "other", "uncertain"]
+    assert Session.open(store, "s").to_bytes() == session.to_bytes()
+
+
 def test_others_may_append_while_a_failed_change_is_rolled_back() -> None:
     store = MemoryStreams()
     session = Session.open(store, "s", on_conflict="merge")

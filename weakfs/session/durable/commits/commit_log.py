@@ -302,7 +302,8 @@ class CommitLog:
                 self.head += len(frames)
                 return True
             self.prepared = None
-            if first in self._uncertain:
+            is_own = first in self._uncertain and (self.merges or self._uncertain.issuperset(map(name_of, others)))
+            if is_own:
                 yield from undo_failed(self, session, others)
             elif self.merges:
                 yield from take(self, session, others)

@@ -32,7 +32,7 @@ class StoredChange(NamedTuple):
     names: Sequence[str]
     # The record before it, and how many records it adds.
     seq: int
-    count: int
+    added: int
     snapshots: SnapshotTable
 
 
@@ -45,7 +45,7 @@ def retract(log: CommitLog, session: SessionCore) -> None:
     if stored is None or trunk.seq != stored.seq:
         return
     log.stored_last = None
-    if stored.count or trunk.snapshots is stored.snapshots:
+    if stored.added or trunk.snapshots is stored.snapshots:
         log._uncertain.update(stored.names)
         log.head = stored.head
 
