@@ -34,7 +34,9 @@ def interrupted_at(place: int, work: Callable[[], object]) -> bool:
         nonlocal passed
         # A generator that goes on may be one that something is thrown into: no signal is looked for there.
         entered = event == "call" and not frame.f_code.co_flags & CO_GENERATOR
-        if (entered or event == "c_return") and frame.f_code.co_filename not in own:
+        # What a destructor raises is reported and dropped.
+        is_ours = frame.f_code.co_filename not in own and frame.f_code.co_name != "__del__"
+        if (entered or event == "c_return") and is_ours:
             passed += 1
             if passed == place:
                 sys.setprofile(None)

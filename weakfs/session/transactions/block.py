@@ -78,6 +78,8 @@ class TransactionBlock(Generic[B]):
         self._own = None
 
     def __del__(self) -> None:
-        # An interrupt arrived before `__exit__` ran, or the generator that had entered the block was dropped.
-        if self._own is not None and self._own.session is not None:
-            self._end(self._own, GeneratorExit("the block was left"))
+        # An interrupt arrived before `__exit__` ran, or even in `__init__`, or the generator that had entered the block
+        # was dropped.
+        own = getattr(self, "_own", None)
+        if own is not None and own.session is not None:
+            self._end(own, GeneratorExit("the block was left"))

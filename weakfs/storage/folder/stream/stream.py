@@ -68,8 +68,8 @@ class Stream(LockedStream):
                 if journal.active.end >= self.options.segment_size:
                     self._direct = None
             except BaseException:
-                # The state in memory may be behind the one on the disk.
-                self._opened = self._direct = None
+                # The state in memory may be behind the one on the disk, and an interrupt may leave the lock.
+                self._unlock()
                 raise
         if self._waiting:
             self._notify()
