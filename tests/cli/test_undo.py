@@ -49,10 +49,24 @@ def test_work_is_undone_redone_and_reverted(run: Run, place: str) -> None:
 
 
 def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
+    sides = (
+        "conflict  /a (content)\n"
+        "  /a: both sides changed the same lines; now by c3\n"
+        "  at line 2 of the common base:\n"
+        "  <<<<<<< now\n"
+        "  deux\n"
+        "  =======\n"
+        "  line 2\n"
+        "  >>>>>>> without it\n"
+    )
+    what_to_do = "later work changed the same; nothing was changed; choose with --on-conflict ours, theirs or markers\n"
     refused = run("revert", place, "c2")
-    assert refused.status == 1
-    assert "/a" in refused.err
-    assert run("revert", place, "c2", "--preview").status == 3
+    assert (refused.status, refused.out) == (1, sides)
+    assert refused.err == f"weakfs: cannot revert: {what_to_do}"
+    preview = run("revert", place, "c2", "--preview")
+    assert (preview.status, preview.out) == (3, f"{sides}a preview found conflicts: {what_to_do}")
+    (conflict,) = json.loads(run("revert", place, "c2", "--preview", "--json").out)["conflicts"]
+    assert conflict["hunks"] == [{"line": 2, "base": ["two\n"], "ours": ["deux\n"], "theirs": ["line 2\n"]}]
     assert run("cat", place, "/a").out == LINES.replace("line 2", "deux")
     run("revert", place, "c2", "--on-conflict", "theirs")
     assert run("cat", place, "/a").out == LINES

@@ -35,7 +35,7 @@ def described(
     lines[0] += " state, or say which side to take (on_conflict)" if ours == "ours" else " state: read the file first"
     detailed = (entry for entry in conflicts if entry.kind != "slice" and _is_visible(entry, may_show))
     for entry in islice(detailed, MOST_SHOWN):
-        lines += _details(entry, ours, theirs)
+        lines += details(entry, ours, theirs)
     return "\n".join(lines)
 
 
@@ -48,7 +48,8 @@ def _is_visible(entry: ConflictEntry, may_show: Callable[[str], bool]) -> bool:
     return entry.kind == "slice" or all(map(may_show, entry.paths))
 
 
-def _details(entry: ConflictEntry, ours: str, theirs: str) -> Iterator[str]:
+def details(entry: ConflictEntry, ours: str, theirs: str) -> Iterator[str]:
+    """Yield lines that show what both sides have."""
     places = {"the base": entry.base_path, ours: entry.our_path, theirs: entry.their_path}
     where = {side: "no entry" if path is None else clip(one_line(path), MOST_WIDTH) for side, path in places.items()}
     told = _KINDS[entry.kind].format(ours=ours, theirs=theirs, our_path=where[ours], their_path=where[theirs])

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from weakfs import Session
+from attrs import asdict
+
+from weakfs import MergeConflict, Session
 from weakfs.class_decorators import frozen
 from weakfs.cli.directories import open_directory
 from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
@@ -16,6 +18,9 @@ from weakfs.cli.sessions import is_location, load
 from weakfs.reducers import ExternalTrees
 from weakfs.session import Reversion
 from weakfs.session import Session as AnySession
+from weakfs.session.merging.conflict_message import details
+
+CONFLICTING = "later work changed the same; nothing was changed; choose with --on-conflict ours, theirs or markers"
 
 
 @frozen
@@ -47,10 +52,16 @@ def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]
     before = session.seq
     options = {"preview": asked.preview, "on_conflict": asked.on_conflict, "foreign": asked.foreign}
     with as_failure(f"change {asked.file!r}"):
-        done = work(session, options)
+        try:
+            done = work(session, options)
+        except MergeConflict:
+            # Both sides are shown as in a preview.
+            done = work(session, {**options, "preview": True})
         if done.record is not None:
             save_change(session, asked.file, before)
     _show(out, asked, done)
+    if done.conflicts and not asked.preview:
+        raise Failure(f"cannot {done.how}: {CONFLICTING}")
     return UNMET if done.conflicts else DONE
 
 
@@ -103,7 +114,10 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
                 }
                 for change in done.changes
             ],
-            conflicts=[{"path": entry.path, "kind": entry.kind} for entry in done.conflicts],
+            conflicts=[
+                {"path": entry.path, "kind": entry.kind, "hunks": [asdict(hunk) for hunk in entry.hunks]}
+                for entry in done.conflicts
+            ],
             foreign=list(done.foreign),
             detached=list(done.detached),
         )
@@ -117,11 +131,14 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
         out.line(f"{change.change:8} {source}{shown(change.path)}  +{change.lines_added} -{change.lines_removed}")
     for entry in done.conflicts:
         out.line(("conflict", "red"), f"  {shown(entry.path)} ({entry.kind})")
+        for line in details(entry, "now", "without it"):
+            out.line(f"  {line}")
     if done.changes:
         lines = f"+{done.lines_added} -{done.lines_removed} lines"
         out.line(f"{counted(len(done.paths), 'path')}, {lines}, +{done.bytes_added} -{done.bytes_removed} bytes")
     if done.conflicts:
-        out.line("nothing was changed: a preview; --on-conflict says which side to take")
+        if asked.preview:
+            out.line(f"a preview found conflicts: {CONFLICTING}")
     elif not done.changes:
         out.line("nothing to change")
     elif asked.preview:
