@@ -36,6 +36,8 @@ def run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
         monkeypatch.delitem(sys.modules, (block.title or "").removesuffix(".py"), raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # A page may run pytest, which removes the directories of old runs.
+    monkeypatch.setenv("PYTEST_DEBUG_TEMPROOT", str(tmp_path))
     return Page(path, directory).run()
 
 

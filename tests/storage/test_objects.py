@@ -27,7 +27,8 @@ class InBucket(Located):
         self.location = servers.bucket(s3_server, f"bucket-{next(BUCKETS)}")
 
 
-# With and without `async` the engine is the same code over two clients: a sample has each client and each part once.
+# With and without `async`, and over any server, the engine is the same code: a sample has each client, each server and
+# each part once.
 @pytest.mark.exhaustive
 class TestObjectStorage(InBucket, StorageByUrl):
     pass
@@ -82,6 +83,7 @@ class TestAzureEventStore(InContainer, EventStoreByUrl):
     pass
 
 
+@pytest.mark.exhaustive
 class TestAsyncAzureEventStore(InContainer, AsyncEventStoreByUrl):
     pass
 
