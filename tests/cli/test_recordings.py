@@ -80,7 +80,12 @@ def test_a_preview_is_given_and_a_change_refused(run: Run, recording: Path) -> N
     before = recording.read_bytes()
     call = run("timeline", recording, "--json").objects[1]["name"]
     assert "+1 -1" in run("revert", recording, call, "--preview").out
-    for arguments in (["revert", recording, call], ["undo", recording], ["forget", recording, "/app.py", "--yes"]):
+    for arguments in (
+        ["revert", recording, call],
+        ["undo", recording],
+        ["restore-files", recording, "1"],
+        ["forget", recording, "/app.py", "--yes"],
+    ):
         refused = run(*arguments)
         assert refused.status == 1
         assert "recorded session of another program" in refused.err

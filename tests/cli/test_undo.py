@@ -1,4 +1,4 @@
-"""`weakfs undo`, `redo` and `revert`, on session files, in storage and in directories."""
+"""`weakfs undo`, `redo`, `revert` and `restore-files`, on session files, in storage and in directories."""
 
 from __future__ import annotations
 
@@ -107,3 +107,15 @@ def test_the_directory_of_a_session_goes_back_with_it(
     run("redo", file, *options)
     assert (root / "a").read_text() == LINES.replace("line 2", "deux")
     assert (root / "new").read_text() == "mine\n"
+
+
+def test_files_of_an_earlier_moment_are_brought_back(run: Run, place: str) -> None:
+    shown = "changed  /a  +1 -1\n1 path, +1 -1 lines, +7 -5 bytes\n"
+    assert run("restore-files", place, "2", "--preview").out == f"{shown}nothing was changed: a preview\n"
+    assert run("restore-files", place, "2", "--path", "/b").out == "nothing to change\n"
+    assert run("restore-files", place, "2", "--path", "/a").out == shown
+    assert run("cat", place, "/a").out == LINES
+    run("undo", place)
+    assert run("cat", place, "/a").out == LINES.replace("line 2", "deux")
+    missing = run("restore-files", place, "no such tag")
+    assert (missing.status, "no such tag" in missing.err) == (1, True)

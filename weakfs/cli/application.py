@@ -34,7 +34,7 @@ MODULES = {
     "declarations.locations": "delete export fsck import sessions",
     "declarations.run": "run",
     "declarations.sessions": "cat diff log ls replay stats",
-    "declarations.undo": "redo revert undo",
+    "declarations.undo": "redo restore-files revert undo",
 }
 
 

@@ -12,7 +12,8 @@ Exit status:
   0  success; calls that failed and were rolled back are normal
   1  something could not be read or done; the message names it
   2  the command line is invalid
-  3  --strict: a call failed; --exit-code, --verify: something differs; --preview: there are conflicts
+  3  --strict: a call failed; --exit-code, --verify: something differs;
+     --preview: there are conflicts
 """
 
 AT = "A record number, or the tag or id of a snapshot. [default: the end]"

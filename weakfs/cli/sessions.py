@@ -156,7 +156,12 @@ def moment_of(session: Session, at: str | None) -> Session | SessionView:
     if at is None:
         return session
     with as_failure(f"look at {at!r}"):
-        return session.at(int(at) if at.isascii() and at.isdigit() else at)
+        return session.at(moment_named(at))
+
+
+def moment_named(text: str) -> int | str:
+    """Read a record number, or the tag or id of a snapshot."""
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def first_moment(session: Session) -> SessionView:

@@ -1,4 +1,4 @@
-"""The click commands that take work of a session back: `undo`, `redo` and `revert`."""
+"""The click commands that take work of a session back: `undo`, `redo`, `revert` and `restore-files`."""
 
 from __future__ import annotations
 
@@ -7,48 +7,57 @@ from typing import Any, TypeVar
 
 import click
 
-from weakfs.cli.options import expansion_option, json_option, registry_option, store_option
+from weakfs.cli.options import EXIT_STATUSES, expansion_option, json_option, registry_option, store_option
 from weakfs.cli.output import Output
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-OPTIONS = (
-    click.argument("file"),
-    click.option("--preview", is_flag=True, help="Show what would change, and change nothing."),
-    click.option(
-        "--on-conflict",
-        type=click.Choice(["raise", "ours", "theirs", "markers"]),
-        default="raise",
-        show_default=True,
-        help='For lines that later work changed too: "theirs" is how they were before, "ours" is how they are now.',
-    ),
-    click.option("--root", metavar="DIR", type=click.Path(), help="The directory that the session worked in."),
-    store_option,
-    click.option(
-        "--foreign",
-        type=click.Choice(["keep", "replace"]),
-        default="keep",
-        show_default=True,
-        help="Whether to keep what other programs changed in DIR.",
-    ),
-    registry_option,
-    expansion_option,
-    json_option,
+CONFLICTS = click.option(
+    "--on-conflict",
+    type=click.Choice(["raise", "ours", "theirs", "markers"]),
+    default="raise",
+    show_default=True,
+    help='For lines that later work changed too: "theirs" is how they were before, "ours" is how they are now.',
 )
 
 
-def _with_options(function: F) -> F:
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function
+def _with_options(*own: Callable[[Any], Any], foreign: str = "keep") -> Callable[[F], F]:
+    options = (
+        click.argument("file"),
+        click.option("--preview", is_flag=True, help="Show what would change, and change nothing."),
+        *own,
+        click.option("--root", metavar="DIR", type=click.Path(), help="The directory that the session worked in."),
+        store_option,
+        click.option(
+            "--foreign",
+            type=click.Choice(["keep", "replace"]),
+            default=foreign,
+            show_default=True,
+            help="Whether to keep what other programs changed in DIR.",
+        ),
+        registry_option,
+        expansion_option,
+        json_option,
+    )
+
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
 
 
 number_option = click.option("-n", "number", type=click.IntRange(min=1), default=1, show_default=True, help="How many.")
 
+paths_option = click.option(
+    "--path", "paths", multiple=True, metavar="PATH", help="Only this file or directory; may be repeated."
+)
 
-@click.command("undo")
+
+@click.command("undo", epilog=EXIT_STATUSES)
 @number_option
-@_with_options
+@_with_options(CONFLICTS)
 def undo_command(number: int, **options: Any) -> int:
     """Undo the last operations of the session FILE: tool calls, merges, rollbacks.
 
@@ -60,9 +69,9 @@ def undo_command(number: int, **options: Any) -> int:
     return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.undo(number, **how))
 
 
-@click.command("redo")
+@click.command("redo", epilog=EXIT_STATUSES)
 @number_option
-@_with_options
+@_with_options(CONFLICTS)
 def redo_command(number: int, **options: Any) -> int:
     """Bring back what the last undos of the session FILE took back, if nothing else was done since."""
     from weakfs.cli.commands.sessions.undo import Asked, take_back
@@ -70,10 +79,10 @@ def redo_command(number: int, **options: Any) -> int:
     return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.redo(number, **how))
 
 
-@click.command("revert")
-@_with_options
+@click.command("revert", epilog=EXIT_STATUSES)
+@_with_options(CONFLICTS)
 @click.argument("target")
-@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only this file or directory; may be repeated.")
+@paths_option
 def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
     """Take back what one call of the session FILE changed, and keep what came later.
 
@@ -84,4 +93,22 @@ def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
     meant, only = target_of(target), paths or None
     return take_back(
         Output(finish_unread=True), Asked(**options), lambda session, how: session.revert(meant, paths=only, **how)
+    )
+
+
+@click.command("restore-files", epilog=EXIT_STATUSES)
+@_with_options(foreign="replace")
+@click.argument("moment")
+@paths_option
+def restore_files_command(moment: str, paths: tuple[str, ...], **options: Any) -> int:
+    """Bring back the files of the session FILE as they were at MOMENT; its other state stays.
+
+    MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo" takes it back.
+    """
+    from weakfs.cli.commands.sessions.undo import Asked, take_back
+    from weakfs.cli.sessions import moment_named
+
+    when, only = moment_named(moment), paths or None
+    return take_back(
+        Output(finish_unread=True), Asked(**options), lambda session, how: session.restore(when, paths=only, **how)
     )

@@ -1,4 +1,4 @@
-"""`weakfs undo`, `redo` and `revert`: work of a session taken back, in its file or storage and in its directory."""
+"""`weakfs undo`, `redo`, `revert` and `restore-files`: a session and its directory go back."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from weakfs.session import Reversion
 from weakfs.session import Session as AnySession
 from weakfs.session.merging.conflict_message import details
 
-CONFLICTING = "later work changed the same; nothing was changed; choose with --on-conflict ours, theirs or markers"
-
 
 @frozen
 class Asked:
@@ -29,13 +27,20 @@ class Asked:
 
     file: str
     preview: bool
-    on_conflict: str
     root: str | None
     store: str | None
     foreign: str
     registry: str | None
     max_expansion: float | None
     as_json: bool
+    # `None` for a command that cannot choose.
+    on_conflict: str | None = None
+
+    @property
+    def conflicting(self) -> str:
+        """What a conflict is, and what to do."""
+        remedy = "--foreign replace" if self.on_conflict is None else "--on-conflict ours, theirs or markers"
+        return f"later work changed the same; nothing was changed; choose with {remedy}"
 
 
 def target_of(text: str) -> int | range | str:
@@ -50,7 +55,9 @@ def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]
     session = load(asked.file, asked.registry, asked.max_expansion, is_to_change=not asked.preview)
     open_root(session, asked.file, asked.root, asked.store)
     before = session.seq
-    options = {"preview": asked.preview, "on_conflict": asked.on_conflict, "foreign": asked.foreign}
+    options = {"preview": asked.preview, "foreign": asked.foreign}
+    if asked.on_conflict is not None:
+        options["on_conflict"] = asked.on_conflict
     with as_failure(f"change {asked.file!r}"):
         try:
             done = work(session, options)
@@ -61,7 +68,7 @@ def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]
             save_change(session, asked.file, before)
     _show(out, asked, done)
     if done.conflicts and not asked.preview:
-        raise Failure(f"cannot {done.how}: {CONFLICTING}")
+        raise Failure(f"cannot {done.how}: {asked.conflicting}")
     return UNMET if done.conflicts else DONE
 
 
@@ -138,7 +145,7 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
         out.line(f"{counted(len(done.paths), 'path')}, {lines}, +{done.bytes_added} -{done.bytes_removed} bytes")
     if done.conflicts:
         if asked.preview:
-            out.line(f"a preview found conflicts: {CONFLICTING}")
+            out.line(f"a preview found conflicts: {asked.conflicting}")
     elif not done.changes:
         out.line("nothing to change")
     elif asked.preview:
