@@ -189,7 +189,7 @@ def test_two_rows_are_compared(show: Show, story: Session) -> None:
         ("search", "idea.txt", ["/idea.txt"]),
         ("search", "EVE write", ["/idea.txt"]),
         ("search", "nothing like it", []),
-        ("kind", "merge", ["story/idea1"]),
+        ("kind", "merge", ["3 records of story/idea1"]),
         ("status", "failed", ["/src/a.py"]),
         ("status", "=edit_target_not_found", ["/src/a.py"]),
         ("caller", "ceve", ["/idea.txt"]),
