@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sampling import share
+from tests.sampling import sample, share
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.history import ExportRefused, export_git
 from weakfs.history.commit_graph import commits_of
@@ -340,6 +342,45 @@ def test_every_commit_has_its_parents_first_and_the_last_one_is_the_present(
             assert state is None or _contents(state) == _contents(commit.tree)
     present = _contents(InMemoryFilesystem(session).tree())
     assert present == (_contents(last.tree) if last is not None else {})
+
+
+@pytest.mark.parametrize("seed", sample(range(24)))
+def test_git_blames_the_call_that_our_blame_names(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    session = Session(session_id="main", clock=iter(range(10**18, 10**19, 10**9)).__next__)
+    numbers = iter(range(10**6))
+    # Lines of which no two are equal: of equal ones, git may take another to be the old one.
+    for name in "ab":
+        text = "".join(f"line {next(numbers)} of {name}\n" for _ in range(12))
+        InMemoryFilesystem(session).write(f"/{name}", text)
+    for step in range(20):
+        fork = session.fork() if step % 5 == 4 else None
+        for work in (session, fork):
+            if work is not None:
+                _edit_or_move(work, random, numbers)
+        if fork is not None:
+            session.merge(fork, on_conflict="theirs")
+    export_git(session, tmp_path / "repo")
+    trailer = "%H %(trailers:key=Weakfs-Records,valueonly,separator=%x2C)"
+    records = dict(line.split(" ") for line in git(tmp_path / "repo", "log", f"--format={trailer}").splitlines())
+    for path, leaf in walk(InMemoryFilesystem(session).tree()):
+        if content_of(leaf):  # type: ignore[arg-type]
+            blamed = re.findall("^([0-9a-f]{40}) ", git(tmp_path / "repo", "blame", "--line-porcelain", path[1:]), re.M)
+            for commit, line in zip(blamed, session.blame(path), strict=True):
+                first, last = map(int, records[commit].split("-"))
+                assert first <= line.record <= last, (path, line)
+
+
+def _edit_or_move(session: Session, random: Random, numbers: Iterator[int]) -> None:
+    files = InMemoryFilesystem(session)
+    path = random.choice([path for path, _ in walk(files.tree())])
+    if random.random() < 0.15:
+        files.move(path, f"/moved{next(numbers)}")
+        return
+    lines = files.read(path).content.splitlines(keepends=True)
+    start = random.randrange(len(lines) + 1)
+    new = [f"line {next(numbers)}\n" for _ in range(random.randint(0, 3))]
+    files.write(path, "".join([*lines[:start], *new, *lines[start + random.randint(0, 2) :]]))
 
 
 def _take(session: Session, forks: list[Session], what: str, number: int, text: str) -> None:
