@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Run
-from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
+from weakfs import HostFilesystem, InMemoryFilesystem, MergeConflict, Session, Toolset
+from weakfs.session import Reversion
 
 LINES = "".join(f"line {number}\n" for number in range(1, 9))
 
@@ -51,15 +53,18 @@ def test_work_is_undone_redone_and_reverted(run: Run, place: str) -> None:
 def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
     sides = (
         "conflict  /a (content)\n"
-        "  /a: both sides changed the same lines; now by c3\n"
+        "  /a: both sides changed the same lines; ours by c3\n"
         "  at line 2 of the common base:\n"
-        "  <<<<<<< now\n"
+        "  <<<<<<< ours\n"
         "  deux\n"
         "  =======\n"
         "  line 2\n"
-        "  >>>>>>> without it\n"
+        "  >>>>>>> theirs\n"
     )
-    what_to_do = "later work changed the same; nothing was changed; choose with --on-conflict ours, theirs or markers\n"
+    what_to_do = (
+        "later work changed the same; nothing was changed; choose with --on-conflict ours (as it is now), "
+        "theirs (as it was before) or markers\n"
+    )
     refused = run("revert", place, "c2")
     assert (refused.status, refused.out) == (1, sides)
     assert refused.err == f"weakfs: cannot revert: {what_to_do}"
@@ -70,6 +75,21 @@ def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
     assert run("cat", place, "/a").out == LINES.replace("line 2", "deux")
     run("revert", place, "c2", "--on-conflict", "theirs")
     assert run("cat", place, "/a").out == LINES
+
+
+def test_work_of_another_process_between_a_refusal_and_its_preview_is_not_reported_as_done(
+    run: Run, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Session.revert
+
+    def overtaken(self: Session, target: str, *, preview: bool, **options: Any) -> Reversion:
+        if not preview:
+            raise MergeConflict(whole(self, "c2", preview=True).conflicts)
+        return whole(self, target, preview=True, **options)
+
+    monkeypatch.setattr(Session, "revert", overtaken)
+    refused = run("revert", place, "c3")
+    assert (refused.status, refused.out, "/a" in refused.err) == (1, "", True)
 
 
 def test_what_is_not_there_is_named(run: Run, place: str) -> None:

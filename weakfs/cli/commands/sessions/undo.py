@@ -14,7 +14,7 @@ from weakfs.cli.directories import open_directory
 from weakfs.cli.errors import DONE, UNMET, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output
-from weakfs.cli.sessions import is_location, load
+from weakfs.cli.sessions import is_location, load, moment_named
 from weakfs.reducers import ExternalTrees
 from weakfs.session import Reversion
 from weakfs.session import Session as AnySession
@@ -39,7 +39,8 @@ class Asked:
     @property
     def conflicting(self) -> str:
         """What a conflict is, and what to do."""
-        remedy = "--foreign replace" if self.on_conflict is None else "--on-conflict ours, theirs or markers"
+        choices = "--on-conflict ours (as it is now), theirs (as it was before) or markers"
+        remedy = "--foreign replace" if self.on_conflict is None else choices
         return f"later work changed the same; nothing was changed; choose with {remedy}"
 
 
@@ -47,7 +48,7 @@ def target_of(text: str) -> int | range | str:
     """Read a call id, a record number or a range of record numbers."""
     if numbers := re.fullmatch(r"([0-9]+)-([0-9]+)", text):
         return range(int(numbers[1]), int(numbers[2]) + 1)
-    return int(text) if text.isascii() and text.isdigit() else text
+    return moment_named(text)
 
 
 def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
@@ -62,8 +63,10 @@ def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]
         try:
             done = work(session, options)
         except MergeConflict:
-            # Both sides are shown as in a preview.
+            # Both sides are shown as in a preview, unless another process has changed the session meanwhile.
             done = work(session, {**options, "preview": True})
+            if not done.conflicts:
+                raise
         if done.record is not None:
             save_change(session, asked.file, before)
     _show(out, asked, done)
@@ -138,7 +141,7 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
         out.line(f"{change.change:8} {source}{shown(change.path)}  +{change.lines_added} -{change.lines_removed}")
     for entry in done.conflicts:
         out.line(("conflict", "red"), f"  {shown(entry.path)} ({entry.kind})")
-        for line in details(entry, "now", "without it"):
+        for line in details(entry, "ours", "theirs"):
             out.line(f"  {line}")
     if done.changes:
         lines = f"+{done.lines_added} -{done.lines_removed} lines"
