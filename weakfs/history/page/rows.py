@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from itertools import chain, groupby
-from typing import Any, cast
 
 from attrs import field
 
@@ -21,6 +20,8 @@ from weakfs.reducers.tree.node import walk
 from weakfs.session import Merged, Session, SessionView
 
 Fields = dict[str, object]
+# A filesystem and a path in it.
+Place = tuple[str | None, str]
 
 
 def page_data(session: Session, *, limits: PageLimits | None = None, with_contents: bool = True) -> Fields:
@@ -33,6 +34,15 @@ def page_data(session: Session, *, limits: PageLimits | None = None, with_conten
     items are the `same`, at the start and at the end, as for the file that was replaced, and those `between`.
     """
     return _Page(session, limits or PageLimits(), with_contents).data()
+
+
+@frozen(eq=False)
+class _Version(FileVersion):
+    """A file after a row, the number of its content, where its blame belongs, and the version that it replaced."""
+
+    content: int
+    fields: Fields | list[object]
+    base: _Version | None = None
 
 
 @define(eq=False)
@@ -51,18 +61,9 @@ class _Lane:
     # The merge's row, which is shown when the lane ends.
     merge: tuple[RowChanges, SessionView | None] | None = None
     # The newest version of each file that its rows changed.
-    versions: dict[tuple[str | None, str], _Version] = field(factory=dict[Any, "_Version"])
+    versions: dict[Place, _Version] = field(factory=dict[Place, _Version])
     # Its rows, each after the number of its record.
     states: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
-
-
-@frozen(eq=False)
-class _Version(FileVersion):
-    """A file after a row, the number of its content, where its blame belongs, and the version that it replaced."""
-
-    content: int
-    fields: Fields | list[object]
-    base: _Version | None = None
 
 
 @define(eq=False)
@@ -80,8 +81,8 @@ class _Page:
     _entries: int = field(default=0, init=False)
     _row_of: dict[int, int] = field(factory=dict[int, int], init=False)
     _unknown_trees: int = field(default=0, init=False)
-    _changed: set[tuple[str | None, str]] = field(factory=set["tuple[str | None, str]"], init=False)
-    _versions: list[_Version] = field(factory=list["_Version"], init=False)
+    _changed: set[Place] = field(factory=set[Place], init=False)
+    _versions: list[_Version] = field(factory=list[_Version], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.trees = Trees(self.session)
@@ -159,20 +160,21 @@ class _Page:
             fields["parent"] = lane.newest
         if one.changes is None:
             fields["compacted"] = True
-        elif one.changes:
-            fields["files"] = [
-                self._file_fields(filesystem, change, counted.added, counted.removed)
-                for (filesystem, change), counted in zip(one.changes, row.files, strict=True)
-            ]
+        files = [
+            self._file_fields(filesystem, change, counted.added, counted.removed)
+            for (filesystem, change), counted in zip(one.changes or (), row.files, strict=True)
+        ]
+        if files:
+            fields["files"] = files
         state = self._state(lane, one, view)
         if state is not _AS_FILES:
             fields["state"] = state
             lane.versions.clear()
-        elif one.changes and view is not None:
-            for (filesystem, change), file in zip(one.changes, cast(list[Fields], fields["files"]), strict=True):
+        elif view is not None:
+            for (filesystem, change), file in zip(one.changes or (), files, strict=True):
                 base = lane.versions.pop((filesystem, change.path), None)
                 if change.new is not None:
-                    content = cast(int, file["new"])
+                    content = self.contents.number(change.new, is_changed=True)
                     version = _Version(filesystem, change.new_path, change.new, view.seq, content, file, base)
                     self._versions.append(version)
                     lane.versions[filesystem, change.new_path] = version
@@ -257,7 +259,7 @@ class _Page:
         """
         newest: list[_Version] = []
         older: list[_Version] = []
-        places: set[tuple[str | None, str]] = set()
+        places = set[Place]()
         for version in reversed(self._versions):
             place = version.filesystem, version.path
             if place in self._changed and is_file(version.leaf) and self.contents.has_text(version.content):
