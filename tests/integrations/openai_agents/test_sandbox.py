@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
 import os
@@ -370,8 +371,12 @@ def test_an_archive_is_written_over_the_files_and_limits_hold() -> None:
         assert files_of(session) == {"/d/a": b"3", "/d/b": b"2", "/d/c/x": b"4"}
         assert InMemoryFilesystem(session).readlink("/link") == "d/a"
         sandbox._inner._set_archive_limits(SandboxArchiveLimits(max_input_bytes=1000))
-        with pytest.raises(WorkspaceArchiveWriteError, match="more than 1000 bytes"):
+        with pytest.raises(WorkspaceArchiveWriteError, match="more than 1000 bytes; raise max_input_bytes"):
             await sandbox.hydrate_workspace(tar(("d/a", b"5")))
+        sandbox._inner._set_archive_limits(SandboxArchiveLimits(max_input_bytes=None, max_extracted_bytes=1000))
+        for archive in (tar(("d/a", b"5")), io.BytesIO(gzip.compress(tar(("d/a", b"5")).read()))):
+            with pytest.raises(WorkspaceArchiveWriteError, match="more than 1000 bytes; raise max_extracted_bytes"):
+                await sandbox.hydrate_workspace(archive)
         assert files_of(session)["/d/a"] == b"3"
 
     drive(act)

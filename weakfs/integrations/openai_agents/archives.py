@@ -28,20 +28,21 @@ def decompressed(archive: bytes, most: int | None) -> bytes | None:
     What lies beyond `most` is not unpacked. Raises `ValueError` for a stream that is cut off or damaged.
     """
     # A file's name may begin like a compressed stream.
-    if archive[257:262] == b"ustar":
-        return archive
+    is_tar = archive[257:262] == b"ustar"
     try:
-        if archive.startswith(b"\x1f\x8b\x08"):
+        if not is_tar and archive.startswith(b"\x1f\x8b\x08"):
             with gzip.open(io.BytesIO(archive)) as stream:
                 return read_all(stream, most)
-        if archive.startswith(b"BZh"):
+        if not is_tar and archive.startswith(b"BZh"):
             with bz2.open(io.BytesIO(archive)) as stream:
                 return read_all(stream, most)
-        if archive.startswith(b"\xfd7zXZ\x00"):
+        if not is_tar and archive.startswith(b"\xfd7zXZ\x00"):
             return _read_xz(archive, most)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"cannot decompress the archive: {error}; it is damaged or cut off") from error
-    return archive
+        raise ValueError(
+            f"cannot decompress the archive: {error}; it is damaged or cut off: make it again and give it whole"
+        ) from error
+    return archive if most is None or len(archive) <= most else None
 
 
 def read_all(data: io.IOBase, most: int | None) -> bytes | None:

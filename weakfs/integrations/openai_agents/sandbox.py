@@ -265,24 +265,22 @@ class WeakfsSandboxSession(BaseSandboxSession):
         """
         root = Path(self.state.manifest.root)
         limits = self._archive_limits
-        most = unpacked = None if is_snapshot else self._shell.max_changed_bytes
+        most = None if is_snapshot else self._shell.max_changed_bytes
         if limits is not None and limits.max_input_bytes is not None:
-            most = unpacked = limits.max_input_bytes
-        if limits is not None and limits.max_extracted_bytes is not None:
-            unpacked = limits.max_extracted_bytes
+            most = limits.max_input_bytes
         archive = await asyncio.to_thread(read_all, data, most)
-        if archive is not None and not is_snapshot:
-            most = unpacked
+        if archive is None:
+            raise _too_large(root, most, "max_input_bytes")
+        if not is_snapshot:
+            if limits is not None and limits.max_extracted_bytes is not None:
+                most = limits.max_extracted_bytes
             try:
-                archive = await asyncio.to_thread(decompressed, archive, most)
+                unpacked = await asyncio.to_thread(decompressed, archive, most)
             except ValueError as error:
                 raise WorkspaceArchiveWriteError(path=root, message=str(error), cause=error) from error
-        if archive is None:
-            raise WorkspaceArchiveWriteError(
-                path=root,
-                message=f"cannot unpack an archive of more than {most} bytes; raise max_input_bytes or "
-                "ShellOptions.max_changed_bytes",
-            )
+            if unpacked is None:
+                raise _too_large(root, most, "max_extracted_bytes")
+            archive = unpacked
 
         def work(files: Filesystem) -> None:
             at = self._session.now()
@@ -399,6 +397,13 @@ def _entries(place: str, files: Filesystem) -> list[FileEntry]:
 def _target(path: str, target: str) -> str:
     """Return where a symbolic link points."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+
+
+def _too_large(root: Path, most: int | None, limit: str) -> WorkspaceArchiveWriteError:
+    return WorkspaceArchiveWriteError(
+        path=root,
+        message=f"cannot unpack an archive of more than {most} bytes; raise {limit} or ShellOptions.max_changed_bytes",
+    )
 
 
 def _non_zero(message: str, *command: str) -> ExecNonZeroError:
