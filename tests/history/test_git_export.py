@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -348,7 +348,7 @@ def test_every_commit_has_its_parents_first_and_the_last_one_is_the_present(
 def test_git_blames_the_call_that_our_blame_names(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     session = Session(session_id="main", clock=iter(range(10**18, 10**19, 10**9)).__next__)
-    numbers = iter(range(10**6))
+    numbers = count()
     # Lines of which no two are equal: of equal ones, git may take another to be the old one.
     for name in "ab":
         text = "".join(f"line {next(numbers)} of {name}\n" for _ in range(12))
@@ -371,7 +371,7 @@ def test_git_blames_the_call_that_our_blame_names(seed: int, tmp_path: Path) -> 
                 assert first <= line.record <= last, (path, line)
 
 
-def _edit_or_move(session: Session, random: Random, numbers: Iterator[int]) -> None:
+def _edit_or_move(session: Session, random: Random, numbers: count[int]) -> None:
     files = InMemoryFilesystem(session)
     path = random.choice([path for path, _ in walk(files.tree())])
     if random.random() < 0.15:

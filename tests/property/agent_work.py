@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from difflib import unified_diff
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -34,9 +35,9 @@ class Agent:
     random: Random
     files: InMemoryFilesystem
     tools: Toolset
-    _names: Iterator[int] = field(factory=lambda: iter(range(1, 1 << 62)))
+    _names: count[int] = field(factory=lambda: count(1))
 
-    def work(self, count: int) -> list[Call]:
+    def work(self, number: int) -> list[Call]:
         """Make so many calls."""
         kinds: list[tuple[int, Callable[[], tuple[str, dict[str, object]]]]] = [
             (30, self.read),
@@ -49,11 +50,11 @@ class Agent:
             (2, self.remove),
             (5, self.mistake),
         ]
-        chosen = self.random.choices([make for _, make in kinds], [often for often, _ in kinds], k=count)
+        chosen = self.random.choices([make for _, make in kinds], [often for often, _ in kinds], k=number)
         made: list[Call] = []
-        for number, make in enumerate(chosen):
+        for position, make in enumerate(chosen):
             tool, arguments = make()
-            made.append(Call(tool, arguments, f"call-{number}"))
+            made.append(Call(tool, arguments, f"call-{position}"))
             self.tools.call(tool, arguments, call_id=made[-1].call_id)
         return made
 
