@@ -26,7 +26,7 @@ help: ## list the targets
 
 setup: $(READY) ## make the virtual environment .venv with all that development needs
 
-test: $(READY) ## run the tests, with a sample of the cases of each rule
+test: $(READY) ## run the tests but the slow ones, with a sample of the cases of each rule; ARGS=--slow runs all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 test-all: $(READY) ## run the tests with all their cases, as before a release

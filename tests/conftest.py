@@ -13,7 +13,7 @@ import pytest
 
 from tests.containers import podman, shared_container
 from tests.faults.watchdog import watched
-from tests.sampling import is_exhaustive, is_left_out, load_profile, sample_parameters
+from tests.sampling import is_left_out, left_out_marks, load_profile, sample_parameters
 from tests.storage import servers
 from tests.storage.servers import Server
 
@@ -23,13 +23,15 @@ __all__ = ["podman", "shared_container"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exhaustive", action="store_true", help="try all cases of each rule, not a sample of them")
+    parser.addoption("--slow", action="store_true", help="run the slow tests too; --exhaustive does so as well")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "exhaustive: only run with --exhaustive")
+    config.addinivalue_line("markers", "slow: takes about a second or more; only run with --slow or --exhaustive")
     config.addinivalue_line("markers", "sampled: without --exhaustive each value of each parameter is tried once")
     config.addinivalue_line("markers", "thinned: with --exhaustive one combination of parameters is tried")
-    load_profile(exhaustive=bool(config.getoption("--exhaustive")))
+    load_profile(exhaustive=bool(config.getoption("--exhaustive")), slow=bool(config.getoption("--slow")))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts what runs in its background so, and the processes that tests interrupt would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,10 +55,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left = [] if is_exhaustive() else [item for item in items if item.get_closest_marker("exhaustive")]
+    left = [item for item in items if any(item.get_closest_marker(name) for name in left_out_marks())]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
+        dropped = {*left}
+        items[:] = [item for item in items if item not in dropped]
 
 
 @pytest.hookimpl(tryfirst=True)

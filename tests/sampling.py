@@ -1,5 +1,8 @@
 """How thorough a run of the tests is: a sample of the cases of each rule, or all of them with `--exhaustive`.
 
+The mark `slow` is for tests that take about a second or more of processor time: they start containers, browsers or
+several processes, or need a large history. `--slow` runs a sample of these as well.
+
 The option of pytest chooses a profile of hypothesis, and `share` and `sample` follow that profile. Two marks thin out
 parameters: `exhaustive` leaves out the tests that it marks, `sampled` keeps only as many combinations of parameters as
 it takes to have each value of each parameter once, and with `by_rule=True` only one of each test. A parameter `seed`
@@ -30,8 +33,13 @@ STRIDE = 4
 _PHASES = (Phase.explicit, Phase.generate, Phase.target, Phase.shrink)
 
 
-def load_profile(*, exhaustive: bool) -> None:
+_left_out: tuple[str, ...] = ()
+
+
+def load_profile(*, exhaustive: bool, slow: bool) -> None:
     """Choose how thorough the tests are. Hypothesis tries the same examples each time and explains no failure."""
+    global _left_out
+    _left_out = () if exhaustive else ("exhaustive",) if slow else ("exhaustive", "slow")
     for name, max_examples in (("sample", 100 // ONE_OF), ("exhaustive", 100)):
         settings.register_profile(
             name, max_examples=max_examples, derandomize=True, deadline=None, print_blob=True, phases=_PHASES
@@ -60,12 +68,17 @@ def stride() -> int:
     return 1 if is_exhaustive() else STRIDE
 
 
+def left_out_marks() -> tuple[str, ...]:
+    """Return the names of the marks whose tests are no part of this run."""
+    return _left_out
+
+
 def is_left_out(thing: object) -> bool:
-    """Return whether something in a test module is a function or class that is marked for exhaustive runs only."""
-    if is_exhaustive() or not isinstance(thing, type | FunctionType):
+    """Return whether something in a test module is a function or class that is marked for other runs than this."""
+    if not isinstance(thing, type | FunctionType):
         return False
     marks = getattr(thing, "pytestmark", [])
-    return any(mark.name == "exhaustive" for mark in (marks if isinstance(marks, list) else [marks]))
+    return any(mark.name in _left_out for mark in (marks if isinstance(marks, list) else [marks]))
 
 
 def sample_parameters(metafunc: pytest.Metafunc) -> None:
@@ -81,7 +94,7 @@ def sample_parameters(metafunc: pytest.Metafunc) -> None:
     seen: set[tuple[str, str]] = set()
     for call in calls:
         marks = {mark.name: mark for mark in (*test.iter_markers(), *call.marks)}
-        if not is_exhaustive() and ("exhaustive" in marks or _seed(call.params) not in seeds):
+        if _seed(call.params) not in seeds or any(name in marks for name in _left_out):
             continue
         values = _sampled(marks, call.params) or _thinned(marks, call.params)
         if values is None or not values <= seen:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.sampling import FEWEST, ONE_OF, sample, share
 from weakfs.backends.host.root import default_store
 
@@ -45,6 +47,15 @@ def test_thinned_wholly(case): pass
 @pytest.mark.exhaustive
 class TestLong:
     def test_long(self): pass
+
+@pytest.mark.slow
+@pytest.mark.sampled
+@pytest.mark.parametrize("kind", ["tree", "tar"])
+@pytest.mark.parametrize("case", range(2))
+def test_slow(kind, case): pass
+
+@pytest.mark.parametrize("kind", ["tree", pytest.param("image", marks=pytest.mark.slow)])
+def test_partly_slow(kind): pass
 """
 
 
@@ -72,10 +83,12 @@ def of(function: str, tests: set[str]) -> set[str]:
     return {test for test in tests if test.partition("[")[0] == function}
 
 
+@pytest.mark.slow
 def test_a_sample_has_each_value_of_each_parameter_fewer_combinations_and_fewer_repeats(tmp_path: Path) -> None:
-    some, every = collected(tmp_path), collected(tmp_path, "--exhaustive")
+    some, every = collected(tmp_path, "--slow"), collected(tmp_path, "--exhaustive")
     assert some < every
-    assert len(every - of("test_thinned", every) - of("test_thinned_wholly", every)) == 6 * 3 + 1 + 2 * 40 + 2 + 2
+    others = {"test_thinned", "test_thinned_wholly", "test_slow", "test_partly_slow"}
+    assert sum(test.partition("[")[0] not in others for test in every) == 6 * 3 + 1 + 2 * 40 + 2 + 2
     assert len(of("test_thinned", every)) == 10 + 1 + 1
     assert values(of("test_thinned", every)) == values(of("test_thinned", some))
     assert len(of("test_thinned_wholly", every)) == 1
@@ -85,6 +98,8 @@ def test_a_sample_has_each_value_of_each_parameter_fewer_combinations_and_fewer_
     assert len(of("test_repeated", some)) == 2 * max(FEWEST, 40 // ONE_OF)
     assert {kind for _, kind in values(of("test_repeated", some))} >= {"tree", "git"}
     assert not any("test_long" in test for test in some)
+    assert len(of("test_slow", some)) < len(of("test_slow", every)) == 4
+    assert some - collected(tmp_path) == of("test_slow", some) | {"test_partly_slow[image]"}
 
 
 def test_a_share_is_never_more_than_the_whole_and_never_nothing() -> None:

@@ -231,6 +231,7 @@ def test_nothing_that_a_command_started_is_left_running(files: ContainerFilesyst
     assert files.container._supervisor.processes() == []
 
 
+@pytest.mark.slow
 def test_no_command_reaches_what_its_supervisor_is_asked(files: ContainerFilesystem) -> None:
     # The capability `dac_override`, which these containers have, would bypass that.
     alone = ContainerFilesystem(image=IMAGE, store=files.store, runtime=files.container.podman, name="alone")

@@ -23,7 +23,7 @@ from weakfs.processes.background import ProcessesRunning, ProcessLimits
 from weakfs.tools.handlers import ProcessOptions, process_tools
 from weakfs.tools.sections import PODMAN_TOOLS, PodmanSection
 
-pytestmark = pytest.mark.usefixtures("never_hung")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("never_hung")]
 
 TOP = Path(__file__).parents[2]
 

@@ -52,6 +52,7 @@ def opened(podman: Podman, session: Session, store: Path, **options: object) -> 
 CHANGE = "rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; echo b > /usr/lib/pkg/b; rm /etc/motd; chmod 700 /var; ln -s a link"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("kind", ["tree", "tar"])
 def test_a_container_is_made_again_elsewhere_as_it_was(podman: Podman, tmp_path: Path, kind: str) -> None:
@@ -76,6 +77,7 @@ def without_times(found: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
     return [(*entry[:3], *entry[4:]) for entry in found]
 
 
+@pytest.mark.slow
 def test_the_next_process_finds_the_container_of_one_that_ended(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     files = opened(podman, session, tmp_path)
@@ -149,6 +151,7 @@ def test_a_snapshot_of_another_image_is_refused(podman: Podman, tmp_path: Path) 
         other.restore(snapshot, foreign=True)
 
 
+@pytest.mark.slow
 def test_a_fork_starts_from_the_same_files_and_is_merged_back(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     files = opened(podman, session, tmp_path)
@@ -171,6 +174,7 @@ def test_a_fork_starts_from_the_same_files_and_is_merged_back(podman: Podman, tm
     assert state(files) == before
 
 
+@pytest.mark.slow
 def test_a_snapshot_can_be_an_image(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     files = opened(podman, session, tmp_path, snapshots="image")
@@ -207,6 +211,7 @@ def test_a_section_has_the_tools_and_the_files_of_a_container(podman: Podman, tm
     section.remove()
 
 
+@pytest.mark.slow
 def test_mounts_are_copied_into_a_new_container_once(podman: Podman, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "a.txt").write_text("of the host\n")
@@ -239,6 +244,7 @@ def test_the_workspace_may_be_all_that_is_recorded(podman: Podman, tmp_path: Pat
     assert [entry.path for entry in files.list()] == ["/a.txt", "/b.txt"]
 
 
+@pytest.mark.slow
 def test_the_command_lists_containers_and_removes_those_that_nothing_uses(podman: Podman, tmp_path: Path) -> None:
     words = [f"--option={one}" for one in podman.options]
     printed("containers", "--remove", *words)
@@ -282,6 +288,7 @@ def test_a_storage_driver_without_layers_works_as_well(podman: Podman, tmp_path:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_a_container_that_cannot_be_opened_is_not_left_behind(podman: Podman, tmp_path: Path) -> None:
     others = containers(podman)
     with pytest.raises(ValueError, match="outside '/workspace'"):
@@ -292,6 +299,7 @@ def test_a_container_that_cannot_be_opened_is_not_left_behind(podman: Podman, tm
     assert containers(podman) == others
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_design_documents_work_by_our_names(podman: Podman, tmp_path: Path) -> None:
     class TestFailure(Exception):
         pass

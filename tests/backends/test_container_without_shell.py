@@ -17,6 +17,8 @@ from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.attributes import AttributeRestore
 
 # What an overlay mount keeps in a way of its own.
+pytestmark = pytest.mark.slow
+
 CHANGED = (
     "echo x > x; ln x y; mkfifo fifo; ln -s x l; rm -r /usr/lib; mkdir -p /usr/lib/pkg; rm /etc/motd; mkdir /etc/motd; "
     "chmod 2751 /var; mv /places /var/places; touch -t 200001010000 /etc/passwd; chown -h 5:6 l x"

@@ -59,6 +59,7 @@ def opened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
+@pytest.mark.slow
 def test_a_very_deep_tree_is_snapshot_changed_and_restored(fs: HostFilesystem) -> None:
     before = fs.tree().fingerprint
     snapshot = fs.session.snapshot()
@@ -114,6 +115,7 @@ def test_a_mount_opens_no_file_that_is_larger_than_the_limit(root: Path, monkeyp
     assert [(path, str(1 << 40) in reason) for path, reason in fs.mounts[0].skipped] == [("/big", True)]
 
 
+@pytest.mark.slow
 def test_a_mount_reports_a_file_that_memory_has_no_room_for(root: Path) -> None:
     with open(root / "big", "wb") as stream:
         stream.truncate(1 << 40)

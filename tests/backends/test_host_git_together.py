@@ -72,6 +72,7 @@ def start(root: Path, store: Path, number: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_several_processes_take_snapshots_at_once(tmp_path: Path) -> None:
     roots = [tmp_path / f"root{number}" for number in range(share(8))]
     for root in roots:

@@ -41,6 +41,7 @@ def fs(root: Path, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(root, session=Session(), store=tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_a_stream_reads_a_large_file_in_bounded_memory(root: Path, tmp_path: Path) -> None:
     with open(root / "big", "wb") as stream:
         stream.seek(300 * MIB - 10)

@@ -339,6 +339,7 @@ print(os.path.getsize(root + "/large.bin"), resource.getrusage(resource.RUSAGE_S
 """
 
 
+@pytest.mark.slow
 def test_a_large_file_is_never_in_memory_as_a_whole(root: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LARGE, str(root), str(tmp_path / "store")], capture_output=True, text=True, check=True

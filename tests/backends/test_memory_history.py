@@ -56,6 +56,7 @@ def busy() -> tuple[Session, InMemoryFilesystem, int]:
     return session, fs, collect() - before
 
 
+@pytest.mark.slow
 def test_records_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
     session, _, _ = busy
     rows = session._parts()[1].rows
@@ -161,6 +162,7 @@ def test_five_thousand_appends_hold_what_they_added() -> None:
     assert InMemoryFilesystem(session.at(10)).stat("/log").size_bytes == 70
 
 
+@pytest.mark.slow
 def test_a_very_long_chain_of_appends_that_nobody_read_goes_away_quietly() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)

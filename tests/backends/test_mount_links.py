@@ -170,6 +170,7 @@ print(len(fs.mounts[0].skipped), fs.statistics().node_count)
 """
 
 
+@pytest.mark.slow
 def test_directories_that_link_to_one_another_do_not_multiply_without_end(root: Path) -> None:
     for level in range(40):
         (root / f"level{level}").mkdir()

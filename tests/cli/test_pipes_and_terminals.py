@@ -84,6 +84,7 @@ def test_cat_to_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
     assert in_a_pipe_that_closes("cat", tmp_path / "s.json", "/large.txt") == (0, b"")
 
 
+@pytest.mark.slow
 def test_a_run_whose_reader_stops_early_is_finished_and_saved(tmp_path: Path) -> None:
     target = tmp_path / "s.json"
     done = in_a_pipe_that_closes("run", TRANSCRIPTS / "shop.jsonl", "--mount", WORKSPACE, "--save", target)
@@ -91,6 +92,7 @@ def test_a_run_whose_reader_stops_early_is_finished_and_saved(tmp_path: Path) ->
     assert InMemoryFilesystem(Session.load(target)).exists("/config/vouchers.json")
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_neither_colours_nor_a_progress_bar(tmp_path: Path) -> None:
     words = [*COMMAND, "run", str(TRANSCRIPTS / "shop.jsonl"), "--mount", str(WORKSPACE)]
     done = subprocess.run(words, capture_output=True)

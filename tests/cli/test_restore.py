@@ -124,6 +124,7 @@ def in_the_middle(place: Place, tmp_path: Path, *options: str) -> subprocess.Pop
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_is_rolled_back_saved_and_told(

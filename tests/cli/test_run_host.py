@@ -29,6 +29,7 @@ def files_of(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and not path.is_symlink()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_recorded_session_is_performed_in_place_and_can_be_undone(run: Run, place: Place, kind: str) -> None:
     before = place.seen
@@ -45,6 +46,7 @@ def test_a_recorded_session_is_performed_in_place_and_can_be_undone(run: Run, pl
     assert place.seen == before
 
 
+@pytest.mark.slow
 def test_the_last_line_says_how_to_undo(place: Place, tmp_path: Path) -> None:
     before = place.seen
     store = tmp_path / "a store"
@@ -234,6 +236,7 @@ def test_a_directory_that_is_not_there_is_told(run: Run, tmp_path: Path, option:
     assert "nowhere" in done.err
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_does_not_stop_the_work(place: Place) -> None:
     assert in_a_pipe_that_closes("run", SHOP, "--root", place.root) == (0, b"")
     assert files_of(place.root) == set(EXPECTED["sha256"])

@@ -317,6 +317,7 @@ def test_a_directory_that_was_moved_finds_its_snapshots_in_the_old_store(run: Ru
     assert moved.seen == before
 
 
+@pytest.mark.slow
 def test_a_directory_of_any_name_and_what_is_said_to_type_about_it(place: Place) -> None:
     root = place.root.rename(place.root.parent / os.fsdecode(b"odd\xff'\nname"))
     for words in (["snapshot", str(root)], ["restore", str(root), "--latest"]):

@@ -173,6 +173,7 @@ def test_nested_anchors_must_all_be_there() -> None:
     assert "'def nowhere():' is not in the file" in str(error)
 
 
+@pytest.mark.slow
 def test_many_nested_anchors_are_each_looked_up_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     count, find = 300, Document.find
     looked_up: list[str] = []

@@ -76,6 +76,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REPEATED)
 def test_the_blocks_of_anchors_are_found_with_bounded_work(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     examined = 0

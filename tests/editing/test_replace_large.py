@@ -73,6 +73,7 @@ def test_near_matches_by_the_million_are_no_trouble(text: str, old: str) -> None
     assert len(str(caught.value)) < 1500
 
 
+@pytest.mark.slow
 def test_matches_by_the_hundred_thousand_are_counted_and_replaced() -> None:
     text = "if a:\n\tb  ()\n" * 100_000
 

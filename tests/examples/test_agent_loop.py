@@ -143,6 +143,7 @@ def test_calls_whose_answers_were_not_saved_are_made_again(provider: Provider, t
     assert answers_in(messages_of(path))["c7"][0]
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_rollback_takes_files_and_conversation_back_and_the_work_goes_on_from_there(
     provider: Provider, tmp_path: Path, project: Path

@@ -49,6 +49,7 @@ def work_elsewhere(provider: Provider, server: ModelServer, path: Path, project:
     return start(*words, "--mount", str(project), "--base-url", server.url(provider))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", pytest.param("anthropic", marks=pytest.mark.exhaustive)])
 def test_other_processes_go_on_with_the_work_of_one_that_was_killed(
     provider: Provider, tmp_path: Path, project: Path

@@ -34,6 +34,7 @@ def shown(kept: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_all_proofs_holding(shown: str, kept: Path) -> None:
     assert "5 files in 3 directories" in shown
     assert "refused /latin.py: not_utf8" in shown

@@ -19,6 +19,7 @@ def on_the_host(tmp_path: Path) -> None:
     host.in_place(Report(), tmp_path, tmp_path / "host.json")
 
 
+@pytest.mark.slow
 def test_without_git_the_digests_tell_and_without_a_sandbox_no_command_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

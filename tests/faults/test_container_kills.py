@@ -27,7 +27,7 @@ TOP = Path(__file__).parents[2]
 # When something is killed; the steps are a few milliseconds each.
 MOMENTS = range(12) if is_exhaustive() else (7,)
 
-pytestmark = pytest.mark.usefixtures("never_hung")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("never_hung")]
 
 # Each call sets two files to one number, in a way that is slow enough to be interrupted.
 RUNTIME = """

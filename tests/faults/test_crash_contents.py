@@ -70,6 +70,7 @@ def after_each_end(folder: Path, end: Callable[[System, Callable[[], object], in
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_process_that_is_killed_leaves_the_old_contents_or_the_new(
@@ -94,6 +95,7 @@ def test_a_process_that_is_killed_leaves_the_old_contents_or_the_new(
     assert found == [states[0]] * turn + [states[1]] * (len(found) - turn)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_disk_that_fails_leaves_the_old_contents_or_the_new(

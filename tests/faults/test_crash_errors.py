@@ -39,6 +39,7 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("code", ERRORS, ids=lambda code: errno.errorcode[code])
 def test_an_error_at_any_call_leaves_the_old_file_or_the_new_one(code: int, tmp_path: Path) -> None:
@@ -178,6 +179,7 @@ def test_a_full_disk_keeps_the_old_file_and_gives_its_room_back(small_disk: Path
     told("fits as well").save(path)
 
 
+@pytest.mark.slow
 def test_two_processes_that_save_at_once_take_turns(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     words = ["first", "second, with rather more to say"]

@@ -69,6 +69,7 @@ def test_random_changes_without_a_new_checksum_are_refused_or_change_nothing(
 
 
 # Two halves, for two processes.
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("turn", [0, 1])
 def test_another_value_anywhere_is_refused_or_gives_a_session_that_works(
@@ -83,6 +84,7 @@ def test_another_value_anywhere_is_refused_or_gives_a_session_that_works(
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("turn", [0, 1])
 def test_anything_that_is_missing_is_refused_or_gives_a_session_that_works(

@@ -25,6 +25,7 @@ def check(fs: HostFilesystem) -> None:
     assert os.listdir(fs.store.git.imports) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_any_moment_leaves_the_old_snapshots_whole(small_disk: Path, tmp_path: Path) -> None:
     root, ballast = tmp_path / "root", small_disk / "ballast"
     root.mkdir()

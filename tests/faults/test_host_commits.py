@@ -137,6 +137,7 @@ def test_a_call_is_in_the_files_and_in_the_session_or_in_neither(what: str, tmp_
     assert outcomes == {True, False}
 
 
+@pytest.mark.slow
 def test_a_transaction_of_a_fork_is_whole_in_the_files_and_in_the_session_only_with_them(tmp_path: Path) -> None:
     standard_desk(tmp_path)
     moment, outcomes = 0, set[tuple[bool, bool]]()

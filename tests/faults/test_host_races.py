@@ -105,6 +105,7 @@ def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot, bef
     assert house.outside() == house.before
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("policy", ["deny", "within_root_only"])
 def test_links_that_are_swapped_in_by_others_are_never_followed(any_house: House, policy: SymlinkPolicy) -> None:
@@ -143,6 +144,7 @@ def test_links_that_are_swapped_in_by_others_are_never_followed(any_house: House
     assert refused > OPERATIONS // 20
 
 
+@pytest.mark.slow
 def test_snapshots_and_restores_follow_no_link_that_is_swapped_in(any_house: House) -> None:
     house = any_house
     furnish(house)

@@ -30,6 +30,7 @@ def take_snapshot(session: Session) -> None:
     session.snapshot("taken")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_conflict", ["raise", "merge"])
 @pytest.mark.parametrize("change", [write, write_two, take_snapshot])
 def test_a_change_interrupted_anywhere_is_whole_or_undone_in_memory_and_in_storage(
@@ -51,6 +52,7 @@ def test_a_change_interrupted_anywhere_is_whole_or_undone_in_memory_and_in_stora
     every_place(attempt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["close", "checkpoint", "refresh"])
 def test_what_comes_after_an_interrupted_change_settles_it(tmp_path: Path, how: str) -> None:
     def attempt(place: int) -> bool:

@@ -156,6 +156,7 @@ def no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weakfs.session.files.expansion.LEAST", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_floor")
 def test_many_snapshots_of_a_shared_tree_do_not_meet_the_budget(tmp_path: Path) -> None:
     fs = InMemoryFilesystem(Session(session_id="s"))

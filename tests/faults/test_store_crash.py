@@ -46,6 +46,7 @@ def read_whole(tree: FileTree) -> None:
             assert digest_of(leaf.content_of(node)) == leaf.blob_digest(node)
 
 
+@pytest.mark.slow
 def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
     root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
     random = Random(7)
@@ -86,6 +87,7 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
         read_whole(store.tree(entry))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("work", ["snapshot", "compact"])
@@ -182,6 +184,7 @@ def test_a_compaction_removes_the_old_packs_when_the_new_one_is_on_the_disk(tmp_
     assert syncs[0] < renames[0] < syncs[1] < syncs[2] < renames[1] < syncs[3] < removed
 
 
+@pytest.mark.slow
 def test_several_processes_take_snapshots_at_once(tmp_path: Path) -> None:
     root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
     processes = [started("snapshot", store.path, root, 5) for _ in range(share(8))]

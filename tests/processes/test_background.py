@@ -157,6 +157,7 @@ def test_input_for_a_program_that_has_closed_it_is_refused(start: Start, where: 
             process.wait(0.01)
 
 
+@pytest.mark.slow
 def test_a_flood_of_output_is_kept_in_bounded_memory(start: Start, where: Place) -> None:
     flood = start("yes 0123456789", where, max_kept_output=10_000)
     while flood.output_size < 1_000_000:
@@ -310,6 +311,7 @@ def test_no_more_run_than_are_allowed(start: Start, where: Place) -> None:
     assert ended(start("exit 4", where, max_running=1)) == (4, None)
 
 
+@pytest.mark.slow
 def test_many_run_at_once_and_end_at_once(start: Start, where: Place, table: ProcessTable) -> None:
     count = share(50)
     echoes = [start(f"echo {i}; read line; echo $line {i}", where, max_running=None) for i in range(count)]

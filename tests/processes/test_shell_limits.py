@@ -57,6 +57,7 @@ def test_a_command_within_its_number_of_processes_runs(tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout, done.limits_hit) == (0, "done\n", ())
 
 
+@pytest.mark.slow
 def test_a_process_that_needs_too_much_memory_is_refused_it(tmp_path: Path) -> None:
     done = run("python3 -c 'bytearray(300 << 20)'", tmp_path, max_memory=200 * MIB)
 
@@ -116,6 +117,7 @@ def test_a_process_cannot_open_too_many_files(tmp_path: Path) -> None:
     assert done.limits_hit == ("max_open_files=100",)
 
 
+@pytest.mark.slow
 def test_a_process_that_computes_too_long_is_ended(tmp_path: Path) -> None:
     done = run("while :; do :; done", tmp_path, max_cpu_seconds=1)
 

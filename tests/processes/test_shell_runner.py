@@ -405,6 +405,7 @@ def _children_of(task: str) -> list[str]:
     return Path(f"/proc/self/task/{task}/children").read_text().split()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> None:
     def one(number: int) -> CompletedCommand:

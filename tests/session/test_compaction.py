@@ -132,6 +132,7 @@ def test_compacting_again_and_again_while_working() -> None:
     assert totals(session)[session.seq] == expected
 
 
+@pytest.mark.slow
 def test_compacting_a_long_history_with_rollbacks() -> None:
     session = make_session()
     for number in range(1, 1300):

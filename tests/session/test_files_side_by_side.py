@@ -158,6 +158,7 @@ def test_bytes_that_are_no_text_are_not_merged_inside() -> None:
         session.merge(fork)
 
 
+@pytest.mark.slow
 def test_texts_that_take_too_long_to_compare_conflict_rather_than_hang() -> None:
     def scattered(step: int) -> str:
         return "".join(f"{number * step % 7}\n" for number in range(60_000))

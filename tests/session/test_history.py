@@ -124,6 +124,7 @@ class Remembering:
             act()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", LONG)
 def test_every_moment_of_a_long_history_is_what_it_was(seed: int) -> None:
     work = Remembering(seed)
@@ -147,6 +148,7 @@ def test_a_rollback_to_any_moment_gives_its_state_and_keeps_the_notes(seed: int)
         assert tuple(notes_of(work.session)) == moments[-1][2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", LONG[:3])
 def test_compaction_keeps_every_moment_that_it_keeps(seed: int) -> None:
     work = Remembering(seed)
@@ -159,6 +161,7 @@ def test_compaction_keeps_every_moment_that_it_keeps(seed: int) -> None:
         assert moment(work.session.at(seq)) == work.moments[seq], f"after record {seq}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", LONG[:3])
 def test_a_session_that_replays_all_records_has_the_same_past(seed: int) -> None:
     work = Remembering(seed)

@@ -88,6 +88,7 @@ def test_any_moment_of_a_loaded_history_is_read_from_a_keyframe_in_the_file(
     assert most_reductions(session, reductions) < GAP + STRETCH
 
 
+@pytest.mark.slow
 def test_a_loaded_history_without_keyframes_is_read_once_and_as_far_as_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_keyframes_of_short_merges_are_near_too() -> None:
     assert reductions.made / len(range(0, session.seq, 501)) < STRETCH + GAP
 
 
+@pytest.mark.slow
 def test_keyframes_of_wide_states_lie_further_apart_than_those_of_small_ones() -> None:
     def kept(directories: int) -> int:
         session = Session(session_id="s")

@@ -76,6 +76,7 @@ def moments(session: Session) -> list[tuple[str, int, tuple[str, ...]]]:
     return [(moment.kind, moment.seq, moment.differing) for moment in found]
 
 
+@pytest.mark.slow
 def test_a_loaded_session_holds_the_keyframes_and_every_moment(session: Session, path: Path) -> None:
     loaded = load(path)
 
@@ -172,6 +173,7 @@ def test_a_keyframe_that_cannot_be_one_is_refused(path: Path, field: str, value:
         load(changed(path, change))
 
 
+@pytest.mark.slow
 def test_checking_a_session_compares_its_keyframes(path: Path) -> None:
     told = [one for one in moments(load(path)) if one[0] == "keyframe"]
     assert [differing for _, _, differing in told] == [()] * len(told)
@@ -197,6 +199,7 @@ def test_no_keyframe_in_a_file_lies_among_the_records_of_a_merged_fork() -> None
     assert len(line.all_lasting) >= 2
 
 
+@pytest.mark.slow
 def test_compacting_drops_the_keyframes_of_what_it_drops(path: Path, tmp_path: Path) -> None:
     loaded = load(path)
     held = [mark.seq for mark in loaded._parts()[1].all_lasting]

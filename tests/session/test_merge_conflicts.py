@@ -203,6 +203,7 @@ def test_the_message_shows_both_sides_and_what_to_do() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_message_is_bounded_and_escapes_control_characters() -> None:
     files = {f"/f{number}\x1b": "1\n" for number in range(30)}
     long = "\x1b[31m\u202e" + "x" * 10_000 + "\n"

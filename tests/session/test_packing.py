@@ -140,6 +140,7 @@ def check(session: Session, numbers: Sequence[int]) -> None:
     assert [made.content for made in session[Made].all()] == [b"content %d" % number for number in numbers]
 
 
+@pytest.mark.slow
 def test_records_and_values_survive_saving_and_loading(tmp_path: Path) -> None:
     session = made_session(ENOUGH)
     session.save(tmp_path / "s.json")

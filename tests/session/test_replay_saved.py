@@ -25,6 +25,7 @@ def moments_of(session: Session) -> list[Moment]:
     return list(Rebuilding(rules, line, own["session_id"], own["origin_id"]).moments())
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_a_session_that_an_earlier_version_saved_is_replayed(path: Path) -> None:
@@ -71,6 +72,7 @@ session.replayed().save(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_replay_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
     saved: set[bytes] = set()
     for seed in ("0", "1", "2"):

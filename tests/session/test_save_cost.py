@@ -158,6 +158,7 @@ def test_saving_an_appended_file_costs_calls_in_proportion(tmp_path: Path) -> No
     assert counted[2] - counted[1] <= 1.2 * 2 * (counted[1] - counted[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["saving", "loading"])
 def test_a_snapshot_more_costs_what_differs_and_not_the_tree(by: str, tmp_path: Path) -> None:
     directories = {

@@ -64,6 +64,7 @@ def size(session: Session, folder: Path) -> int:
     return session.save(folder / "s.json").size_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("content", [short, page])
 @pytest.mark.parametrize("shape", [flat, nested])
@@ -123,6 +124,7 @@ def assert_linear(steps: list[int]) -> None:
     assert max(grown) <= 1.3 * min(grown), grown
 
 
+@pytest.mark.slow
 def test_the_file_grows_in_proportion_to_the_snapshots(tmp_path: Path) -> None:
     tree = nested(short)
     session = opened(tree)
@@ -201,6 +203,7 @@ def test_a_copied_directory_costs_one_row(tmp_path: Path) -> None:
     assert size(session, tmp_path) - before < 3000
 
 
+@pytest.mark.slow
 def test_calls_that_fail_cost_a_record_each_and_no_tree(tmp_path: Path) -> None:
     tree = flat(short)
     session = opened(tree)

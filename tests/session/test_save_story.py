@@ -97,6 +97,7 @@ def test_every_snapshot_can_be_rolled_back_to_after_loading(saved: Path) -> None
         assert second[Step].all() == loaded(saved)[Step].all()
 
 
+@pytest.mark.slow
 def test_every_record_can_be_rolled_back_to_after_loading(saved: Path) -> None:
     first, second = story.tell(), loaded(saved)
     last = second.seq

@@ -42,6 +42,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SAVED, ids=lambda path: path.name)
 def test_a_saved_session_is_the_same_in_parts(path: Path, parsed: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     in_parts = Session.load(path, registry=registry())

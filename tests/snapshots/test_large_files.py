@@ -60,6 +60,7 @@ def has_holes(folder: Path) -> bool:
     return on_disk(folder / "probe") < MIB
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("kind", ["tree", "tar", "git"])
 def test_a_large_file_goes_through_store_and_session_file_in_bounded_memory(tmp_path: Path, kind: str) -> None:

@@ -59,6 +59,7 @@ def test_calls_at_once_are_stored_once_and_read_back(engine: str, location: str)
     assert saved
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_eight_workers_that_merge_lose_no_update(engine: str, location: str) -> None:

@@ -42,6 +42,7 @@ def results(engine: str, location: str, *options: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> None:
@@ -58,6 +59,7 @@ def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> Non
     assert int(str(found["kills"])) > calls // calls_per_kill // 8
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["postgresql"])
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def toolset_with_spoil() -> Toolset:
     return Toolset(Session(session_id="s"), tools=(*DEFAULT_TOOLS, Tool("spoil", "For tests.", SpoilParams, spoil)))
 
 
+@pytest.mark.slow
 def test_threads_that_work_on_files_of_their_own_all_take_effect_and_failures_leave_nothing() -> None:
     toolset = toolset_with_spoil()
 

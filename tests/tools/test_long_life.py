@@ -53,6 +53,7 @@ def lived() -> AnySession:
     return tools.session
 
 
+@pytest.mark.slow
 def test_calls_leave_no_objects_for_the_garbage_collector() -> None:
     tools, numbers = Toolset(Session(session_id="s")), count()
     live(tools, numbers, 2200)
@@ -63,6 +64,7 @@ def test_calls_leave_no_objects_for_the_garbage_collector() -> None:
     assert len(gc.get_objects()) - before < 1000
 
 
+@pytest.mark.slow
 def test_a_call_leaves_few_bytes() -> None:
     tools, numbers = Toolset(Session(session_id="s")), count()
     tracemalloc.start()

@@ -91,6 +91,7 @@ def test_rows_say_what_happened_in_the_order_of_the_page(story: Session) -> None
     drive(story, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 72, 95, 200])
 def test_a_row_fits_any_width(story: Session, width: int) -> None:
     async def act(app: TimelineApp, pilot: Pilot[None]) -> None:
@@ -114,6 +115,7 @@ def test_a_selected_row_shows_its_difference_in_colors(story: Session) -> None:
     drive(story, act)
 
 
+@pytest.mark.slow
 def test_a_search_finds_files_tools_and_failures(story: Session) -> None:
     async def act(app: TimelineApp, pilot: Pilot[None]) -> None:
         await press(pilot, "slash", *"idea", "enter")
@@ -205,6 +207,7 @@ def test_the_copied_command_previews_and_without_preview_reverts(story: Session,
     assert after.exists("/own.md")
 
 
+@pytest.mark.slow
 def test_hostile_names_and_contents_are_only_shown() -> None:
     session = Session(session_id=HOSTILE)
     name = HOSTILE.replace("/", "-")

@@ -229,6 +229,7 @@ forget(Session.open(where, "mine"), text="sk-live-9f8e7d6c")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "moment", "is_done"),
     [

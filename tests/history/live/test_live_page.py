@@ -15,6 +15,8 @@ from .conftest import LINES, Serve, Served, loaded, work
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.slow
+
 Show = Callable[[Served], "Page"]
 
 

@@ -220,6 +220,7 @@ def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: 
             assert InMemoryFilesystem(session).read(path).content == now
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 @pytest.mark.parametrize("engine", ["postgresql", "redis"])
 def test_a_session_of_a_server_is_changed_after_its_preview(
@@ -281,6 +282,7 @@ def test_many_silent_connections_make_way_for_one_that_asks(alone: Served) -> No
         one.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it(alone: Served, number: signal.Signals) -> None:
     with socket.create_connection(("127.0.0.1", alone.port)) as silent:

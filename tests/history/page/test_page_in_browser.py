@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
+pytestmark = pytest.mark.slow
+
+
 def targets(page: Page) -> list[str]:
     return cast(
         "list[str]",

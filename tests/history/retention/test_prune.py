@@ -201,6 +201,7 @@ prune(Session.open(where, "mine"), Retention(max_records=1, max_snapshots=1))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "sqlite"])
 @pytest.mark.parametrize(("place", "is_done"), [("append", False), ("checkpoint", True), ("trim", True)])
 def test_a_killed_pruning_is_done_or_not_begun(tmp_path: Path, kind: str, place: str, is_done: bool) -> None:

@@ -77,6 +77,7 @@ def calls(toolset: Toolset) -> list[tuple[str, str, str]]:
     return [(call.call_id, call.tool, call.status) for call in toolset.session[ToolCall].all()]
 
 
+@pytest.mark.slow
 def test_what_a_tool_of_the_agent_changed_is_one_call_and_is_reverted(directory: Path) -> None:
     toolset = host(directory)
     said = talk(

@@ -15,6 +15,7 @@ from weakfs.integrations.claude_code import install
 pytestmark = pytest.mark.usefixtures("never_hung")
 
 
+@pytest.mark.slow
 def test_what_a_command_deleted_is_undone_by_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

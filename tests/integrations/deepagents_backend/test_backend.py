@@ -244,6 +244,7 @@ def test_a_command_that_cannot_run_says_why(sandbox: WeakfsSandbox) -> None:
     assert "not among the allowed operations" in capable.execute("true").output
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_calls_at_once_are_made_one_after_another(sandbox: WeakfsSandbox) -> None:
     async def work() -> list[Any]:

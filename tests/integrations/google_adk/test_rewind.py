@@ -31,6 +31,7 @@ def talk(session: Session, files: Any = None) -> tuple[Conversation, Any]:
     return Conversation(WeakfsEnvironment(session, files), plugins=(plugin,)), plugin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "host"])
 def test_the_next_run_sees_the_files_of_before_the_rewind(where: str, tmp_path: Path) -> None:
     session = Session()

@@ -49,6 +49,7 @@ def test_tools_of_a_checkpoint_that_is_replayed_run_on_the_files_of_then(
     assert agent.shown() == expected[checkpoint]
 
 
+@pytest.mark.slow
 def test_every_line_of_a_thread_can_be_gone_back_to(toolset: Toolset, is_async: bool, saver: Any) -> None:
     agent = Agent(toolset, [write("1")], [], *[[]] * 20, saver=saver, is_async=is_async)
     agent.ask()
@@ -118,6 +119,7 @@ def test_what_other_programs_changed_stays_elsewhere(tmp_path: Path, foreign: st
     assert agent.shown() == {"/a": left, "/mine": "by hand"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_any_way_through_the_checkpoints_has_the_files_of_each(toolset: Toolset, is_async: bool, seed: int) -> None:
     from langchain.agents.middleware import ToolErrorMiddleware

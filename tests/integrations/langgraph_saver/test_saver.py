@@ -83,6 +83,7 @@ def test_the_suite_of_langgraph_passes_with_all_capabilities(storage: Storage) -
     assert sum(result.tests_passed for result in report.results.values()) >= 81
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["folder", "sqlite", *SERVERS])
 def test_a_graph_whose_process_was_killed_goes_on_after_its_last_step(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str

@@ -67,6 +67,7 @@ def test_a_directory_over_stdio_is_changed_and_undone_by_another_process(tmp_pat
     assert (root / "a.txt").read_text() == "one\n"
 
 
+@pytest.mark.slow
 def test_the_profile_filesystem_over_stdio(tmp_path: Path) -> None:
     async def work() -> None:
         async with stdio(str(tmp_path), "--profile", "filesystem", "--no-history-tools", mode="legacy") as client:
@@ -77,6 +78,7 @@ def test_the_profile_filesystem_over_stdio(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_session_in_memory_goes_on_in_another_server(tmp_path: Path) -> None:
     async def work(name: str, **arguments: str) -> str:
         async with stdio("--session", str(tmp_path / "sessions")) as client:
@@ -88,6 +90,7 @@ def test_a_session_in_memory_goes_on_in_another_server(tmp_path: Path) -> None:
     assert asyncio.run(work("read_file", path="/a")) == "kept"
 
 
+@pytest.mark.slow
 def test_what_is_printed_goes_to_standard_error() -> None:
     code = """
 import asyncio, os
@@ -128,6 +131,7 @@ asyncio.run(serve_stdio(toolset_server(Toolset(Session(), tools=[Tool("loud", "P
     process.stderr.close()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server(tmp_path: Path, number: signal.Signals) -> None:
@@ -180,6 +184,7 @@ def http(*arguments: str) -> Iterator[str]:
         assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_several_clients_over_http_in_both_eras(tmp_path: Path) -> None:
     async def work(url: str) -> None:
         async with Client(url, mode="legacy") as one, Client(url) as other:
@@ -258,6 +263,7 @@ except ModuleNotFoundError as error:
     assert "run: pip install 'weakfs[mcp]'" in done.stdout
 
 
+@pytest.mark.slow
 def test_another_process_undoes_while_the_server_runs(tmp_path: Path) -> None:
     root, store, sessions = tmp_path / "root", str(tmp_path / "store"), str(tmp_path / "sessions")
     root.mkdir()

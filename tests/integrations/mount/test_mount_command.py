@@ -52,6 +52,7 @@ def unmounting(place: Path) -> Iterator[int]:
                 yield int(path.parent.name)
 
 
+@pytest.mark.slow
 def test_a_session_file_is_saved_when_the_mount_ends(tmp_path: Path, place: Path, run: Run) -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "1\n")
@@ -66,6 +67,7 @@ def test_a_session_file_is_saved_when_the_mount_ends(tmp_path: Path, place: Path
         assert subprocess.run(["touch", str(place / "c")], capture_output=True, timeout=60).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["folder", "sqlite"])
 def test_a_killed_mount_loses_nothing_that_was_closed(tmp_path: Path, place: Path, run: Run, engine: str) -> None:
@@ -85,6 +87,7 @@ def test_a_killed_mount_loses_nothing_that_was_closed(tmp_path: Path, place: Pat
     assert "/d/5" in weakfs("timeline", where).stdout
 
 
+@pytest.mark.slow
 def test_a_dead_mount_is_replaced(tmp_path: Path, run: Run, place: Path) -> None:
     where = f"folder:{tmp_path}/stored"
     with mounted(where, place) as process:

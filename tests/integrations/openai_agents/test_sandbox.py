@@ -263,6 +263,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_sandbox_whose_process_was_killed_is_resumed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(tmp_path / "sessions")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

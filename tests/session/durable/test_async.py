@@ -186,6 +186,7 @@ def test_others_in_the_same_append_as_a_cancelled_call_are_stored(moment: str) -
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_thousand_calls_at_once_share_appends_and_lose_nothing() -> None:
     async def main() -> None:
         store = GatedStreams()

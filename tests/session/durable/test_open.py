@@ -216,6 +216,7 @@ def test_the_only_session_of_a_storage_needs_no_name() -> None:
         Session.open(store)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_all_that_opening_reads() -> None:
     store = MemoryStreams()
     session = Session.open(store, "s")

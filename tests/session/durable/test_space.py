@@ -75,6 +75,7 @@ class MeasuredStreams(MemoryStreams):
 FILES, LENGTH, SCALE = (200, 50_000, 1) if is_exhaustive() else (40, 4_000, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edited", [FILES, 5])
 def test_a_session_takes_at_most_one_and_a_half_times_its_contents_and_records(
     edited: int, monkeypatch: pytest.MonkeyPatch

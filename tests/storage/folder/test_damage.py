@@ -145,6 +145,7 @@ def replaced(data: bytes, chance: Random) -> bytes:
 DAMAGES = (flipped, zeroed, swapped, doubled, replaced)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_random_damage_is_told_or_leaves_a_whole_state(
     tmp_path: Path, model: Model, damage: Callable[[bytes, Random], bytes]

@@ -18,6 +18,7 @@ from weakfs.storage.folder import Durability, FolderEventStore
 STATES = models()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", ["process", "power"])
 @pytest.mark.parametrize("is_halved", [False, True], ids=["whole", "half"])
 def test_a_full_disk_at_any_moment_leaves_the_state_before_or_after(

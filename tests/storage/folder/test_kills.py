@@ -12,6 +12,7 @@ import pytest
 from tests.sampling import is_exhaustive, share
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("durability", ["process", "power"])
 def test_a_killed_process_loses_nothing_that_it_reported(tmp_path: Path, durability: str) -> None:
