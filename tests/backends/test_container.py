@@ -148,6 +148,7 @@ def test_a_command_cannot_hide_files_of_the_image_by_an_attribute(files: Contain
     assert files.read("/usr/lib/pkg/a").content == "a of the image\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ["metacopy=on", "redirect_dir=on"])
 def test_layers_that_refer_to_the_image_are_restored(podman: Podman, tmp_path: Path, options: str) -> None:
     referring = evolve(podman, options=(*podman.options, "--storage-opt", f"overlay.mountopt=nodev,{options}"))
@@ -291,6 +292,7 @@ def test_a_command_that_forks_without_end_is_killed(files: ContainerFilesystem) 
     assert done.limits_hit == ("max_processes=50",)
 
 
+@pytest.mark.slow
 def test_a_command_has_no_network_no_capabilities_and_no_way_to_gain_any(podman: Podman, tmp_path: Path) -> None:
     files = ContainerFilesystem(image=IMAGE, store=tmp_path, runtime=podman)
     try:
@@ -407,6 +409,7 @@ def test_a_restore_that_fails_halfway_changes_nothing(
     assert state(files) == before
 
 
+@pytest.mark.slow
 def test_a_directory_of_the_image_is_not_undone_with_the_entry_put_in_it(podman: Podman, tmp_path: Path) -> None:
     files = ContainerFilesystem(image=IMAGE, store=tmp_path, runtime=podman)
     try:

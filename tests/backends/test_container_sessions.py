@@ -92,6 +92,7 @@ def test_the_next_process_finds_the_container_of_one_that_ended(podman: Podman, 
     assert again.read("kept").content == "kept\n"
 
 
+@pytest.mark.slow
 def test_a_container_that_was_stopped_is_started_when_it_is_needed(podman: Podman, tmp_path: Path) -> None:
     files = opened(podman, Session(), tmp_path)
     files.exec("echo kept > kept")
@@ -192,6 +193,7 @@ def test_a_snapshot_can_be_an_image(podman: Podman, tmp_path: Path) -> None:
     assert state(files) == before
 
 
+@pytest.mark.slow
 def test_a_section_has_the_tools_and_the_files_of_a_container(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     with PodmanSection(session=session, image=IMAGE, store=tmp_path, runtime=podman) as section:

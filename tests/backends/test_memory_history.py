@@ -66,6 +66,7 @@ def test_records_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Sess
     assert not any(gc.is_tracked(row) for stretch in unpacked for row in stretch.read())
 
 
+@pytest.mark.slow
 def test_files_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
     _, fs, _ = busy
     leaves = [node for _, node in walk(fs.tree()) if not isinstance(node, FileTree)]

@@ -89,6 +89,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(folder: Path, tmp
     assert left_in(folder) == []
 
 
+@pytest.mark.slow
 def test_the_workspace_of_a_command_whose_runtime_was_killed_is_removed(folder: Path, tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", COMMAND, str(tmp_path)], cwd=TOP) as process:
         while not (tmp_path / "begun").exists():

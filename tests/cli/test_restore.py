@@ -158,6 +158,7 @@ def test_a_killed_run_is_told_by_those_who_look_and_undone_by_repair(run: Run, p
     assert run("repair", place.root, "--json").objects == [{"type": "repaired", "root": str(place.root), "undone": 0}]
 
 
+@pytest.mark.slow
 def test_whoever_changes_a_directory_undoes_what_was_left_first_and_says_so(
     run: Run, place: Place, tmp_path: Path
 ) -> None:

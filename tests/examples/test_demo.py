@@ -10,6 +10,8 @@ import pytest
 
 from examples.demo.report import NotProved, Report, duration
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -34,7 +36,6 @@ def shown(kept: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 def test_the_demo_ends_with_all_proofs_holding(shown: str, kept: Path) -> None:
     assert "5 files in 3 directories" in shown
     assert "refused /latin.py: not_utf8" in shown

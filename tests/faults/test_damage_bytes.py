@@ -28,6 +28,7 @@ def test_the_whole_file_is_the_same_session(court: Court) -> None:
     assert court.judge(resealed(court.whole)) == "same"
 
 
+@pytest.mark.slow
 def test_a_file_cut_off_anywhere_is_refused(court: Court) -> None:
     for length in sample(range(0, len(court.whole), stride())):
         assert court.judge(court.whole[:length]) == "refused", length

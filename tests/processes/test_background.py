@@ -117,6 +117,7 @@ def test_a_server_answers_as_often_as_it_is_asked(start: Start, where: Place) ->
     assert server.output(0, 100).text == "ready\ngot one\ngot two\n"
 
 
+@pytest.mark.slow
 def test_both_streams_are_one_output_in_order(start: Start, where: Place) -> None:
     process = start("for i in 1 2 3; do echo out $i; echo err $i >&2; done", where)
 

@@ -62,6 +62,7 @@ session.save(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("program", ["1", "2"])
 def test_a_program_leaves_the_same_session_file_in_any_process(program: str, tmp_path: Path) -> None:

@@ -264,6 +264,7 @@ def spoil(params: SpoilParams, *, context: ToolContext) -> ToolResult[None]:
     raise OSError("failed on purpose")
 
 
+@pytest.mark.slow
 def test_calls_in_eight_threads_of_which_a_third_fails_leave_the_successful_ones_alone(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()

@@ -159,6 +159,7 @@ def contents(files: Files) -> Counter[tuple[int, bytes]]:
     return Counter(files.values())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_merges_nothing_that_we_do_not(tmp_path: Path) -> None:
     """Where git merges cleanly we do, to the same files, but for the reasons that docs/explanation/merging.md lists."""

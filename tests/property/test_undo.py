@@ -71,6 +71,7 @@ def test_undoing_everything_and_redoing_it_is_nothing(seed: int, tmp_path: Path)
     check_history(session, tmp_path / "s.json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes_below", [False, True])
 @pytest.mark.parametrize("seed", range(30))
 def test_everything_over_a_lower_layer_is_undone_and_redone(seed: int, changes_below: bool, tmp_path: Path) -> None:

@@ -163,6 +163,7 @@ def test_a_fork_does_not_hold_its_session_nor_the_session_its_forks() -> None:
     assert total_of(fork) == 0
 
 
+@pytest.mark.slow
 def test_working_with_the_collector_on_loses_nothing() -> None:
     session = make_session()
     thresholds = gc.get_threshold()

@@ -113,6 +113,7 @@ def test_a_session_that_goes_on_after_loading_adds_keyframes_to_those_that_it_lo
     assert numbers == sorted({*numbers})
 
 
+@pytest.mark.slow
 def test_a_file_without_keyframes_is_read(path: Path) -> None:
     def forget(document: dict[str, Any]) -> None:
         del document["checkpoints"]
@@ -187,6 +188,7 @@ def test_checking_a_session_compares_its_keyframes(path: Path) -> None:
     assert found == [("keyframe", told[0][1], ("ledger/noted",)), ("keyframe", told[1][1], ("fs/tree",))]
 
 
+@pytest.mark.slow
 def test_no_keyframe_in_a_file_lies_among_the_records_of_a_merged_fork() -> None:
     session = Session(session_id="s", registry=REGISTRY)
     fork = write_history(session.fork())

@@ -147,6 +147,7 @@ def test_loading_an_appended_file_keeps_one_copy_of_it(tmp_path: Path) -> None:
     assert kept <= 5 * size
 
 
+@pytest.mark.slow
 def test_saving_an_appended_file_costs_calls_in_proportion(tmp_path: Path) -> None:
     session, filesystem = opened()
     counted: list[int] = []

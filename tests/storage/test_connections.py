@@ -79,6 +79,7 @@ def empty(store: EventStore) -> None:
         store.delete(name)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("cut", ["request", "answer"])
 @pytest.mark.parametrize("engine", ENGINES)
@@ -107,6 +108,7 @@ def test_a_lost_connection_loses_and_doubles_nothing(
     assert unknown
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("client", ["sync", "async"])

@@ -446,6 +446,7 @@ def test_no_recorded_success_differs(imported: Import, program: Codex) -> None:
         assert verdict.agreement in allowed
 
 
+@pytest.mark.slow
 @ANY
 @given(st.data())
 def test_where_every_file_was_made_by_a_patch_all_agrees(imported: Import, data: st.DataObject) -> None:

@@ -205,6 +205,7 @@ def test_a_change_needs_the_digest_of_its_preview(alone: Served) -> None:
     assert json.loads(ask(alone, "/take-back", own(alone), body=right)[1]) == {"stale": True}
 
 
+@pytest.mark.slow
 def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: Serve, tmp_path: Path) -> None:
     one = serve(kept(tmp_path))
     for how, path in ({"how": "restore", "first": 1}, "/a.txt"), ({"how": "restore", "first": 1}, "/b.txt"):

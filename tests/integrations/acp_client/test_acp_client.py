@@ -97,6 +97,7 @@ def test_what_a_tool_of_the_agent_changed_is_one_call_and_is_reverted(directory:
     assert (directory / "b.txt").read_text() == "new\n"
 
 
+@pytest.mark.slow
 def test_files_are_read_and_written_through_the_client(directory: Path) -> None:
     toolset = host(directory)
     said = talk(

@@ -206,6 +206,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
     return made
 
 
+@pytest.mark.slow
 def test_the_same_calls_get_the_same_answers_and_leave_the_same_files(
     places: tuple[Path, Path], tmp_path: Path
 ) -> None:
