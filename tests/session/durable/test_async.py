@@ -90,6 +90,31 @@ def test_a_call_cancelled_during_its_commit_is_undone(moment: str) -> None:
     asyncio.run(main())
 
 
+def test_others_do_not_see_a_cancelled_call_that_was_stored_nevertheless() -> None:
+    async def main() -> None:
+        store = GatedStreams()
+        session = await Session.aopen(store, "s")
+        tools = Toolset(session)
+        await write(tools, "/kept")
+        store.hold("after")
+        call = asyncio.create_task(write(tools, "/lost"))
+        await store.reached()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        store.let_go()
+        await session.aflush()
+
+        other = await Session.aopen(store, "s")
+        assert names(other) == ["kept"]
+        assert (await write(Toolset(other), "/others")).success
+        await session.arefresh()
+        assert names(session) == ["kept", "others"]
+        await is_as_stored(session, store)
+
+    asyncio.run(main())
+
+
 def test_closing_undoes_a_cancelled_call_that_was_stored_nevertheless() -> None:
     async def main() -> None:
         store = GatedStreams()

@@ -244,6 +244,7 @@ class CommitQueue:
                     entry.done.cancel()
             # The others begin again.
             self._waiting.extendleft(entry for entry in reversed(group) if not entry.done.done())
+            self._settle_uncertain()
             return
         for entry in group:
             failure = error or entry.error
@@ -252,6 +253,15 @@ class CommitQueue:
             else:
                 entry.done.set_exception(failure)
 
+    def _settle_uncertain(self) -> None:
+        """Undo what was cancelled and stored nevertheless before anything else: until then other sessions see it."""
+        log = self.session._log
+        if log is None or log.is_closed or self._is_closing or not log.has_uncertain:
+            return
+        entry = Entry(self.loop.create_future(), steps=lambda: settled(log, self.session))
+        entry.done.add_done_callback(_log_unsettled)
+        self._waiting.appendleft(entry)
+
 
 def _log_lost(done: asyncio.Future[None]) -> None:
     if not done.cancelled() and (error := done.exception()) is not None:
@@ -259,3 +269,11 @@ def _log_lost(done: asyncio.Future[None]) -> None:
             raise error
         # Everything is as it was before; only the records of what failed are lost.
         logger.warning("the records of a transaction that failed could not be stored: %s", error)
+
+
+def _log_unsettled(done: asyncio.Future[None]) -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        if not isinstance(error, (StorageError, SessionConflict)):
+            raise error
+        # The next change tries again.
+        logger.warning("a cancelled change could not be settled yet: %s", error)
