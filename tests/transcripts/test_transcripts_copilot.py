@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.transcripts.claude_code_lines import ANY
 from tests.transcripts.claude_code_model import ROOT, Line, as_jsonl
 from tests.transcripts.imported import Import
-from tests.transcripts.test_transcripts_claude_code import ANY
 from weakfs.tools import ToolCalls
 from weakfs.transcripts import Source, read_transcript
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.forked_command import run_command
+from tests.transcripts.claude_code_lines import answer, use
 from tests.transcripts.claude_code_model import ROOT
-from tests.transcripts.test_transcripts_claude_code import answer, use
 from weakfs.transcripts import Transcript, read_transcript
 
 FIRST = {"id": "c1", "tool": "ls", "arguments": {}}

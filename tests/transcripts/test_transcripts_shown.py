@@ -6,9 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.transcripts.claude_code_model import ROOT, ClaudeCode, Line, Ways
-from tests.transcripts.imported import Import
-from tests.transcripts.test_transcripts_claude_code import (
+from tests.transcripts.claude_code_lines import (
     ANY,
     NAMES,
     TEXTS,
@@ -19,7 +17,9 @@ from tests.transcripts.test_transcripts_claude_code import (
     plain,
     use,
 )
-from tests.transcripts.test_transcripts_codex import applied, meta, output, patch_call, shell_call
+from tests.transcripts.claude_code_model import ROOT, ClaudeCode, Line, Ways
+from tests.transcripts.codex_lines import applied, meta, output, patch_call, shell_call
+from tests.transcripts.imported import Import
 from weakfs.tools import ToolCalls
 from weakfs.transcripts.programs.shell_commands import is_reading
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.transcripts.claude_code_lines import answer, called, use
 from tests.transcripts.claude_code_model import ROOT
 from tests.transcripts.imported import Import
-from tests.transcripts.test_transcripts_claude_code import answer, called, use
 from weakfs.tools import ToolCalls
 from weakfs.transcripts import RecordedClock, TranscriptCall, read_transcript
 

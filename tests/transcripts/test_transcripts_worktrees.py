@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.transcripts.claude_code_lines import answer, use
 from tests.transcripts.claude_code_model import Line
+from tests.transcripts.codex_lines import item, meta, output, patch_call, shell_call
 from tests.transcripts.imported import Import, Imported
-from tests.transcripts.test_transcripts_claude_code import answer, use
-from tests.transcripts.test_transcripts_codex import item, meta, output, patch_call, shell_call
 from weakfs.transcripts import Source
 from weakfs.transcripts.comparison.path_mapping import Outside, below_root
 from weakfs.transcripts.line_context import made_worktrees

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+from attrs import frozen
+
+from weakfs import InMemoryFilesystem, Session, ToolResult, Toolset
 from weakfs.storage.engines.memory import AsyncMemoryStorage
 from weakfs.storage.streams import AsyncStorageEventStore
+from weakfs.tools import ToolCalls
 
 
 class GatedStreams(AsyncStorageEventStore):
@@ -53,3 +57,31 @@ class GatedStreams(AsyncStorageEventStore):
         self.groups.append(len(frames))
         await self._pass("after", len(frames))
         return number
+
+
+def ids(session: Session) -> list[str]:
+    return [call.call_id for call in session[ToolCalls].all()]
+
+
+def names(session: Session) -> list[str]:
+    return sorted(entry.name for entry in InMemoryFilesystem(session).list())
+
+
+def write(tools: Toolset, path: str, content: str = "1") -> Coroutine[object, None, ToolResult[object]]:
+    return tools.acall("write_file", {"path": path, "content": content}, call_id=path[1:])
+
+
+async def is_as_stored(session: Session, store: GatedStreams) -> None:
+    """Check that another session opened on the storage is the same."""
+    async with await Session.aopen(store, session.session_id) as other:
+        assert other.to_bytes() == session.to_bytes()
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@frozen
+class Nothing:
+    """No parameters."""

@@ -7,10 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from attrs import frozen
 
-from tests.tools.commands import TOOLS
-from tests.tools.conftest import OpenFiles
+from tests.tools.permissions.guarded_files import SECRETS, SOURCES, handled, toolset
 from weakfs import (
     DEFAULT_TOOLS,
     Capability,
@@ -20,41 +18,10 @@ from weakfs import (
     Policy,
     PolicyRule,
     Session,
-    Tool,
-    ToolContext,
-    ToolResult,
     Toolset,
 )
 from weakfs.backends import MockFilesystem
 from weakfs.filesystem import BaseFilesystem, SupportsCheckout
-from weakfs.tools import require_filesystem
-from weakfs.tools.permissions import CONTENTS
-
-SECRETS = Policy([PolicyRule(effect="deny", operations=CONTENTS, paths=["/secrets", "*.key"], reason="credentials")])
-SOURCES = Policy(
-    [PolicyRule(effect="only", operations=["write", "edit", "patch"], paths="/src", reason="only sources change")]
-)
-
-
-@pytest.fixture
-def files(open_files: OpenFiles) -> Filesystem:
-    found = open_files(Session(), follow_symlinks="within_root_only")
-    for path, content in {
-        "/src/app.py": "port = 80\n",
-        "/src/lib/util.py": "port = 1\n",
-        "/docs/guide.md": "the port\n",
-        "/secrets/token": "port knocking\n",
-        "/server.key": "port key\n",
-    }.items():
-        found.write(path, content)
-    found.symlink("../docs/guide.md", "/src/link.md")
-    return found
-
-
-def toolset(files: Filesystem, capability: Capability | None = None, policy: Policy | None = None) -> Toolset:
-    session = files.session  # type: ignore[attr-defined]  # these three have one
-    return Toolset(session, files, tools=TOOLS, capability=capability, policy=policy)
-
 
 # The calls of every operation, all inside /src.
 CALLS: dict[str, tuple[str, dict[str, object]]] = {
@@ -200,20 +167,6 @@ def test_a_directory_goes_only_if_all_in_it_may_go(files: Filesystem) -> None:
     assert files.tree().fingerprint == before
 
 
-@frozen
-class Script:
-    """Something that a tool of a user does with the filesystem that it gets."""
-
-
-def handled(files: Filesystem, work: Callable[[Filesystem], object], **bounds: object) -> ToolResult[object]:
-    def handle(params: Script, *, context: ToolContext) -> ToolResult[object]:
-        return ToolResult("done", work(require_filesystem(context)))
-
-    session = files.session  # type: ignore[attr-defined]  # these three have one
-    tools = Toolset(session, files, tools=[Tool("script", "Do it.", Script, handle)], **bounds)  # type: ignore[arg-type]
-    return tools.call("script", {})
-
-
 def read_through_a_link(fs: Filesystem) -> object:
     fs.symlink("/secrets/token", "/src/way")
     return fs.read("/src/way")
@@ -289,94 +242,6 @@ def test_links_out_of_the_root_are_outside_of_every_root(tmp_path: Path) -> None
         assert "secret" not in result.message
 
 
-def test_reading_is_clamped_to_whole_lines(files: Filesystem) -> None:
-    files.write("/src/long.txt", "".join(f"line {n}\n" for n in range(100)))
-    result = toolset(files, Capability(max_read_bytes=20)).call("read_file", {"path": "/src/long.txt"})
-    assert result.value.content == "line 0\nline 1\n"  # type: ignore[attr-defined]  # the receipt of read_file
-    assert result.value.truncated  # type: ignore[attr-defined]  # the receipt of read_file
-    assert "offset=3" in result.message
-    part = toolset(files, Capability(max_read_bytes=4)).call("read_file", {"path": "/src/long.txt", "max_bytes": 50})
-    assert part.value.content == "line"  # type: ignore[attr-defined]  # the receipt of read_file
-    assert handled(files, lambda fs: fs.read_lines("/src/long.txt"), capability=Capability(max_read_bytes=9)).error_code
-    edit = {"path": "/src/long.txt", "old_string": "line 99", "new_string": "end"}
-    assert toolset(files, Capability(max_read_bytes=4)).call("edit_file", edit).success
-
-
-@pytest.mark.parametrize("limit", [None, -1])
-def test_a_tool_that_may_write_is_refused_rather_than_given_a_part_of_a_file(
-    files: Filesystem, limit: int | None
-) -> None:
-    files.write("/src/long.txt", "line\n" * 100)
-
-    def rewrite(fs: Filesystem) -> None:
-        fs.write("/src/long.txt", fs.read("/src/long.txt", limit=limit).content.upper())
-
-    def rewrite_bytes(fs: Filesystem) -> None:
-        fs.write_bytes("/src/long.txt", fs.read_bytes("/src/long.txt", limit=limit).content.upper())
-
-    for work in (rewrite, rewrite_bytes):
-        refused = handled(files, work, capability=Capability(max_read_bytes=499))
-        assert refused.error_code == "limit_exceeded"
-        assert files.read("/src/long.txt").content == "line\n" * 100
-        assert handled(files, work, capability=Capability(max_read_bytes=500)).success
-        files.write("/src/long.txt", "line\n" * 100)
-    part = Capability(max_read_bytes=5)
-    assert handled(files, lambda fs: fs.read("/src/long.txt", limit=10), capability=part).success
-
-
-def test_results_are_clamped(files: Filesystem) -> None:
-    tools = toolset(files, Capability(max_grep_results=2, max_glob_results=3))
-    for limit in (None, 1000):
-        found = tools.call("grep", {"pattern": "port", "max_results": limit})
-        assert (found.value.match_count, found.value.truncated) == (2, True)  # type: ignore[attr-defined]  # grep's
-    paths = tools.call("glob", {"pattern": "**/*"})
-    assert (paths.value.count, paths.value.truncated) == (3, True)  # type: ignore[attr-defined]  # the receipt of glob
-
-
-def test_a_search_looks_at_so_many_files_and_bytes_and_says_so(files: Filesystem) -> None:
-    for bound in (Capability(max_scan_files=2), Capability(max_scan_bytes=25)):
-        found = toolset(files, bound).call("grep", {"pattern": "port"})
-        again = toolset(files, bound).call("grep", {"pattern": "port"})
-        assert found.value.truncated  # type: ignore[attr-defined]  # the receipt of grep
-        assert found.value.match_count == 2  # type: ignore[attr-defined]  # the receipt of grep
-        assert found.message == again.message
-    everything = toolset(files, Capability(max_scan_files=1000, max_scan_bytes=1 << 20))
-    assert not everything.call("grep", {"pattern": "port"}).value.truncated  # type: ignore[attr-defined]  # grep's
-
-
-def test_writes_are_bounded(files: Filesystem) -> None:
-    tools = toolset(files, Capability(max_write_bytes=10))
-    before = files.tree().fingerprint
-    for name, arguments in (
-        ("write_file", {"path": "/a", "content": "12345678901"}),
-        ("write_file", {"path": "/src/app.py", "content": "12345678901", "mode": "append"}),
-        ("edit_file", {"path": "/src/app.py", "old_string": "80", "new_string": "12345678901"}),
-        ("cp", {"source": "/secrets", "destination": "/copy"}),
-    ):
-        result = tools.call(name, arguments)
-        assert (result.status, result.error_code) == ("forbidden", "limit_exceeded"), name
-    assert files.tree().fingerprint == before
-    assert tools.call("write_file", {"path": "/a", "content": "1234567890"}).success
-
-
-def test_one_call_changes_so_many_entries(files: Filesystem) -> None:
-    def write(count: int) -> ToolResult[object]:
-        return handled(
-            files,
-            lambda fs: [fs.write(f"/n{number % count}", "") for number in range(9)],
-            capability=Capability(max_changed_files=3),
-        )
-
-    assert write(3).success
-    before = files.tree().fingerprint
-    assert write(4).error_code == "limit_exceeded"
-    tools = toolset(files, Capability(max_changed_files=3))
-    assert tools.call("rm", {"path": "/src", "recursive": True}).error_code == "limit_exceeded"
-    assert tools.call("mv", {"source": "/src", "destination": "/lib"}).error_code == "limit_exceeded"
-    assert files.tree().fingerprint == before
-    assert tools.call("rm", {"path": "/secrets", "recursive": True}).success
-
-
 def test_a_policy_keeps_contents_out_of_answers(files: Filesystem) -> None:
     policy = Policy(
         [PolicyRule(effect="blob", operations=["read", "search"], paths="/secrets", reason="not for models")]
@@ -435,49 +300,6 @@ def test_an_empty_list_of_operations_allows_none(files: Filesystem) -> None:
     assert len(DEFAULT_TOOLS) > len(CALLS)
 
 
-PATCH = "*** Begin Patch\n*** Update File: /src/app.py\n@@\n-port = 80\n+port = 81\n*** End Patch\n"
-
-
-def test_patches_are_bounded_in_size_format_files_and_paths(files: Filesystem) -> None:
-    before = files.tree().fingerprint
-    two = PATCH.replace("*** End Patch", "*** Add File: /src/b.py\n+1\n*** End Patch")
-    outside = PATCH.replace("*** End Patch", "*** Add File: /docs/b.md\n+1\n*** End Patch")
-    for bounds, patch, code in (
-        (Capability(max_patch_bytes=len(PATCH) - 1), PATCH, "limit_exceeded"),
-        (Capability(allowed_patch_formats=["unified"]), PATCH, "operation_forbidden"),
-        (Capability(max_changed_files=1), two, "limit_exceeded"),
-        (Capability(max_write_bytes=5), PATCH, "limit_exceeded"),
-        (Capability(fs_roots=["/src"]), outside, "path_forbidden"),
-        (Capability(allowed_fs_ops=["read", "write", "edit"]), PATCH, "operation_forbidden"),
-    ):
-        result = toolset(files, bounds).call("apply_patch", {"patch": patch})
-        assert (result.status, result.error_code) == ("forbidden", code), bounds
-        assert files.tree().fingerprint == before
-    assert toolset(files, policy=SOURCES).call("apply_patch", {"patch": outside}).error_code == "policy_denied"
-    assert (
-        toolset(files, policy=SECRETS).call("apply_patch", {"patch": PATCH.replace("/src/app.py", "/a.key")}).success
-        is False
-    )
-    assert files.tree().fingerprint == before
-    exact = Capability(
-        allowed_fs_ops=["patch"],
-        fs_roots="/src",
-        max_patch_bytes=len(PATCH),
-        allowed_patch_formats="v4a",
-        max_changed_files=1,
-    )
-    assert toolset(files, exact).call("apply_patch", {"patch": PATCH}).success
-
-
-def test_an_edit_replaces_so_many_places(files: Filesystem) -> None:
-    files.write("/src/x.py", "x\n" * 5)
-    arguments: dict[str, object] = {"path": "/src/x.py", "old_string": "x", "new_string": "y", "replace_all": True}
-    refused = toolset(files, Capability(max_edit_replacements=4)).call("edit_file", arguments)
-    assert (refused.status, refused.error_code) == ("forbidden", "limit_exceeded")
-    assert files.read("/src/x.py").content == "x\n" * 5
-    assert toolset(files, Capability(max_edit_replacements=5)).call("edit_file", arguments).success
-
-
 def test_what_a_program_did_in_a_checkout_is_undone_where_it_may_not(files: Filesystem) -> None:
     def evade(fs: Filesystem) -> object:
         assert isinstance(fs, SupportsCheckout)
@@ -498,15 +320,6 @@ def test_a_policy_with_paths_of_the_host_is_refused(tmp_path: Path) -> None:
     rule = PolicyRule(effect="deny", operations=["read"], paths=f"{tmp_path}/secrets", reason="hidden")
     with pytest.raises(ValueError, match="is a path of the host"):
         Toolset(session, files, policy=Policy([rule]))
-
-
-def test_what_replaces_all_files_is_refused_where_changes_are_bounded(files: Filesystem) -> None:
-    archive, kept = files.export_bytes(), files.snapshot()
-    before = files.tree().fingerprint
-    for bound in (Capability(max_changed_files=1), Capability(max_write_bytes=1)):
-        assert handled(files, lambda fs: fs.import_bytes(archive), capability=bound).error_code == "limit_exceeded"
-        assert handled(files, lambda fs: fs.restore(kept), capability=bound).error_code == "limit_exceeded"
-    assert files.tree().fingerprint == before
 
 
 def test_a_search_passes_directories_that_may_not_be_searched_to_those_that_may() -> None:
