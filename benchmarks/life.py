@@ -2,6 +2,8 @@
 
 `python -m benchmarks.life --calls 1000000` writes, reads and edits 200 small files in memory, one call after another,
 and then saves the session, loads it and compacts it. Times are this process's own, with the garbage collector on.
+`--picture FILE.svg` draws time, memory and the longest pauses, block by block; it needs matplotlib, which is in the
+environment of the harness.
 
 The memory of a call is shown in two parts. `contents` is what the calls wrote, as the packed history holds it: in the
 records of files and in the arguments of calls. It is what packing the same stretches without these contents saves. The
@@ -16,10 +18,12 @@ import json
 import os
 import tempfile
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
 from random import Random
 from resource import RUSAGE_SELF, getrusage
-from time import process_time_ns
+from time import perf_counter_ns, process_time_ns
 
 from attrs import define, field, fields_dict
 
@@ -29,11 +33,23 @@ from weakfs.session.history.packing import PackedRecords, pack_rows
 from weakfs.tools import ToolCall
 
 FILES = 200
-FIRST = 50_000
+# The calls are measured in this many blocks; the first and the last are compared.
+BLOCKS = 20
 # How many packed stretches of 512 records are looked into.
 SAMPLE = 200
 ARGUMENTS = list(fields_dict(ToolCall)).index("arguments")
 WORDS = [f"word{number}" for number in range(2000)]
+
+
+@define
+class Block:
+    """What some calls took: nanoseconds of processor time per call, the longest call and collection by the clock."""
+
+    calls: int
+    per_call: float
+    longest_call: int
+    longest_collection: int
+    resident: int
 
 
 @define(slots=False)
@@ -46,12 +62,16 @@ class Life:
     files: dict[str, str] = field(factory=dict[str, str])
     written: int = 0
     made: int = 0
+    longest: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.tools = Toolset(self.session)
 
-    def call(self, count: int) -> float:
-        """Make this many calls, and return the nanoseconds per call."""
+    def call(self, count: int) -> Block:
+        """Make this many calls."""
+        self.longest = 0
+        collections: list[int] = []
+        gc.callbacks.append(lambda *_: collections.append(perf_counter_ns()))
         begun = process_time_ns()
         for number in range(self.made, self.made + count):
             path = f"/src/package{number % 20}/module{number % FILES}.py"
@@ -66,11 +86,17 @@ class Life:
                 self.files[path] = self.files[path].replace(old, new)
                 self.perform("edit_file", path=path, old_string=old, new_string=new)
             self.written += len(self.files[path]) * (kind != 1)
+        per_call = (process_time_ns() - begun) / count
+        gc.callbacks.pop()
         self.made += count
-        return (process_time_ns() - begun) / count
+        # Each collection is noted at its start and at its end.
+        pauses = [end - start for start, end in list(pairwise(collections))[::2]]
+        return Block(self.made, per_call, self.longest, max(pauses, default=0), resident_bytes())
 
     def perform(self, name: str, **arguments: object) -> None:
+        begun = perf_counter_ns()
         result = self.tools.call(name, arguments, caller="agent")
+        self.longest = max(self.longest, perf_counter_ns() - begun)
         if not result.success:
             raise SystemExit(f"{name} failed: {result.message}")
 
@@ -82,25 +108,49 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.life", description="Measure a long session.")
     parser.add_argument("--calls", type=int, default=100_000, help="how many calls to make (100,000)")
     parser.add_argument("--trace", action="store_true", help="count bytes with tracemalloc; slows the calls")
+    parser.add_argument("--picture", type=Path, help="draw the blocks into this SVG file")
     asked = parser.parse_args()
     if asked.trace:
         tracemalloc.start()
-    life, first = Life(), min(FIRST, asked.calls // 4)
-    fast = life.call(first)
-    resident, traced, collection = resident_bytes(), traced_bytes(), timed(gc.collect)
-    print(f"first {count_text(first)} calls: {time_text(fast)} each; full collection {time_text(collection)}")
-    life.call(asked.calls - 2 * first)
-    slow = life.call(first)
+    life, size = Life(), max(asked.calls // BLOCKS, 1)
+    blocks = [life.call(size)]
+    traced, collection = traced_bytes(), timed(gc.collect)
+    print(f"first {count_text(size)} calls: {time_text(blocks[0].per_call)} each; collection {time_text(collection)}")
+    blocks += [life.call(size) for _ in range(BLOCKS - 1)]
     collection = timed(gc.collect)
-    print(f"last {count_text(first)} calls: {time_text(slow)} each; full collection {time_text(collection)}")
-    memory = (resident_bytes() - resident) / (life.made - first)
+    print(f"last {count_text(size)} calls: {time_text(blocks[-1].per_call)} each; collection {time_text(collection)}")
+    print(f"longest call: {time_text(max(block.longest_call for block in blocks))}")
+    print(f"longest collection: {time_text(max(block.longest_collection for block in blocks))}")
+    memory = (resident_bytes() - blocks[0].resident) / (life.made - size)
     print(f"resident: {memory:.0f} B per call, with all contents")
     if asked.trace:
-        print(f"traced: {(traced_bytes() - traced) / (life.made - first):.0f} B per call")
+        print(f"traced: {(traced_bytes() - traced) / (life.made - size):.0f} B per call")
     written, held = life.written / life.made, contents_held(life)
     print(f"of it contents: {held:.0f} B per call, of {written:.0f} B that a call wrote")
     print(f"of it ours: {memory - held:.0f} B per call")
+    if asked.picture is not None:
+        draw(blocks, asked.picture)
     keep(life)
+
+
+def draw(blocks: Sequence[Block], file: Path) -> None:
+    from matplotlib import pyplot
+
+    panels = {
+        "time per call, µs": [block.per_call / 1e3 for block in blocks],
+        "memory, MiB": [block.resident / (1 << 20) for block in blocks],
+        "longest call, ms": [block.longest_call / 1e6 for block in blocks],
+        "longest collection, ms": [block.longest_collection / 1e6 for block in blocks],
+    }
+    pyplot.rcParams["svg.hashsalt"] = "weakfs"
+    figure, axes = pyplot.subplots(2, 2, figsize=(8, 5), sharex=True, layout="constrained")
+    for axis, (title, values) in zip(axes.flat, panels.items(), strict=True):
+        axis.plot([block.calls / 1e3 for block in blocks], values, marker=".")
+        axis.set_ylim(bottom=0)
+        axis.set_title(title)
+        axis.grid(alpha=0.3)
+    figure.supxlabel("calls, thousands")
+    figure.savefig(file, metadata={"Date": None})
 
 
 def contents_held(life: Life) -> float:

@@ -25,7 +25,7 @@ HOME = ROOT / ".bench-venv"
 RECORD = HOME / "environments.json"
 HARNESS = "harness"
 NEWER = (12, 13, 14)
-HARNESS_REQUIREMENTS = ("rich==15.0.0",)
+HARNESS_REQUIREMENTS = ("rich==15.0.0", "matplotlib==3.10.7")
 
 
 @dataclass(frozen=True)
