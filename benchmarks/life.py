@@ -142,7 +142,7 @@ def draw(blocks: Sequence[Block], file: Path) -> None:
         "longest call, ms": [block.longest_call / 1e6 for block in blocks],
         "longest collection, ms": [block.longest_collection / 1e6 for block in blocks],
     }
-    pyplot.rcParams["svg.hashsalt"] = "weakfs"
+    pyplot.rcParams.update({"svg.hashsalt": "weakfs", "svg.fonttype": "none"})
     figure, axes = pyplot.subplots(2, 2, figsize=(8, 5), sharex=True, layout="constrained")
     for axis, (title, values) in zip(axes.flat, panels.items(), strict=True):
         axis.plot([block.calls / 1e3 for block in blocks], values, marker=".")
