@@ -89,7 +89,7 @@ from weakfs.storage.folder import FolderEventStore
 store = FolderEventStore(sys.argv[1])
 store.append("s", 0, [b"a"])
 stream = store._stream("s")
-with stream:
+with stream.locked():
     child = os.fork()
     if child == 0:
         # The parent holds the lock; a child with the same descriptor would pass it.

@@ -221,7 +221,7 @@ class FolderEventStore:
         """Delete a stream with its contents and checkpoints. Return whether there was one."""
         try:
             found = self._stream(stream)
-            with found:
+            with found.locked():
                 return found.delete()
         except OSError as error:
             self._fail("delete", stream, error)

@@ -343,25 +343,30 @@ class Checkpointing:
                 if stretch.is_packed and len(stretch.items) == size and end <= run.head + run.count:
                     stretch.items = StoredEvents(self.history, tag, run.first + stretch.start - run.head, size)
 
-    def replace(self, session: SessionCore, moment: Moment, text: bytes, written: Written) -> None:
-        """Make the document of a frame the newest checkpoint, and trim history that nothing needs any more."""
+    def replace(self, before: Timeline, moment: Moment, text: bytes, written: Written) -> None:
+        """Make the document of a frame the newest checkpoint, and trim history that nothing needs any more.
+
+        The frame is stored and has replaced the timeline `before`. Its document is enough to open the session, so
+        errors of the storage are only logged: a later checkpoint or compaction makes up for what they prevented.
+        """
         from weakfs.session.durable.checkpoints.trimming import trim
 
         self.pending = 0
-        before = self.last
-        self.last = written
+        last, self.last = self.last, written
         # The events that are about to be read may need the states of frames that go.
-        self.states.entries = [*before.states, *(entry for entry in written.states if entry not in before.states)]
+        self.states.entries = [*last.states, *(entry for entry in written.states if entry not in last.states)]
         self.history.until = written.seq
-        self._put_checkpoint(Checkpoint(moment.number, text), set())
-        if moment.line.dropped:
-            for line in (session._trunk, moment.line):
-                self._hold_events(line, written)
-        self.states.entries = list(written.states)
-        if moment.line.dropped:
-            gone = [entry.digest for entry in before.states] + [entry.digest for entry in before.marks]
-            gone += [digest for head in before.heads.values() for _, digest in head.chunks]
-            trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
+        try:
+            self._put_checkpoint(Checkpoint(moment.number, text), set())
+            if moment.line.dropped:
+                for line in (before, moment.line):
+                    self._hold_events(line, written)
+                gone = [entry.digest for entry in last.states] + [entry.digest for entry in last.marks]
+                gone += [digest for head in last.heads.values() for _, digest in head.chunks]
+                trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
+            self.states.entries = list(written.states)
+        except StorageError as error:
+            logger.warning("session %r is shorter now, but not its storage: %s", moment.session_id, error)
 
     def _hold_events(self, line: Timeline, written: Written) -> None:
         """Read into memory the LOG values whose frames or documents are about to be deleted."""

@@ -66,7 +66,8 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
     log.stored_last = None
     log.known_slices = frozenset(session._rules.specs)
     log.externals = after.externals
-    log.checkpoints.replace(session, moment, text, written)
+    session._trunk = after
+    log.checkpoints.replace(before, moment, text, written)
     return True
 
 

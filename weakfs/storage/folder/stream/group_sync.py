@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Condition
+from threading import Lock
 
 from weakfs.storage.errors import OutcomeUnknown, StorageError
 
@@ -20,8 +20,7 @@ class GroupSync:
 
     def __init__(self, stream: str) -> None:
         self._stream = stream
-        self._changed = Condition()
-        self._is_leading = False
+        self._leading = Lock()
         self.reached: Position = (0, 0)
         self.failure: OSError | None = None
 
@@ -30,25 +29,16 @@ class GroupSync:
 
         Raises `OutcomeUnknown` if a sync fails.
         """
-        with self._changed:
-            while self._is_leading and self.failure is None and self.reached < position:
-                self._changed.wait()
+        with self._leading:
             if self.failure is not None:
                 raise self._unknown() from self.failure
             if self.reached >= position:
                 return
-            self._is_leading = True
-        try:
-            reached = sync()
-        except OSError as error:
-            self.failure = error
-            raise self._unknown() from error
-        else:
-            self.reached = max(self.reached, reached)
-        finally:
-            with self._changed:
-                self._is_leading = False
-                self._changed.notify_all()
+            try:
+                self.reached = max(self.reached, sync())
+            except OSError as error:
+                self.failure = error
+                raise self._unknown() from error
 
     def refuse_after_failure(self) -> None:
         """Raise `StorageError` if a sync has failed."""

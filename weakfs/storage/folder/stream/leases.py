@@ -46,7 +46,7 @@ def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
     """Take or renew the lease of a stream; see `EventStore.lease`."""
     options = stream.options
     now = options.clock()
-    with stream:
+    with stream.locked():
         journal = stream.create()
         holder = read_lease(journal.folder, stream.path)
         left = holder.expires - now if holder is not None and holder.fencing == journal.fencing else 0
@@ -61,7 +61,7 @@ def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
 
 def release_lease(stream: LockedStream, lease: Lease) -> None:
     """Give a lease back if nobody else has taken it."""
-    with stream:
+    with stream.locked():
         journal = stream.journal
         holder = read_lease(journal.folder, stream.path) if journal is not None else None
         if journal is not None and holder is not None and holder.fencing == lease.fencing == journal.fencing:

@@ -8,8 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, ENOTEMPTY
 from threading import Lock
-from types import TracebackType
-from typing import Self
 
 from weakfs.platforms import fcntl
 from weakfs.storage.errors import LeaseLost, StorageError, StreamConflict
@@ -33,7 +31,7 @@ SUFFIX = ".stream"
 
 
 class LockedStream:
-    """A stream. `with stream:` holds its lock; `journal` is then up to date, or `None` if there is no stream."""
+    """A stream. `with stream.locked():` holds its lock: `journal` is up to date, or `None` if there is no stream."""
 
     def __init__(self, root: Root, name: str, options: Options) -> None:
         self.root, self.options, self.name = root, options, name
@@ -51,57 +49,64 @@ class LockedStream:
         """Return the journal, `None` if the stream does not exist. The caller holds the lock."""
         return self._opened
 
-    def __enter__(self) -> Self:
-        self._mutex.acquire()
-        self._direct = None
-        try:
-            while True:
-                journal = self._opened
-                if journal is None:
-                    journal = self._opened = self._open()
-                    if journal is None:
-                        return self
-                else:
-                    try:
-                        fcntl.flock(journal.folder.number, LOCK)
-                    except BlockingIOError:
-                        self._wait_for_lock(journal.folder)
-                active = journal.active
-                size = size_under(active.name, journal.folder, active.file)
-                if size is None:
-                    # The folder was removed, or what was damaged in it was given up.
-                    self._unlock()
-                    continue
-                if size != active.end:
-                    active.kept = None
-                    journal.catch_up()
-                if not journal.is_deleted:
-                    return self
-                self._finish_deletion(journal)
-        except BaseException:
-            self._unlock()
-            self._mutex.release()
-            raise
+    @contextmanager
+    def locked(self) -> Generator[None, None, None]:
+        """Hold the lock."""
+        # `with` alone is sure to release what it acquired: an interrupt may come as `acquire` returns.
+        with self._mutex:
+            self._direct = None
+            try:
+                self._lock_journal()
+                yield
+            except (StreamConflict, LeaseLost):
+                self._release_journal()
+                raise
+            except BaseException:
+                # The state in memory may be behind the one on the disk.
+                self._unlock()
+                raise
+            else:
+                self._release_journal()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def _lock_journal(self) -> None:
+        """Open the journal, or read what others have added to it, under the lock of its directory."""
+        while True:
+            journal = self._opened
+            if journal is None:
+                journal = self._opened = self._open()
+                if journal is None:
+                    return
+            else:
+                try:
+                    fcntl.flock(journal.folder.number, LOCK)
+                except BlockingIOError:
+                    self._wait_for_lock(journal.folder)
+            active = journal.active
+            size = size_under(active.name, journal.folder, active.file)
+            if size is None:
+                # The folder was removed, or what was damaged in it was given up.
+                self._unlock()
+                continue
+            if size != active.end:
+                active.kept = None
+                journal.catch_up()
+            if not journal.is_deleted:
+                return
+            self._finish_deletion(journal)
+
+    def _release_journal(self) -> None:
         opened = self._opened
-        if error is not None and not isinstance(error, StreamConflict | LeaseLost):
-            # The state in memory may be behind the one on the disk.
-            self._unlock()
-        elif opened is not None:
+        if opened is not None:
             unlock(opened.folder)
             is_usual = not (self.options.is_synced or opened.fencing or self._sync.failure)
             if is_usual and opened.active.end < self.options.segment_size:
                 self._direct = opened
-        self._mutex.release()
 
     def close(self) -> None:
         """Forget the journal, unless a thread is using it."""
-        if self._mutex.acquire(blocking=False):
-            self._unlock()
-            self._mutex.release()
+        if not self._mutex.locked():
+            with self._mutex:
+                self._unlock()
 
     def _unlock(self) -> None:
         """Forget the journal, so that it is opened again."""

@@ -82,7 +82,7 @@ class Stream(LockedStream):
     def _append(
         self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
     ) -> tuple[int, Position]:
-        with self:
+        with self.locked():
             self._sync.refuse_after_failure()
             journal = self._opened
             head = journal.head if journal is not None else 0
@@ -105,7 +105,7 @@ class Stream(LockedStream):
 
     def put_contents(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
         """Append contents alone, whatever the number of the newest frame."""
-        with self:
+        with self.locked():
             self._sync.refuse_after_failure()
             if not contents:
                 return
@@ -126,14 +126,14 @@ class Stream(LockedStream):
 
     def head(self) -> int:
         """Return the number of the newest frame."""
-        with self:
+        with self.locked():
             return self._opened.head if self._opened is not None else 0
 
     def read(self, after: int, limit: int | None) -> Iterator[Frame]:
         """Yield frames. The lock is not held in the meantime."""
         number, left = max(after, 0) + 1, limit
         while left is None or left > 0:
-            with self:
+            with self.locked():
                 journal = self._opened
                 if journal is None or (number := max(number, journal.before)) > journal.head:
                     return
@@ -149,7 +149,7 @@ class Stream(LockedStream):
     def contents(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """Yield the contents among these that the stream has."""
         for start in range(0, len(digests), CONTENTS_AT_ONCE):
-            with self:
+            with self.locked():
                 if self._opened is None:
                     return
                 chosen = digests[start : start + CONTENTS_AT_ONCE]
@@ -158,7 +158,7 @@ class Stream(LockedStream):
 
     def having(self, digests: Sequence[bytes]) -> set[bytes]:
         """Return which of these contents the stream has."""
-        with self:
+        with self.locked():
             journal = self._opened
             return {digest for digest in digests if journal is not None and journal.locate(digest) is not None}
 
@@ -182,7 +182,7 @@ class Stream(LockedStream):
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint once the frames before it are on the disk. The lock is not held in the meantime."""
-        with self:
+        with self.locked():
             journal = self._opened if checkpoint.number else self.create()
             if journal is None or journal.head < checkpoint.number:
                 raise StreamConflict(self.name, checkpoint.number, 0 if journal is None else journal.head)
@@ -194,7 +194,7 @@ class Stream(LockedStream):
 
     def get_checkpoint(self) -> Checkpoint | None:
         """Return the newest checkpoint."""
-        with self:
+        with self.locked():
             folder = self._opened.folder if self._opened is not None else None
         return read_checkpoint(folder, self.path) if folder is not None else None
 
@@ -202,7 +202,7 @@ class Stream(LockedStream):
 
     def flush(self) -> None:
         """Wait until everything that was appended is on the disk."""
-        with self:
+        with self.locked():
             journal = self._opened
             if journal is None:
                 return
@@ -215,7 +215,7 @@ class Stream(LockedStream):
 
     def _sync_written(self) -> Position:
         """Sync everything that is not synced yet; appends continue in the meantime."""
-        with self:
+        with self.locked():
             journal, synced = self._opened, self._sync.reached
             if journal is None:
                 return synced  # deleted in the meantime
@@ -227,11 +227,11 @@ class Stream(LockedStream):
             sync_file(file)
         if reached[0] != synced[0]:
             self._sync_names(folder)
-        if self._mutex.acquire(blocking=False):
+        if not self._mutex.locked():
             # This only helps in judging a torn tail, so it may be late.
-            if self._opened is journal and journal.active.sequence == reached[0]:
-                journal.synced = max(journal.synced, reached[1])
-            self._mutex.release()
+            with self._mutex:
+                if self._opened is journal and journal.active.sequence == reached[0]:
+                    journal.synced = max(journal.synced, reached[1])
         return reached
 
     def _sync_names(self, folder: Descriptor) -> None:

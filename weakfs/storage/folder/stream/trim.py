@@ -53,7 +53,7 @@ def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int
 
     Raises `StreamConflict`, with nothing changed, if the stream does not end at `expected`.
     """
-    with stream:
+    with stream.locked():
         journal = stream.journal
         head = 0 if journal is None else journal.head
         if expected is not None and expected != head:
@@ -160,7 +160,7 @@ class _Copy:
 
 def _fold(stream: Stream, entry: Entry) -> None:
     """Rewrite a sealed segment without its dead records."""
-    with stream:
+    with stream.locked():
         journal = stream.journal
         if journal is None or entry not in journal.sealed:
             return
@@ -197,13 +197,13 @@ def _needed(stream: Stream, segment: Segment, before: int) -> Iterator[Sequence[
         try:
             some = list(islice(found, _RECORDS_AT_ONCE))
         except BadRecord as bad:
-            with stream:
+            with stream.locked():
                 if stream.journal is None:
                     return
                 raise stream.journal.damaged(segment.sequence, bad, segment.first - 1) from None
         if not some:
             return
-        with stream:
+        with stream.locked():
             journal = stream.journal
             if journal is None:
                 return
@@ -221,7 +221,7 @@ def _is_needed(journal: Journal, sequence: int, before: int, record: Record) -> 
 
 def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, temporary_folder: TemporaryFolder) -> None:
     """Put the copy in the place of the segment, unless another process has folded it in the meantime."""
-    with stream:
+    with stream.locked():
         journal = stream.journal
         if journal is None or entry not in journal.sealed:
             return
@@ -240,6 +240,6 @@ def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, temporary_fol
     if copy.is_empty:
         # Only once a state that does not list it is on the disk.
         stream.flush()
-        with stream:
+        with stream.locked():
             if stream.journal is not None:
                 stream.journal.remove_segment(entry.sequence)

@@ -1,0 +1,78 @@
+"""A compaction whose storage fails at some operation: done or not done, and the session goes on either way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.session.durable.streams import MemoryStreams
+from weakfs import InMemoryFilesystem, Session
+from weakfs.storage import StorageError
+
+OPERATIONS = ("put_contents", "append", "put_checkpoint", "get_checkpoint", "get_contents", "read", "trim")
+
+
+class FailingStreams(MemoryStreams):
+    """Streams whose operation of a name fails from its `left`-th use on, until `left` is reset."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operation, self.left = "", 0
+
+    def __getattribute__(self, name: str) -> object:
+        value = super().__getattribute__(name)
+        if name not in OPERATIONS or name != super().__getattribute__("operation"):
+            return value
+        operation: Callable[..., object] = value
+
+        def failing(*args: object, **options: object) -> object:
+            self.left -= 1
+            if self.left < 1:
+                raise StorageError(f"told to fail at {name}")
+            return operation(*args, **options)
+
+        return failing
+
+
+def fill(session: Session) -> None:
+    files = InMemoryFilesystem(session)
+    for number in range(4):
+        files.write(f"/{number}", "x" * 600 + str(number))
+        with pytest.raises(ZeroDivisionError), session.transaction():
+            files.write(f"/{number}", "lost")
+            raise ZeroDivisionError
+        session.snapshot(f"kept {number}")
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_session_goes_on_after_a_compaction_that_failed(operation: str, turn: int) -> None:
+    store = FailingStreams()
+    session = Session.open(store, "s")
+    fill(session)
+    session.checkpoint()
+    fill(session)
+    before = list(session.records)
+    store.operation, store.left = operation, turn
+    try:
+        session.compact(keep=5)
+    except StorageError:
+        assert list(session.records) == before
+    else:
+        assert len(list(session.records)) == 5
+    store.operation = ""
+    assert list(session.records) == before[-len(list(session.records)) :]
+
+    for _ in range(2):
+        InMemoryFilesystem(session).write("/more", "1")
+        session.checkpoint()
+        records = list(session.records)
+        with Session.open(store, "s") as other:
+            assert list(other.records) == records[-len(list(other.records)) :]
+            assert other.to_bytes() == session.to_bytes() or len(list(other.records)) < len(records)
+        session.compact(keep=4)
+        assert [record.seq for record in session.records] == [record.seq for record in records[-4:]]
+        with Session.open(store, "s") as other:
+            assert other.to_bytes() == session.to_bytes()
+        fill(session)
