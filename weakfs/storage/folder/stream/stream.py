@@ -10,7 +10,7 @@ from threading import Condition
 from weakfs.storage.errors import OutcomeUnknown, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame
 from weakfs.storage.folder.files import Descriptor, open_folder, sync_file, sync_folder
-from weakfs.storage.folder.journal.frames import frames_from, segment_frames
+from weakfs.storage.folder.journal.frame_reader import frames_from, segment_frames
 from weakfs.storage.folder.journal.journal import Journal
 from weakfs.storage.folder.stream.checkpoints import read_checkpoint, write_checkpoint
 from weakfs.storage.folder.stream.group_sync import Position
