@@ -366,7 +366,12 @@ class Checkpointing:
                 trim(self.store, self.stream, self.history.first_frame(moment.line.dropped), text, gone)
             self.states.entries = list(written.states)
         except StorageError as error:
-            logger.warning("session %r is shorter now, but not its storage: %s", moment.session_id, error)
+            logger.warning(
+                "the history of session %r was replaced, and its checkpoint or its old frames were not: %s; a later "
+                "checkpoint or compaction does that",
+                moment.session_id,
+                error,
+            )
 
     def _hold_events(self, line: Timeline, written: Written) -> None:
         """Read into memory the LOG values whose frames or documents are about to be deleted."""
