@@ -69,8 +69,7 @@ def test_a_session_goes_on_after_a_compaction_that_failed(operation: str, turn: 
         session.checkpoint()
         records = list(session.records)
         with Session.open(store, "s") as other:
-            assert list(other.records) == records[-len(list(other.records)) :]
-            assert other.to_bytes() == session.to_bytes() or len(list(other.records)) < len(records)
+            assert other.to_bytes() == session.to_bytes()
         session.compact(keep=4)
         assert [record.seq for record in session.records] == [record.seq for record in records[-4:]]
         with Session.open(store, "s") as other:

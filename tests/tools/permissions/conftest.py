@@ -6,10 +6,7 @@ import pytest
 
 from tests.tools.conftest import Files, OpenFiles
 from tests.tools.permissions.hidden_files import SECRET
-from weakfs import (
-    Filesystem,
-    Session,
-)
+from weakfs import Filesystem, Session
 
 
 @pytest.fixture

@@ -7,16 +7,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from tests.tools.commands import TOOLS
-from weakfs import (
-    Capability,
-    Filesystem,
-    Policy,
-    PolicyRule,
-    Tool,
-    ToolContext,
-    ToolResult,
-    Toolset,
-)
+from weakfs import Capability, Filesystem, Policy, PolicyRule, Tool, ToolContext, ToolResult, Toolset
 from weakfs.tools import require_filesystem
 from weakfs.tools.permissions import CONTENTS
 

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from tests.tools.conftest import Files
-from weakfs import (
-    Capability,
-    Policy,
-    PolicyRule,
-    ToolResult,
-    Toolset,
-)
+from weakfs import Capability, Policy, PolicyRule, ToolResult, Toolset
 from weakfs.tools.permissions import CONTENTS
 
 # Each word of the secret stands only in the file that is hidden.
