@@ -13,6 +13,7 @@ from weakfs.storage import (
     Checkpoint,
     EventStore,
     MemoryStorage,
+    OutcomeUnknown,
     StorageDamaged,
     StorageError,
     StorageEventStore,
@@ -87,6 +88,21 @@ def test_what_failed_before_its_last_write_is_not_there(fault: Fault, at: int) -
             assert [frame.data for frame in StorageEventStore(memory).read("s")] == frames
     assert storage.fired
     assert [frame.data for frame in store.read("s")] == frames
+
+
+def test_an_append_of_unknown_outcome_that_cannot_be_found_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(key: str) -> Versioned | None:
+        raise StorageError("cannot reach the storage")
+
+    storage = FaultyStorage(MemoryStorage(), "after", at=2)
+    store = StorageEventStore(storage)
+    store.append("s", 0, [b"a"])
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "get_versioned", unreachable)
+        with pytest.raises(OutcomeUnknown):
+            store.append("s", 1, [b"b"])
+    assert store.append("s", 1, [b"b"]) == 2
+    assert [frame.data for frame in store.read("s")] == [b"a", b"b"]
 
 
 def damaged_values() -> list[tuple[str, bytes]]:

@@ -1,6 +1,9 @@
 """Storage in object stores (S3, Google Cloud Storage and Azure) through obstore; needs the extra `s3`.
 
 Values change by conditional writes: `If-None-Match` creates an object, and `If-Match` with its entity tag replaces it.
+obstore does not repeat these by itself: when the answer to the first request was lost, the second is refused because
+the first took effect, which must not be mistaken for a change by somebody else.
+
 The path of the URL is a prefix of all keys. Its options are those of obstore, such as `endpoint`, `region` and
 `access_key_id`; without them, credentials are taken from the environment, as the provider's own tools do.
 """
@@ -8,7 +11,9 @@ The path of the URL is a prefix of all keys. Its options are those of obstore, s
 from __future__ import annotations
 
 import asyncio
+import random
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +47,8 @@ T = TypeVar("T")
 
 # The number of concurrent requests, and of objects deleted by one request.
 PARALLEL, DELETED = 16, 1_000
+# How often a request is tried, until how many seconds have passed, and the first pause.
+ATTEMPTS, PATIENCE, PAUSE = 5, 30.0, 0.1
 # A listing comes in pages of this size, whatever size is requested.
 LISTED = 1_000
 OPTIONS_OF_CLIENT = {"allow_http", "allow_invalid_certificates", "connect_timeout", "proxy_url", "timeout"}
@@ -50,8 +57,10 @@ OPTIONS_OF_CLIENT = {"allow_http", "allow_invalid_certificates", "connect_timeou
 class Client(ABC):
     """The calls of obstore, synchronous or asynchronous."""
 
-    def __init__(self, store: ObjectStore) -> None:
-        self.store = store
+    def __init__(self, url: str) -> None:
+        self.store = _open_store(url, retries=ATTEMPTS - 1)
+        # For requests that are repeated here: conditional writes, and reads, whose answers may be cut short.
+        self.store_without_retries = _open_store(url, retries=0)
 
     @abstractmethod
     async def get(self, key: str) -> tuple[GetResult, bytes]: ...
@@ -60,7 +69,14 @@ class Client(ABC):
     async def exists(self, key: str) -> bool: ...
 
     @abstractmethod
-    async def put(self, key: str, value: bytes, mode: PutMode) -> PutResult: ...
+    async def put(self, key: str, value: bytes) -> PutResult: ...
+
+    @abstractmethod
+    async def put_once(self, key: str, value: bytes, mode: PutMode) -> PutResult:
+        """Put an object by a single request."""
+
+    @abstractmethod
+    async def sleep(self, seconds: float) -> None: ...
 
     @abstractmethod
     async def delete(self, keys: Sequence[str]) -> None: ...
@@ -79,20 +95,26 @@ class Client(ABC):
 class BlockingClient(Client):
     """Calls whose coroutines never wait: they block."""
 
-    def __init__(self, store: ObjectStore) -> None:
-        super().__init__(store)
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
         self._threads = ThreadPoolExecutor(PARALLEL, thread_name_prefix="weakfs-objects")
 
     async def get(self, key: str) -> tuple[GetResult, bytes]:
-        found = obstore.get(self.store, key)
+        found = obstore.get(self.store_without_retries, key)
         return found, bytes(found.bytes())
 
     async def exists(self, key: str) -> bool:
         obstore.head(self.store, key)
         return True
 
-    async def put(self, key: str, value: bytes, mode: PutMode) -> PutResult:
-        return obstore.put(self.store, key, value, mode=mode, use_multipart=None if mode == "overwrite" else False)
+    async def put(self, key: str, value: bytes) -> PutResult:
+        return obstore.put(self.store, key, value)
+
+    async def put_once(self, key: str, value: bytes, mode: PutMode) -> PutResult:
+        return obstore.put(self.store_without_retries, key, value, mode=mode, use_multipart=False)
+
+    async def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     async def delete(self, keys: Sequence[str]) -> None:
         obstore.delete(self.store, list(keys))
@@ -115,16 +137,21 @@ class AsyncClient(Client):
     """Calls that an event loop waits for."""
 
     async def get(self, key: str) -> tuple[GetResult, bytes]:
-        found = await obstore.get_async(self.store, key)
+        found = await obstore.get_async(self.store_without_retries, key)
         return found, bytes(await found.bytes_async())
 
     async def exists(self, key: str) -> bool:
         await obstore.head_async(self.store, key)
         return True
 
-    async def put(self, key: str, value: bytes, mode: PutMode) -> PutResult:
-        use_multipart = None if mode == "overwrite" else False
-        return await obstore.put_async(self.store, key, value, mode=mode, use_multipart=use_multipart)
+    async def put(self, key: str, value: bytes) -> PutResult:
+        return await obstore.put_async(self.store, key, value)
+
+    async def put_once(self, key: str, value: bytes, mode: PutMode) -> PutResult:
+        return await obstore.put_async(self.store_without_retries, key, value, mode=mode, use_multipart=False)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     async def delete(self, keys: Sequence[str]) -> None:
         await obstore.delete_async(self.store, list(keys))
@@ -158,11 +185,17 @@ class AsyncObjectStorage(DerivedStorage):
 
     async def get_versioned(self, key: str) -> Versioned | None:
         with self._errors(is_change=False):
-            try:
-                found, value = await self._client.get(self._key(key))
-            except FileNotFoundError:
-                return None
-            return Versioned(value, _version(found.meta["e_tag"], found.meta["version"]))
+            async for is_last in self._attempts():
+                try:
+                    found, value = await self._client.get(self._key(key))
+                except FileNotFoundError:
+                    return None
+                except GenericError as error:
+                    if is_last or _is_refusal(error):
+                        raise
+                else:
+                    return Versioned(value, _version(found.meta["e_tag"], found.meta["version"]))
+        return None
 
     async def exists(self, key: str) -> bool:
         with self._errors(is_change=False):
@@ -177,23 +210,24 @@ class AsyncObjectStorage(DerivedStorage):
         return {key: value for key, value in found if value is not None}
 
     async def set(self, key: str, value: bytes) -> None:
-        await self._put(key, value, "overwrite")
+        with self._errors(is_change=True):
+            await self._client.put(self._key(key), value)
 
     async def set_many(self, values: Mapping[str, bytes]) -> None:
         async def put(key: str) -> None:
-            await self._put(key, values[key], "overwrite")
+            await self.set(key, values[key])
 
         await self._client.each(put, [self._key(key) for key in values])
 
     async def create(self, key: str, value: bytes) -> str | None:
-        return await self._put(key, value, "create")
+        return await self._put_if(key, value, "create")
 
     async def replace(self, key: str, value: bytes, *, version: str) -> str | None:
         tag, _, number = version.partition(" ")
         expected: UpdateVersion = {"e_tag": tag}
         if number:
             expected["version"] = number
-        return await self._put(key, value, expected)
+        return await self._put_if(key, value, expected)
 
     async def delete(self, key: str) -> bool:
         # The answer to a request to delete an object does not say whether it existed.
@@ -242,15 +276,38 @@ class AsyncObjectStorage(DerivedStorage):
             raise ValueError(f"invalid key {key!r}: Azure turns a backslash into a slash; leave it out")
         return key
 
-    async def _put(self, key: str, value: bytes, mode: PutMode) -> str | None:
+    async def _put_if(self, key: str, value: bytes, condition: PutMode) -> str | None:
+        """Put an object if its key still is in a condition. Return its version, or `None` if it is not.
+
+        Raises `OutcomeUnknown` if it is not any more, and an earlier attempt without an answer may be the reason.
+        """
+        unanswered: GenericError | None = None
         with self._errors(is_change=True):
-            try:
-                result = await self._client.put(self._key(key), value, mode)
-            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
-                if mode == "overwrite":
-                    raise
-                return None
-            return _version(result["e_tag"], result["version"])
+            async for is_last in self._attempts():
+                try:
+                    result = await self._client.put_once(self._key(key), value, condition)
+                except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
+                    # Unless another change of the key was under way.
+                    if is_last or not _has_status(error, "409"):
+                        if unanswered is not None:
+                            raise unanswered from None
+                        return None
+                except GenericError as error:
+                    if not _has_status(error, "4"):
+                        unanswered = error
+                    if is_last or _is_refusal(error):
+                        raise (unanswered or error) from None
+                else:
+                    return _version(result["e_tag"], result["version"])
+        return None
+
+    async def _attempts(self) -> AsyncIterator[bool]:
+        """Yield for each attempt whether it is the last one, with growing pauses between them."""
+        pause, end = PAUSE, time.monotonic() + PATIENCE
+        for left in reversed(range(ATTEMPTS)):
+            yield left == 0 or time.monotonic() > end
+            await self._client.sleep(pause * random.uniform(0.5, 1))
+            pause *= 2
 
     @contextmanager
     def _errors(self, *, is_change: bool) -> Iterator[None]:
@@ -260,7 +317,7 @@ class AsyncObjectStorage(DerivedStorage):
         except BaseError as error:
             why = without_secrets(_summary(str(error)), self._secret_url)
             # Every error that has a class of its own is an answer of the server.
-            if is_change and type(error) in (GenericError, JoinError, BaseError):
+            if is_change and type(error) in (GenericError, JoinError, BaseError) and not _has_status(error, "4"):
                 raise OutcomeUnknown(
                     f"cannot tell whether {self.url!r} was changed: {why}; repeat the call"
                 ) from shown_cause(error, self._secret_url)
@@ -272,6 +329,16 @@ class AsyncObjectStorage(DerivedStorage):
 
 def _version(tag: str | None, number: str | None) -> str:
     return f"{tag or ''} {number or ''}".rstrip()
+
+
+def _has_status(error: Exception, start: str) -> bool:
+    """Return whether an error is an answer of the server with a status that starts with these digits."""
+    return f"status code: {start}" in str(error)
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return whether an error is an answer that would be the same if the request was repeated."""
+    return _has_status(error, "4") and not (_has_status(error, "408") or _has_status(error, "429"))
 
 
 def _before(prefix: str) -> str:
@@ -288,7 +355,7 @@ def _summary(message: str) -> str:
     return " ".join(re.split(r"\n\nDebug source:", message)[0].split())
 
 
-def _open_store(url: str) -> ObjectStore:
+def _open_store(url: str, *, retries: int) -> ObjectStore:
     address, options = take_options(url)
     if re.match("[^/]*//[^/]*@", address):
         raise ValueError(
@@ -302,9 +369,9 @@ def _open_store(url: str) -> ObjectStore:
         client.setdefault("allow_http", "true")
     # The options of each provider have a type of their own; the URL shows which one applies.
     opening: Callable[..., ObjectStore] = from_url
-    retries = {"max_retries": 4, "retry_timeout": timedelta(seconds=30)}
+    retrying = {"max_retries": retries, "retry_timeout": timedelta(seconds=PATIENCE)}
     try:
-        return opening(address, config=options, client_options=client, retry_config=retries)
+        return opening(address, config=options, client_options=client, retry_config=retrying)
     except (BaseError, ValueError) as error:
         why = without_secrets(_summary(str(error)), url)
         raise ValueError(f"cannot open {redacted(url)!r}: {why}; check the options of the URL") from error
@@ -314,12 +381,12 @@ class ObjectStorage(SyncStorage):
     """A `Storage` in an object store."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(AsyncObjectStorage(BlockingClient(_open_store(url)), url), run=run_in_place)
+        super().__init__(AsyncObjectStorage(BlockingClient(url), url), run=run_in_place)
 
 
 async def open_async_storage(url: str) -> AsyncObjectStorage:
     """Open an `AsyncStorage` in an object store."""
-    storage = AsyncObjectStorage(AsyncClient(_open_store(url)), url)
+    storage = AsyncObjectStorage(AsyncClient(url), url)
     await storage.keys("heads/", limit=1)
     return storage
 

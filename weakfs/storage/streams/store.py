@@ -20,7 +20,7 @@ from weakfs.class_decorators import define
 from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
 from weakfs.storage.derived import DerivedEventStore
 from weakfs.storage.engines.leases import check_fencing, lease_is_held
-from weakfs.storage.errors import StorageDamaged, StreamConflict
+from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
 from weakfs.storage.storage import AsyncStorage, Storage
@@ -276,14 +276,28 @@ class AsyncStorageEventStore(DerivedEventStore):
         key, value = _head_key(stream), encode_head(head)
         with self._lock:
             self._heads.pop(stream, None)
-        if held.version is None:
-            version = await self._storage.create(key, value)
-        else:
-            version = await self._storage.replace(key, value, version=held.version)
+        try:
+            if held.version is None:
+                version = await self._storage.create(key, value)
+            else:
+                version = await self._storage.replace(key, value, version=held.version)
+        except OutcomeUnknown as error:
+            # No two changes make the same head.
+            version = await self._version_of(key, value)
+            if version is None:
+                raise error
         if version is None:
             return False
         self._remember(stream, _Held(head, version, held.known.difference(gone) if gone else held.known))
         return True
+
+    async def _version_of(self, key: str, value: bytes) -> str | None:
+        """Return the version of a key if it has this value; `None` also if that cannot be determined."""
+        try:
+            found = await self._storage.get_versioned(key)
+        except StorageError:
+            return None
+        return found.version if found is not None and found.value == value else None
 
     def _remember(self, stream: str, held: _Held) -> None:
         if len(held.known) > DIGESTS:

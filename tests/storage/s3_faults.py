@@ -1,0 +1,35 @@
+"""The faults of an object store that the server of the tests, `s3_server.py`, makes on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Literal, get_args
+from urllib.request import Request, urlopen
+
+Fault = Literal[
+    # Nothing is done, and the answer says so.
+    "failed",
+    "throttled",
+    "conflict",
+    "expired",
+    # The request is performed, and the answer says that it failed.
+    "failed after",
+    # The connection ends without an answer: before the request is performed, after that, or long before.
+    "request lost",
+    "answer lost",
+    "late",
+    "slow",
+    # An object does not arrive whole.
+    "cut",
+]
+FAULTS: tuple[Fault, ...] = get_args(Fault)
+
+
+def set_faults(
+    server: str, *, rate: float = 1, seed: int = 0, kinds: Iterable[Fault] = FAULTS, limit: int = 1_000_000
+) -> None:
+    """Let this share of all requests to a server meet one of these faults from now on, at most so many of them."""
+    body = json.dumps({"rate": rate, "seed": seed, "kinds": list(kinds), "limit": limit}).encode()
+    with urlopen(Request(f"{server}/faults", method="POST", data=body)):
+        pass
