@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +16,11 @@ from mcp.client.client import Client
 from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
+from weakfs.backends import MountedFilesystem
 from weakfs.integrations.mcp import filesystem_server, toolset_server
 from weakfs.integrations.mcp.reference.server import reference_definitions
+from weakfs.tools.permissions import Operation
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -81,6 +86,85 @@ def test_a_newer_client_listens() -> None:
                 break
 
     asyncio.run(run())
+
+
+def notified(session: Session, toolset: Toolset, uris: list[str], work: Callable[[], object], last: str) -> list[str]:
+    """Return what an older client hears of some work until it hears `last`."""
+    heard: list[str] = []
+
+    async def note(message: Any) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            heard.append(str(message.params.uri))
+        elif isinstance(message, types.ResourceListChangedNotification):
+            heard.append("list")
+
+    async def run() -> None:
+        async with Client(toolset_server(toolset), mode="legacy", message_handler=note) as client:
+            for uri in uris:
+                await client.subscribe_resource(uri)
+            await asyncio.to_thread(work)
+            await until(lambda: last in heard)
+
+    asyncio.run(run())
+    return heard
+
+
+HIDDEN: tuple[Operation, ...] = ("read", "write", "edit", "patch", "search", "list", "stat")
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"capability": Capability(fs_roots=("/open",))},
+        {"policy": Policy([PolicyRule(effect="deny", operations=HIDDEN, paths="/vault", reason="hidden")])},
+    ],
+)
+def test_nothing_is_told_of_changes_of_hidden_files(bounds: Any) -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.mkdir("/open")
+
+    def work() -> None:
+        files.write("/vault/key", "1")
+        files.append("/vault/key", "2")
+        files.move("/vault/key", "/vault/other")
+        files.delete("/vault", recursive=True)
+        files.mkdir("/open/a")
+
+    uris = ["weakfs:///vault", "weakfs:///vault/key", "weakfs:///open"]
+    assert notified(session, Toolset(session, **bounds), uris, work, "weakfs:///open") == ["weakfs:///open"]
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_mounted_files_have_their_mounted_names() -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    files.write("/a", "1")
+    toolset = Toolset(session, MountedFilesystem(files, "/workspace"))
+    uris = ["weakfs:///workspace/a", "weakfs:///a"]
+    heard = notified(session, toolset, uris, lambda: files.write("/a", "2"), "weakfs:///workspace/a")
+    assert "weakfs:///a" not in heard
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.parametrize("url", ["folder:{}/sessions", "sqlite:{}/sessions.db"])
+def test_what_another_process_changes_is_told(tmp_path: Path, url: str) -> None:
+    where = url.format(tmp_path)
+    program = (
+        "import sys; from weakfs import InMemoryFilesystem, Session\n"
+        "with Session.open(sys.argv[1], 'main', on_conflict='merge') as session:\n"
+        "    InMemoryFilesystem(session).write('/a', '2')"
+    )
+    with Session.open(where, "main", on_conflict="merge") as session:
+        InMemoryFilesystem(session).write("/a", "1")
+        toolset = Toolset(session)
+
+        def work() -> None:
+            subprocess.run([sys.executable, "-c", program, where], check=True)
+
+        assert "weakfs:///a" in notified(session, toolset, ["weakfs:///a"], work, "weakfs:///a")
+        assert toolset.filesystem.read("/a").content == "2"
 
 
 def roots(*directories: Path) -> Any:
@@ -161,13 +245,60 @@ def test_work_in_several_directories_is_undone_and_a_failed_call_changes_none(tm
                 edit = {"path": str(place / "a.txt"), "edits": [{"oldText": "a", "newText": "b"}]}
                 assert not (await client.call_tool("edit_file", edit)).is_error
                 assert (place / "a.txt").read_text() == "b\n"
-            moved = await client.call_tool(
-                "move_file", {"source": str(one / "a.txt"), "destination": str(other / "b.txt")}
-            )
-            assert moved.is_error
             for place in (other, one):
                 undone = await client.call_tool("undo", {})
                 assert not undone.is_error, undone
                 assert (place / "a.txt").read_text() == "a\n"
+
+    asyncio.run(run())
+
+
+def fingerprint(place: Path) -> list[object]:
+    """Return everything below a directory."""
+    return [
+        (
+            str(path.relative_to(place)),
+            path.lstat().st_mode,
+            os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None,
+        )
+        for path in sorted(place.rglob("*"))
+    ]
+
+
+def test_a_directory_is_moved_between_allowed_directories_and_back_by_undo(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    (one / "tree/deep").mkdir(parents=True)
+    other.mkdir()
+    (one / "tree/run.sh").write_text("#!/bin/sh\n")
+    (one / "tree/run.sh").chmod(0o750)
+    (one / "tree/deep/bytes").write_bytes(b"\xff\x00")
+    (one / "tree/deep").chmod(0o700)
+    (one / "tree/link").symlink_to("run.sh")
+    tree, nothing = fingerprint(one / "tree"), fingerprint(other)
+
+    async def run() -> None:
+        server = filesystem_server([one, other], store=str(tmp_path / "store"))
+        async with Client(server, mode="legacy") as client:
+
+            async def move(source: Path, destination: Path) -> bool:
+                given = {"source": str(source), "destination": str(destination)}
+                return not (await client.call_tool("move_file", given)).is_error
+
+            assert await move(one / "tree", other / "moved")
+            assert fingerprint(other / "moved") == tree
+            assert not (one / "tree").exists()
+            assert not (await client.call_tool("undo", {})).is_error
+            assert (fingerprint(one / "tree"), fingerprint(other)) == (tree, nothing)
+
+            # A FIFO cannot be moved: what was written before it is undone.
+            os.mkfifo(one / "tree/z")
+            assert not await move(one / "tree", other / "moved")
+            (one / "tree/z").unlink()
+            assert (fingerprint(one / "tree"), fingerprint(other)) == (tree, nothing)
+            (other / "moved").mkdir()
+            assert not await move(one / "tree", other / "moved")
+            assert not await move(one / "tree", other / "gone/moved")
+            assert await move(one / "tree/run.sh", other / "run.sh")
+            assert (other / "run.sh").stat().st_mode & 0o777 == 0o750
 
     asyncio.run(run())

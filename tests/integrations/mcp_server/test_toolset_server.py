@@ -28,8 +28,10 @@ from weakfs import (
     Toolset,
 )
 from weakfs.integrations.mcp import SESSION_TOOLS, toolset_server
-from weakfs.tools import ToolCall
+from weakfs.processes import Bubblewrap
+from weakfs.tools import Receipt, ToolCall
 from weakfs.tools.context import require_filesystem
+from weakfs.tools.results import answer
 
 ERAS = ["legacy", "2026-07-28"]
 TOOLS = (*DEFAULT_TOOLS, *SESSION_TOOLS)
@@ -109,26 +111,84 @@ def test_work_is_done_undone_and_named_by_its_call(era: str) -> None:
     assert {one.caller for one in calls} == {"mcp 0.1.0"}
 
 
-def test_structured_results_fit_their_schemas() -> None:
+@pytest.mark.parametrize("era", ERAS)
+def test_structured_results_fit_their_schemas(era: str) -> None:
+    session = Session()
+    patch = "*** Begin Patch\n*** Add File: /d/c.txt\n+three\n*** End Patch\n"
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("write_file", {"path": "/d/a.txt", "content": "one\n"}),
+        ("edit_file", {"path": "/d/a.txt", "old_string": "one", "new_string": "two"}),
+        ("apply_patch", {"patch": patch}),
+        ("mkdir", {"path": "/d/e"}),
+        ("cp", {"source": "/d/a.txt", "destination": "/d/b.txt"}),
+        ("mv", {"source": "/d/b.txt", "destination": "/d/f.txt"}),
+        ("rm", {"path": "/d/f.txt"}),
+        ("ls", {"path": "/", "depth": 2, "sizes": True}),
+        ("read_file", {"path": "/d/a.txt"}),
+        ("read_file", {"path": "/bytes", "encoding": "bytes"}),
+        ("read_file", {"path": "/long"}),
+        ("glob", {"pattern": "**"}),
+        ("grep", {"pattern": "t"}),
+        ("grep", {"pattern": "t", "output": "counts"}),
+        ("grep", {"pattern": "z", "max_results": 1000}),
+        ("stat", {"path": "/d/a.txt"}),
+        ("exists", {"path": "/none"}),
+        ("snapshot", {}),
+        ("timeline", {"path": "/d", "limit": 5}),
+        ("undo", {}),
+        ("redo", {}),
+        ("restore", {"moment": "1", "preview": True}),
+    ]
+    if Bubblewrap().problem() is None:
+        calls.append(("shell", {"command": "printf 'out\\377'; echo err >&2; touch /tmp/x new; exit 3"}))
+    files = InMemoryFilesystem(session)
+    files.write_bytes("/bytes", b"\xff\x00")
+    files.write("/long", "z" * 300_000)
+    found: dict[str, Any] = {}
+
     async def work(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        await call(client, "write_file", path="/d/a.txt", content="one\n")
-        found = {
-            "stat": await call(client, "stat", path="/d/a.txt"),
-            "exists": await call(client, "exists", path="/none"),
-            "snapshot": await call(client, "snapshot"),
-            "timeline": await call(client, "timeline", path="/d", limit=5),
-            "undo": await call(client, "undo"),
-            "redo": await call(client, "redo"),
-            "restore": await call(client, "restore", moment="1", preview=True),
-        }
-        for name, result in found.items():
+        for name, arguments in calls:
+            result = await call(client, name, **arguments)
             assert not result.is_error, text_of(result)
             schema = tools[name].output_schema
             assert schema is not None
             jsonschema.validate(result.structured_content, schema)
+            found[f"{name} {arguments.get('path', '')}".strip()] = result.structured_content
 
-    served(Session(), work)
+    served(session, work, era)
+    assert {name for name, _ in calls} >= {tool.name for tool in TOOLS} - {"shell", "revert"}
+    assert found["read_file /d/a.txt"]["content"] == "two\n"
+    assert found["read_file /bytes"]["content"] == {"base64": "/wA="}
+    # What is too large for the message is too large here as well.
+    assert found["read_file /long"]["content"]["size_bytes"] == 300_000
+    assert {entry["path"] for entry in found["ls /"]["entries"]} >= {"/d", "/d/a.txt", "/d/e"}
+
+
+@frozen
+class Nothing:
+    """No parameters."""
+
+
+@frozen(kw_only=True)
+class Own(Receipt):
+    """A receipt of a user."""
+
+    count: int
+
+
+def test_results_of_ones_own_tools_are_text() -> None:
+    def counting(params: Nothing, *, context: ToolContext) -> ToolResult[Own]:
+        return answer(Own(count=1, summary_text="one"))
+
+    async def work(client: Client) -> None:
+        (tool,) = (await client.list_tools()).tools
+        result = await call(client, "counting")
+        assert tool.output_schema is None
+        assert result.structured_content is None
+        assert text_of(result) == "[one]" or text_of(result) == "one"
+
+    served(Session(), work, tools=(Tool("counting", "Count.", Nothing, counting, receipt=Own),))
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -159,11 +219,6 @@ def test_bad_arguments_are_errors_that_a_model_can_read(
     session = Session()
     served(session, work, era)
     assert not InMemoryFilesystem(session).list()
-
-
-@frozen
-class Nothing:
-    """No parameters."""
 
 
 def test_a_bug_in_a_tool_is_an_answer_and_undone(caplog: pytest.LogCaptureFixture) -> None:

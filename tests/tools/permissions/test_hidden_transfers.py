@@ -171,3 +171,29 @@ def test_a_blob_of_a_large_open_file_is_written_anywhere(session_files: Files) -
     tools = toolset(session_files, WITHHELD)
     blob = blob_of(tools.call("read_file", {"path": "/pub/large", "limit": 100_000}), "content")
     assert tools.call("write_file", {"path": "/copy", "content": blob}).success
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("rm", {"path": "/src", "recursive": True}),
+        ("mv", {"source": "/src", "destination": "/moved"}),
+        ("cp", {"source": "/src", "destination": "/copied"}),
+    ],
+)
+def test_a_refusal_because_of_what_is_below_names_nothing_that_is_not_listed(
+    session_files: Files, tool: str, arguments: dict[str, object]
+) -> None:
+    session_files.write("/src/app.py", "1\n")
+    session_files.write("/src/prod-wombat.key", "1\n")
+    policy = rule("deny", ["read", "write", "edit", "patch", "search", "list", "stat"], "*.key")
+    before = session_files.tree().fingerprint
+
+    result = toolset(session_files, policy).call(tool, arguments)
+
+    assert (result.status, result.error_code) == ("forbidden", "policy_denied"), result.message
+    assert "as a whole" in result.message
+    assert not quotes(result)
+    assert session_files.tree().fingerprint == before
+    named = toolset(session_files, rule("deny", ["read", "write"], "*.key")).call(tool, arguments)
+    assert "prod-wombat.key" in named.message

@@ -8,11 +8,8 @@ from typing import Any
 import mcp_types as types
 
 from weakfs.integrations.mcp.calls import plain_receipt
-from weakfs.tools import ToolResult, Toolset
+from weakfs.tools import Receipt, ToolResult, Toolset
 from weakfs.tools.schemas import schema_of
-
-# Tools whose receipt says what the message says, so that either may be shown to the model.
-STRUCTURED = frozenset({"stat", "exists", "timeline", "snapshot", "undo", "redo", "revert", "restore"})
 
 # Hints of the tools that `definitions` has none for.
 _KEEPS = types.ToolAnnotations(
@@ -42,17 +39,25 @@ def listed(toolset: Toolset) -> list[types.Tool]:
         update: dict[str, Any] = {}
         if tool.name in _HINTS:
             update["annotations"] = _HINTS[tool.name]
-        if tool.name in STRUCTURED:
+        if _is_described(receipts[tool.name]):
             update["output_schema"] = _output_schema(receipts[tool.name])
         found.append(tool.model_copy(update=update))
     return found
 
 
-def answered(name: str, result: ToolResult[object]) -> types.CallToolResult:
-    """Return the result of a call as MCP's, with structured content where the tool declares it."""
+def answered(result: ToolResult[object]) -> types.CallToolResult:
+    """Return the result of a call as MCP's, with the receipt as structured content where the tool declares it."""
     content = types.CallToolResult.model_validate({"content": result.content("mcp")}).content
-    structured = plain_receipt(result) if result.success and name in STRUCTURED else None
+    structured = plain_receipt(result) if result.success and _is_described(type(result.value)) else None
     return types.CallToolResult(content=content, structured_content=structured, is_error=not result.success)
+
+
+def _is_described(receipt: type) -> bool:
+    """Return whether a receipt is one of the library's own, which say all that the message says.
+
+    What tools of users return is theirs, and need not fit the class that they declare.
+    """
+    return issubclass(receipt, Receipt) and receipt is not Receipt and receipt.__module__.startswith("weakfs.")
 
 
 def _output_schema(receipt: type) -> dict[str, object]:

@@ -1,15 +1,17 @@
 """Notifications about resources: records of the session become events for the clients that asked for them.
 
 Clients up to 2025-11-25 subscribe to single resources and are told of changes of the list without asking. Since
-2026-07-28 a client opens a stream with `subscriptions/listen`. Delivery is fire and forget in both.
+2026-07-28 a client opens a stream with `subscriptions/listen`. Delivery is fire and forget in both. Records of other
+processes are told of too, but not those about files that the toolset's capability or policy hides.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -32,8 +34,12 @@ from weakfs.reducers.events import (
     ModeChanged,
     TreeSeen,
 )
-from weakfs.session import Record, Session
+from weakfs.session import Record
+from weakfs.tools import Toolset
+from weakfs.tools.permissions.guard import guard_of, guarded, point_of
 from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
+
+logger = logging.getLogger("weakfs.integrations.mcp")
 
 # Records that change no file, and those that leave the list of files as it is.
 _SILENT = (EntryFound, ExternalFsSnapshot, FileSeen, KeptBlob, LowerEntry, ToolCall, TreeSeen)
@@ -50,9 +56,12 @@ class Notifications:
     that has gone.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, toolset: Toolset) -> None:
         self.bus = InMemorySubscriptionBus()
-        self._session = session
+        self._session = toolset.session
+        files = toolset.filesystem
+        self._point = point_of(files)
+        self._guard = guard_of(guarded(files, toolset.capability, toolset.policy, "read"))
         # Clients of older revisions, and the URIs that each subscribed to.
         self._clients: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
         # The URIs for which streams of the newer revision are open.
@@ -62,6 +71,7 @@ class Notifications:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._telling: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def remember_client(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Middleware: remember each client of an older revision, which is told of changes of the list."""
@@ -113,6 +123,16 @@ class Notifications:
         with self._lock:
             self._loop, self._waiting = loop, []
         self._unsubscribe = self._session.subscribe(object, self._noticed)
+        if self._session._log is not None:
+            self._watching = loop.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """Take over what other processes do in the session, as long as the event loop runs."""
+        try:
+            async for _ in self._session.awatch():
+                pass
+        except Exception:
+            logger.exception("clients are no longer told of what other processes change")
 
     def _noticed(self, record: Record) -> None:
         """Queue a record; called in any thread."""
@@ -133,8 +153,10 @@ class Notifications:
         with self._lock:
             records, self._waiting = self._waiting, []
         asked = {*self._listened}.union(*self._clients.values())
-        updated = _changed(records, asked)
-        is_new_list = any(not isinstance(record.event, _SAME_LIST) for record in records)
+        changes = [(record, paths) for record in records if (paths := self._paths(record))]
+        changed = {path for _, paths in changes for path in paths}
+        updated = {uri for uri in asked if self._concerns(uri, changed)}
+        is_new_list = any(not isinstance(record.event, _SAME_LIST) for record, _ in changes)
         if is_new_list:
             await self.bus.publish(ResourcesListChanged())
         for uri in updated:
@@ -144,6 +166,30 @@ class Notifications:
                 await connection.notify("notifications/resources/list_changed", None)
             for uri in updated & uris:
                 await connection.notify("notifications/resources/updated", {"uri": uri})
+
+    def _paths(self, record: Record) -> set[str]:
+        """Return the paths at which a record changed something, as clients know them, without the hidden ones."""
+        named = [getattr(record.event, name, None) for name in ("path", "source", "destination")]
+        found = [path for path in named if isinstance(path, str)]
+        if not found:
+            # A rollback, a merge or a restored snapshot may change everything.
+            return {"/"}
+        mounted = found if self._point is None else map(self._point.mounted, found)
+        return {path for path in mounted if self._is_shown(path)}
+
+    def _is_shown(self, path: str) -> bool:
+        return self._guard is None or self._guard.may_name(path)
+
+    def _concerns(self, uri: str, paths: set[str]) -> bool:
+        """Return whether a resource may have changed: one at, below or above these paths."""
+        try:
+            place = Place.of(uri)
+        except (OSError, ValueError):
+            return False
+        if place.at is not None or not self._is_shown(place.path):
+            return False
+        own = f"{place.path.rstrip('/')}/"
+        return any(own.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(own) for path in paths)
 
 
 def _connection(context: Context) -> Connection:
@@ -156,27 +202,3 @@ def _check(uri: str) -> None:
         Place.of(uri)
     except (OSError, ValueError) as error:
         raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from None
-
-
-def _changed(records: Iterable[Record], uris: set[str]) -> set[str]:
-    """Return which resources may have changed: those at, below or above the paths of the records."""
-    paths: set[str] = set()
-    for record in records:
-        named = [getattr(record.event, name, None) for name in ("path", "source", "destination")]
-        found = [path for path in named if isinstance(path, str)]
-        if not found:
-            # A rollback, a merge or a restored snapshot may change everything.
-            paths.add("/")
-        paths.update(found)
-    return {uri for uri in uris if _concerns(uri, paths)}
-
-
-def _concerns(uri: str, paths: set[str]) -> bool:
-    try:
-        place = Place.of(uri)
-    except (OSError, ValueError):
-        return False
-    if place.at is not None:
-        return False
-    own = f"{place.path.rstrip('/')}/"
-    return any(own.startswith(f"{path.rstrip('/')}/") or f"{path}/".startswith(own) for path in paths)

@@ -35,7 +35,7 @@ def toolset_server(
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools)
 
-    call_tool = CallHandler(lambda: toolset, answered)
+    call_tool = CallHandler(lambda: toolset, lambda name, result: answered(result))
     server: Server[Any] = Server(
         name,
         version=weakfs.__version__,
@@ -51,7 +51,7 @@ def toolset_server(
 def add_resources(server: Server[Any], toolset: Toolset) -> Notifications:
     """Serve the files of a toolset as resources, with notifications of their changes."""
     files = Resources(toolset)
-    notifications = Notifications(toolset.session)
+    notifications = Notifications(toolset)
     paged, uri = types.PaginatedRequestParams, types.SubscribeRequestParams
     server.add_request_handler("resources/list", paged, files.list)
     server.add_request_handler("resources/templates/list", paged, files.templates)

@@ -61,6 +61,22 @@ class Access:
         if refused is not None:
             raise refused
 
+    def check_below(self, operation: Operation, path: str, directory: str, *, origin: str | None = None) -> None:
+        """Raise as `check` does for an entry of a directory that the call named; an unlisted entry is not named.
+
+        `origin` is the entry whose name it has, if it is a copy.
+        """
+        refused = self.refusal(operation, path)
+        if refused is None:
+            return
+        is_listed = self._may_list(path) and (origin is None or self._may_list(origin))
+        if isinstance(refused, PolicyDenied) and path != directory and not is_listed:
+            raise PolicyDenied(
+                f"cannot {operation} {directory!r} as a whole: {refused.reason}; name the entries one by one",
+                refused.reason,
+            )
+        raise refused
+
     def permits(self, operation: Operation, path: str) -> bool:
         """Return whether an operation is allowed at a canonical path."""
         return self.refusal(operation, path) is None
@@ -131,10 +147,26 @@ class Access:
         looking: tuple[Operation, ...] = ("list", "search", "stat")
         return all(self.policy.visibility(operation, path) == Visibility.SHOWN for operation in looking)
 
-    def check_transfer(self, source: str, destination: str, operations: Iterable[Operation] = FOLLOWING) -> None:
-        """Raise `PolicyDenied` if what is at `source` could be seen at `destination` and may not be seen now."""
+    def _may_list(self, path: str) -> bool:
+        """Return whether a listing shows a path."""
+        return self.plain().permits("list", path) and self.policy.visibility("list", path) == Visibility.SHOWN
+
+    def check_transfer(
+        self,
+        source: str,
+        destination: str,
+        operations: Iterable[Operation] = FOLLOWING,
+        *,
+        named: tuple[str, str] | None = None,
+    ) -> None:
+        """Raise `PolicyDenied` if what is at `source` could be seen at `destination` and may not be seen now.
+
+        `named` are the two paths that the call named, for entries below them.
+        """
         rule = self.policy.loosened(operations, source, destination)
         if rule is not None:
+            if named is not None and not self._may_list(source):
+                source, destination = named
             raise PolicyDenied(
                 f"cannot move the contents of {source!r} to {destination!r}: {rule.reason}, and that rule does not "
                 "apply there; choose a path where it does",

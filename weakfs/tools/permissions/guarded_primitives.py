@@ -153,10 +153,10 @@ class GuardedPrimitives(BaseFilesystem):
         size = below = 0
         for path, node in self._tree(source):
             target = destination + path[len(source) :]
-            access.check("write", target)
+            access.check_below("write", target, destination, origin=path)
             if isinstance(event, EntryMoved):
-                access.check("write", path)
-            access.check_transfer(path, target)
+                access.check_below("write", path, source)
+            access.check_transfer(path, target, named=(source, destination))
             size, below = size + (0 if type(node) is FileTree else size_of(node)), below + 1
         if isinstance(event, EntryMoved):
             access.check_changes((source, destination), below - 1)
@@ -175,7 +175,7 @@ class GuardedPrimitives(BaseFilesystem):
             return files + directories
         below = -1
         for entry, _ in self._tree(path):
-            self._access.check("write", entry)
+            self._access.check_below("write", entry, path)
             below += 1
         return max(below, 0)
 

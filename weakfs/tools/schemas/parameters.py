@@ -23,6 +23,13 @@ PLAIN: dict[object, Schema] = {
     object: {},
     Any: {},
     NULL: {"type": "null"},
+    # In results only: as they are recorded.
+    bytes: {
+        "type": "object",
+        "properties": {"base64": {"type": "string"}},
+        "required": ["base64"],
+        "additionalProperties": False,
+    },
 }
 
 

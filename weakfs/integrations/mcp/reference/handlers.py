@@ -13,6 +13,7 @@ from attrs import frozen
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.mcp.reference import texts
 from weakfs.integrations.mcp.reference.directories import Directories, HostPath
+from weakfs.session.interruption import check_interrupted
 from weakfs.tools import Receipt, ToolContext, ToolResult
 from weakfs.tools.results import answer_verbatim, summarize
 
@@ -188,19 +189,34 @@ def mkdir_handler(directories: Directories, params: PathParams, *, context: Tool
 def move_handler(directories: Directories, params: MoveParams, *, context: ToolContext) -> Result:
     """Move a file or directory to a place where nothing is."""
     source, target = directories.find(params.source), directories.find(params.destination)
-    files = source.bound(context)
-    if source.files.root != target.files.root:
-        raise ValueError(
-            f"cannot move {params.source!r} to {params.destination!r}: they lie in different allowed directories; read "
-            f"it, write it there, and leave the old one"
-        )
-    if files.exists(target.path):
+    files, others = source.bound(context), target.bound(context)
+    if others.exists(target.path):
         raise FileExistsError(f"Destination already exists: {target.real}")
     parent = target.path.rpartition("/")[0] or "/"
-    if not files.is_directory(parent):
+    if not others.is_directory(parent):
         raise FileNotFoundError(f"Parent directory does not exist: {os.path.dirname(target.real)}")
-    files.move(source.path, target.path)
+    if source.files.root == target.files.root:
+        files.move(source.path, target.path)
+    else:
+        _move_between(files, source.path, others, target.path)
     return told(f"Successfully moved {params.source} to {params.destination}")
+
+
+def _move_between(files: Filesystem, source: str, others: Filesystem, target: str) -> None:
+    """Move an entry to another filesystem: everything is written there, then deleted here."""
+    below = [entry.path for entry in files.walk(source)] if files.is_directory(source) else []
+    for path in (source, *below):
+        check_interrupted()
+        found, place = files.stat(path), target + path.removeprefix(source)
+        if found.is_symlink:
+            others.symlink(files.readlink(path), place)
+            continue
+        if found.is_directory:
+            others.mkdir(place)
+        else:
+            others.write_bytes(place, files.read_bytes(path).content, mode="create")
+        others.chmod(place, found.mode)
+    files.delete(source, recursive=True)
 
 
 def info_handler(directories: Directories, params: PathParams, *, context: ToolContext) -> Result:

@@ -148,7 +148,7 @@ class _Served:
     def answer(self, name: str, result: ToolResult[object]) -> types.CallToolResult:
         """Return a result in the reference server's form."""
         if name not in self._known:
-            return definitions.answered(name, result)
+            return definitions.answered(result)
         if not result.success:
             return types.CallToolResult(content=[types.TextContent(text=result.message)], is_error=True)
         if name == "read_media_file":
