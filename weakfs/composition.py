@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weakfs.session import Attachable, External, Snapshot
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Registry(session.Registry):
     """An immutable table of types by tag: what a session and its file may hold.
 

@@ -95,7 +95,7 @@ def resumed_elsewhere(file: Path) -> str:
 def commands(file: Path) -> tuple[str, ...]:
     """List the commands that show more of the saved session."""
     installed = Path(sys.executable).with_name("weakfs")
-    program = shown(installed) if installed.exists() else f"{shown(Path(sys.executable))} -m weakfs.cli"
+    program = shown(installed) if installed.exists() else f"{shown(Path(sys.executable))} -m weakfs"
     where = shown(file)
     return (
         f"{program} log {where}",

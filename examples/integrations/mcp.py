@@ -61,7 +61,7 @@ async def first_half(root: Path, sessions: Path, store: Path) -> None:
 
 async def second_half(root: Path, sessions: Path, store: Path) -> None:
     """Undo all of it in another process, and go on."""
-    arguments = ["-m", "weakfs.cli", "mcp", str(root), "--session", str(sessions), "--store", str(store)]
+    arguments = ["-m", "weakfs", "mcp", str(root), "--session", str(sessions), "--store", str(store)]
     parameters = StdioServerParameters(command=sys.executable, args=arguments, cwd=str(Path.cwd()))
     async with Client(stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr)) as client:
         await call(client, "undo", {})

@@ -18,7 +18,7 @@ from .places import WORKSPACE as WORKSPACE
 from .places import Place, make_place
 
 # The command in a process of its own.
-COMMAND = (sys.executable, "-W", "error", "-m", "weakfs.cli")
+COMMAND = (sys.executable, "-W", "error", "-m", "weakfs")
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TRANSCRIPTS = FIXTURES / "transcripts"

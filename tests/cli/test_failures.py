@@ -136,9 +136,22 @@ def test_the_version_is_told_without_the_extra() -> None:
     assert done.stdout.startswith("weakfs, version ")
 
 
+def test_the_package_runs_as_the_command(saved: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "weakfs", "ls", str(saved)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == subprocess.run([*COMMAND, "ls", str(saved)], capture_output=True, text=True).stdout
+    refused = subprocess.run([sys.executable, "-m", "weakfs", "nonsense"], capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "weakfs: no such command 'nonsense'; see: weakfs --help\n"
+
+
+RUN_MODULE = "import runpy, sys; sys.argv = ['weakfs', '--help']; runpy.run_module('weakfs', run_name='__main__')"
+
+
 @pytest.mark.parametrize("missing", ["click", "rich"])
-def test_without_its_extra_the_command_names_it(missing: str) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None; from weakfs.cli import main; sys.exit(main(['--help']))"
+@pytest.mark.parametrize("run", [RUN_MODULE, "import sys; from weakfs.cli import main; sys.exit(main(['--help']))"])
+def test_without_its_extra_the_command_names_it(run: str, missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; {run}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert one_line(done.stderr)

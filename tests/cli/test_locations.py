@@ -189,7 +189,7 @@ def test_deleting_asks_on_a_terminal(saved: Path, tmp_path: Path, answer: str, l
     leader, follower = os.openpty()
     os.write(leader, answer.encode() or b"\x04")
     done = subprocess.run(
-        [sys.executable, "-m", "weakfs.cli", "delete", where],
+        [sys.executable, "-m", "weakfs", "delete", where],
         stdin=follower,
         capture_output=True,
         text=True,

@@ -143,7 +143,7 @@ class Page:
         programs = self._directory.parent / f"{self._directory.name}.bin"
         if not programs.exists():
             programs.mkdir()
-            for name, words in (("python", ""), ("weakfs", "-m weakfs.cli")):
+            for name, words in (("python", ""), ("weakfs", "-m weakfs")):
                 script = programs / name
                 script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
                 script.chmod(0o755)

@@ -13,6 +13,7 @@ from weakfs.reducers import FileTree
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.slices.tags import STORED_AS
+from weakfs.short_repr import short_repr
 
 T = TypeVar("T")
 
@@ -173,7 +174,7 @@ class _Results(Sequence[T]):
         return hash(self._matches)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(self._matches)!r}, truncated={self.truncated})"
+        return f"{type(self).__name__}({short_repr(list(self._matches))}, truncated={self.truncated})"
 
 
 class GlobResult(_Results[GlobMatch]):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Warnings are errors, but for that of PostgreSQL: the server of the tests does not sync.
 WARNINGS = ("-W", "error", "-W", "ignore:'postgresql")
-COMMAND = (sys.executable, *WARNINGS, "-m", "weakfs.cli", "serve")
+COMMAND = (sys.executable, *WARNINGS, "-m", "weakfs", "serve")
 LINES = "".join(f"line {number}\n" for number in range(1, 9))
 
 

@@ -90,7 +90,7 @@ def test_the_command_of_each_row_takes_it_back(show: Show, story: Session, tmp_p
         before = (tmp_path / "s.json").read_bytes()
         words = shlex.split(command.inner_text())
         assert words[0] == "weakfs"
-        run = [sys.executable, "-m", "weakfs.cli", *words[1:]]
+        run = [sys.executable, "-m", "weakfs", *words[1:]]
         previewed = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
         assert (tmp_path / "s.json").read_bytes() == before
         done = subprocess.run(run[:-1], cwd=tmp_path, capture_output=True, text=True)

@@ -25,7 +25,7 @@ from tests.forked_command import run_command
 from weakfs import HostFilesystem, Session, Toolset
 from weakfs.integrations.mcp import http_app, toolset_server
 
-WEAKFS = (sys.executable, "-m", "weakfs.cli")
+WEAKFS = (sys.executable, "-m", "weakfs")
 # A client's first message, of the last revision with a handshake.
 INITIALIZE = {
     "jsonrpc": "2.0",

@@ -17,7 +17,7 @@ from tests.forked_command import run_command
 from tests.integrations.mount.conftest import Run
 from weakfs import InMemoryFilesystem, Session
 
-WEAKFS = (sys.executable, "-m", "weakfs.cli")
+WEAKFS = (sys.executable, "-m", "weakfs")
 
 
 @contextmanager

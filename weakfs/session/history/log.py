@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, overload
 
+from weakfs.messages import plural
+
 T = TypeVar("T")
 
 
@@ -277,4 +279,4 @@ class Log(Sequence[T], Generic[T]):
         return stretch.read()[position - stretch.start]
 
     def __repr__(self) -> str:
-        return f"Log({list(self)!r})"
+        return f"<Log of {plural(self._length, 'item')}>"

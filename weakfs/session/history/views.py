@@ -82,6 +82,9 @@ class Records(Sequence[Record]):
         self._dropped = dropped
         self.origin = origin
 
+    def __repr__(self) -> str:
+        return f"<Records {self._dropped + 1} to {self._dropped + len(self)}>" if len(self) else "<Records: none>"
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -119,6 +122,9 @@ class SessionView:
         self._rules = rules
         self._state = state
         self._logs = logs
+
+    def __repr__(self) -> str:
+        return f"<SessionView at record {self.seq}>"
 
     def __getitem__(self, type_: type[T]) -> SliceView[T]:
         return SliceView(self, self._rules.spec_of(type_))

@@ -17,6 +17,7 @@ import attrs
 from attrs import evolve
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import plural
 from weakfs.session.errors import UnknownType
 from weakfs.session.events import EVENTS
 from weakfs.session.slices.tags import fields_of, tag_of
@@ -113,7 +114,7 @@ class _WithTypes:
         return with_types
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class Registry:
     """An immutable table of types by tag.
 
@@ -129,6 +130,9 @@ class Registry:
     pools: tuple[Any, ...] = _standard("pools")
 
     with_types: ClassVar[_WithTypes] = _WithTypes()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {plural(len(self.by_tag), 'type')}>"
 
     @classmethod
     def empty(cls) -> Self:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import plural
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
@@ -304,6 +305,10 @@ class SliceView(Generic[T]):
         self._spec = spec
         # The table that was read last and its newest value: tables are immutable, and a lookup is slow by comparison.
         self._known: tuple[object, Any] = (None, None)
+
+    def __repr__(self) -> str:
+        spec = self._spec
+        return f"<{type(self).__name__} of {spec.cls.__name__}: {plural(len(self._values()), 'value')}>"
 
     def _values(self) -> Log[Any]:
         values = self._source._table(self._spec.kind).get(self._spec.tag)

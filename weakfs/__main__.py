@@ -1,4 +1,4 @@
-"""`python -m weakfs.cli`: the same as the `weakfs` command."""
+"""`python -m weakfs`: the same as the `weakfs` command."""
 
 import sys
 
