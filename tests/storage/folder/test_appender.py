@@ -10,7 +10,7 @@ import pytest
 
 from tests.storage.folder.journals import STREAM, digest_of, newest_segment
 from weakfs.platforms import fcntl
-from weakfs.storage import StorageError
+from weakfs.storage import LeaseLost, StorageError, StreamConflict
 from weakfs.storage.folder import FolderEventStore
 from weakfs.storage.folder.files import LOCK, open_root
 
@@ -78,6 +78,39 @@ def test_an_appender_leaves_what_has_changed_to_append(
     assert list(FolderEventStore(tmp_path / "a").read(STREAM)) == before
     with pytest.raises(StorageError):
         store.append(STREAM, 1, [b"second"])
+
+
+def test_an_appender_is_used_again_once_a_lease_is_over(tmp_path: Path) -> None:
+    now = [1000.0]
+    store, other = (FolderEventStore(tmp_path / "a", clock=lambda: now[0]) for _ in range(2))
+    store.append(STREAM, 0, [b"first"])
+    other.release(other.lease(STREAM, "released", 60))
+    store.append(STREAM, 1, [b"second"])
+    assert store.appender(STREAM)(2, b"third", None)
+    lease = other.lease(STREAM, "expires", 60)
+    append = store.appender(STREAM)
+    assert not append(3, b"fourth", None)
+    with pytest.raises(LeaseLost):
+        store.append(STREAM, 3, [b"fourth"])
+    assert not append(3, b"fourth", None)
+    now[0] += 61
+    assert not append(3, b"fourth", None)
+    store.append(STREAM, 3, [b"fourth"])
+    assert append(4, b"fifth", None)
+    # Its number is still the newest one, and it is told that others have appended.
+    with pytest.raises(StreamConflict):
+        other.append(STREAM, 3, [b"of the holder"], fencing=lease.fencing)
+    # What is created anew has leases of its own.
+    other.delete(STREAM)
+    for name in ("one", "two"):
+        lease = other.lease(STREAM, name, 60)
+        other.append(STREAM, other.head(STREAM), [b"anew"], fencing=lease.fencing)
+        if name == "one":
+            other.release(lease)
+    assert not append(5, b"sixth", None)
+    assert not append(2, b"third", None)
+    with pytest.raises(LeaseLost):
+        store.append(STREAM, 2, [b"third"])
 
 
 def test_an_appender_does_not_wait_for_the_lock(tmp_path: Path) -> None:

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from weakfs.storage.errors import LeaseLost
 
+# How far apart the clocks of two machines that share an engine may be, in seconds.
+SKEW = 5.0
+
+
+def seconds_left(expires: float, seconds: float | None, now: float) -> float:
+    """Return how long a lease still lasts that was granted for `seconds`; 0 or less if it is over.
+
+    A lease with more time left than it was granted for comes from a clock that was set back since. Its end says nothing
+    any more, and a holder that has died would keep others out until then; so it is over. If its holder lives after all,
+    its fencing number is refused as soon as somebody else has taken the lease.
+
+    `seconds` is `None` for leases of earlier versions, which stored the end alone.
+    """
+    left = expires - now
+    return left if seconds is None or left <= seconds + SKEW else 0.0
+
 
 def check_fencing(stream: str, fencing: int | None, *, newest: int, owner: str, is_held: bool) -> None:
     """Check the fencing number of an append. Raises `LeaseLost` if somebody else holds or has taken the lease."""

@@ -41,8 +41,9 @@ class Head:
     trims: int = 0
     fencing: int = 0
     owner: str = ""
-    # In seconds since 1970.
+    # In seconds since 1970, and for how many seconds the lease was granted, which earlier versions did not store.
     expires: float = 0.0
+    seconds: float | None = None
 
     @property
     def tail_first(self) -> int:
@@ -65,6 +66,7 @@ def encode_head(head: Head) -> bytes:
         "fencing": head.fencing,
         "owner": head.owner,
         "expires": head.expires,
+        "seconds": head.seconds,
     }
     return _encode(HEAD, fields, head.tail)
 
@@ -84,6 +86,7 @@ def decode_head(value: bytes, where: str) -> Head:
             fencing=int(fields["fencing"]),
             owner=str(fields["owner"]),
             expires=float(fields["expires"]),
+            seconds=None if fields.get("seconds") is None else float(fields["seconds"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(where, f"its fields are wrong ({error!r})") from error

@@ -19,7 +19,7 @@ from attrs import evolve, field
 from weakfs.class_decorators import define
 from weakfs.storage.adapters import InPlaceStorage, SyncEventStore, run_in_place
 from weakfs.storage.derived import DerivedEventStore
-from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.engines.leases import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
@@ -86,7 +86,8 @@ class AsyncStorageEventStore(DerivedEventStore):
         fencing: int | None = None,
     ) -> int:
         held = self._heads.get(check_stream(stream))
-        if held is None or held.head.number != expected:
+        # A lease may have been taken or released since the head was read.
+        if held is None or held.head.number != expected or not self._allows(held.head, fencing):
             held = await self._load(stream)
         while True:
             head = held.head
@@ -227,8 +228,10 @@ class AsyncStorageEventStore(DerivedEventStore):
         while True:
             held = await self._load(stream)
             head, now = held.head, self._clock()
-            fencing = head.fencing + (not lease_is_held(stream, owner, by=head.owner, left=head.expires - now))
-            if await self._swap(stream, held, evolve(head, owner=owner, fencing=fencing, expires=now + seconds)):
+            left = seconds_left(head.expires, head.seconds, now)
+            fencing = head.fencing + (not lease_is_held(stream, owner, by=head.owner, left=left))
+            leased = evolve(head, owner=owner, fencing=fencing, expires=now + seconds, seconds=seconds)
+            if await self._swap(stream, held, leased):
                 return Lease(stream, owner, fencing, seconds)
 
     async def release(self, lease: Lease) -> None:
@@ -309,8 +312,13 @@ class AsyncStorageEventStore(DerivedEventStore):
                 self._heads.popitem(last=False)
 
     def _check_fencing(self, stream: str, head: Head, fencing: int | None) -> None:
-        is_held = head.expires > self._clock()
-        check_fencing(stream, fencing, newest=head.fencing, owner=head.owner, is_held=is_held)
+        check_fencing(stream, fencing, newest=head.fencing, owner=head.owner, is_held=self._is_held(head))
+
+    def _allows(self, head: Head, fencing: int | None) -> bool:
+        return not self._is_held(head) if fencing is None else fencing == head.fencing
+
+    def _is_held(self, head: Head) -> bool:
+        return seconds_left(head.expires, head.seconds, self._clock()) > 0
 
     async def _store_contents(self, stream: str, held: _Held, contents: Mapping[str, bytes]) -> None:
         trims = f".{held.head.trims}" if held.head.trims else ""

@@ -107,6 +107,18 @@ class StreamCases(EventStoreCases):
             store.append("s", 1, [b"b"], fencing=lease.fencing)
         assert data_of(other) == [b"a"]
 
+    def test_others_append_as_soon_as_a_lease_is_released(self, store: EventStore, other: EventStore) -> None:
+        lease = store.lease("s", "one", 3600)
+        store.append("s", 0, [b"a"], fencing=lease.fencing)
+        with pytest.raises(LeaseLost):
+            other.append("s", 1, [b"b"])
+        store.release(lease)
+        assert other.append("s", 1, [b"b"]) == 2
+        again = store.lease("s", "one", 3600)
+        # The number is valid wherever it is used.
+        assert other.append("s", 2, [b"c"], fencing=again.fencing) == 3
+        store.release(again)
+
     def test_an_expired_lease_can_be_taken_over(self, store: EventStore, other: EventStore) -> None:
         old = store.lease("s", "one", 0)
         assert store.append("s", 0, [b"a"], fencing=old.fencing) == 1

@@ -25,6 +25,7 @@ Row = tuple[object, ...]
 Statement = tuple[str, Sequence[Parameter]]
 
 VERSION = 1
+# Also completes the tables of earlier versions, which can still use them.
 SCHEMA = """
 SELECT pg_advisory_xact_lock(8390880602711483);
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -35,15 +36,21 @@ CREATE TABLE IF NOT EXISTS {schema}.items (
 CREATE TABLE IF NOT EXISTS {schema}.streams (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE,
     number bigint NOT NULL DEFAULT 0, fencing bigint NOT NULL DEFAULT 0, owner text NOT NULL DEFAULT '',
-    expires timestamptz NOT NULL DEFAULT 'epoch', watched timestamptz NOT NULL DEFAULT 'epoch');
+    expires timestamptz NOT NULL DEFAULT 'epoch', watched timestamptz NOT NULL DEFAULT 'epoch',
+    seconds float8);
 CREATE TABLE IF NOT EXISTS {schema}.frames (
     stream bigint NOT NULL, number bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, number));
 CREATE TABLE IF NOT EXISTS {schema}.contents (
     stream bigint NOT NULL, digest text NOT NULL, data bytea NOT NULL, PRIMARY KEY (stream, digest));
 CREATE TABLE IF NOT EXISTS {schema}.checkpoints (
     stream bigint PRIMARY KEY, number bigint NOT NULL, data bytea NOT NULL);
+ALTER TABLE {schema}.streams ADD COLUMN IF NOT EXISTS seconds float8;
 INSERT INTO {schema}.format VALUES (1) ON CONFLICT DO NOTHING;
 """
+_IS_COMPLETE = (
+    "SELECT to_regclass('{schema}.checkpoints') IS NOT NULL AND EXISTS (SELECT FROM pg_attribute "
+    "WHERE attrelid = to_regclass('{schema}.streams') AND attname = 'seconds')"
+)
 # The most bytes of the values of one statement: the server reads it into a buffer of a gigabyte.
 LARGEST = (1 << 30) - (1 << 20)
 # How long to wait for a connection, and how long a listener that lost its connection pauses, in seconds.
@@ -89,8 +96,8 @@ class Database(ABC):
 
         Raises `StorageError` if the tables are those of a newer version.
         """
-        ((missing,),) = await self.rows(("SELECT to_regclass('{schema}.checkpoints') IS NULL", ()), is_change=False)
-        if missing:
+        ((is_complete,),) = await self.rows((_IS_COMPLETE, ()), is_change=False)
+        if not is_complete:
             await self.rows(*((statement, ()) for statement in SCHEMA.split(";\n") if statement))
         ((version,),) = await self.rows(("SELECT max(version) FROM {schema}.format", ()), is_change=False)
         if not isinstance(version, int) or version > VERSION:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from weakfs.storage.derived import PagedEventStore
-from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.engines.leases import SKEW, check_fencing, lease_is_held
 from weakfs.storage.engines.postgresql.database import Database, Parameter, Row, Statement
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
@@ -24,18 +24,23 @@ WATCHED, RENEWED = 60, 30
 # How often a stream that does not exist yet is checked, in seconds.
 PAUSE = 0.25
 
+# How long the lease of a stream still lasts, as `seconds_left` finds it.
+_LEFT = """
+CASE WHEN expires > clock_timestamp() + make_interval(secs => seconds + {skew}) THEN 0
+ELSE extract(epoch FROM expires - clock_timestamp()) END::float8
+""".replace("{skew}", str(SKEW))
 _ADD = "INSERT INTO {schema}.streams (name) VALUES (%s) ON CONFLICT DO NOTHING"
-_APPEND = """
+_APPEND = f"""
 WITH moved AS (
-    UPDATE {schema}.streams SET number = number + cardinality(%b::bytea[])
+    UPDATE {{schema}}.streams SET number = number + cardinality(%b::bytea[])
     WHERE name = %s AND number = %s
-        AND CASE WHEN %s::bigint IS NULL THEN expires <= clock_timestamp() ELSE fencing = %s END
+        AND CASE WHEN %s::bigint IS NULL THEN {_LEFT} <= 0 ELSE fencing = %s END
     RETURNING id, name, number, watched > clock_timestamp() AS is_watched
 ), stored AS (
-    INSERT INTO {schema}.contents SELECT moved.id, new.digest, new.data
+    INSERT INTO {{schema}}.contents SELECT moved.id, new.digest, new.data
     FROM moved, unnest(%s::text[], %b::bytea[]) AS new (digest, data) ON CONFLICT DO NOTHING
 ), added AS (
-    INSERT INTO {schema}.frames SELECT moved.id, %s + new.at, new.data
+    INSERT INTO {{schema}}.frames SELECT moved.id, %s + new.at, new.data
     FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS new (data, at)
 )
 SELECT number, CASE WHEN is_watched THEN pg_notify(%s, name) END FROM moved
@@ -44,8 +49,7 @@ _WATCH = f"""
 UPDATE {{schema}}.streams SET watched = clock_timestamp() + interval '{WATCHED} s'
 WHERE name = %s AND watched < clock_timestamp() + interval '{RENEWED} s'
 """
-_STATE = "SELECT id, number, fencing, owner, extract(epoch FROM expires - clock_timestamp())::float8 AS left FROM "
-_STATE += "{schema}.streams WHERE name = %s"
+_STATE = f"SELECT id, number, fencing, owner, {_LEFT} AS left FROM {{schema}}.streams WHERE name = %s"
 _READ = (
     "SELECT number, data FROM {schema}.frames WHERE number > %s AND "
     "stream = (SELECT id FROM {schema}.streams WHERE name = %s) ORDER BY number LIMIT %s"
@@ -74,12 +78,13 @@ _NUMBER = "SELECT number FROM {schema}.streams WHERE name = %s"
 _OF_STREAM = "stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
 # Of a stream that ends at the frame that is expected, if one is.
 _AT_END = "stream = (SELECT id FROM {schema}.streams WHERE name = %s AND number = coalesce(%s, number))"
-_LEASE = """
-INSERT INTO {schema}.streams AS old (name, fencing, owner, expires)
-VALUES (%s, 1, %s, clock_timestamp() + make_interval(secs => %s))
-ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires = excluded.expires,
-    fencing = old.fencing + CASE WHEN old.expires > clock_timestamp() THEN 0 ELSE 1 END
-WHERE old.owner = excluded.owner OR old.expires <= clock_timestamp()
+_OLD_LEFT = _LEFT.replace("expires", "old.expires").replace("seconds", "old.seconds")
+_LEASE = f"""
+INSERT INTO {{schema}}.streams AS old (name, fencing, owner, expires, seconds)
+VALUES (%s, 1, %s, clock_timestamp() + make_interval(secs => %s), %s)
+ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires = excluded.expires, seconds = excluded.seconds,
+    fencing = old.fencing + CASE WHEN {_OLD_LEFT} > 0 THEN 0 ELSE 1 END
+WHERE old.owner = excluded.owner OR {_OLD_LEFT} <= 0
 RETURNING fencing
 """
 _RELEASE = "UPDATE {schema}.streams SET owner = '', expires = 'epoch' WHERE name = %s AND owner = %s AND fencing = %s"
@@ -205,7 +210,9 @@ class AsyncPostgresEventStore(PagedEventStore):
 
     async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         while True:
-            for (fencing,) in await self._database.rows((_LEASE, [check_stream(stream), owner, float(seconds)])):
+            for (fencing,) in await self._database.rows(
+                (_LEASE, [check_stream(stream), owner, float(seconds), float(seconds)])
+            ):
                 return Lease(stream, owner, int(str(fencing)), seconds)
             for *_, by, left in await self._database.rows((_STATE, [stream]), is_change=False):
                 lease_is_held(stream, owner, by=str(by), left=left if isinstance(left, float) else 0.0)

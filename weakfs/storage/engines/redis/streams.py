@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from weakfs.storage.derived import PagedEventStore
-from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.engines.leases import SKEW, check_fencing, lease_is_held
 from weakfs.storage.engines.redis.client import BLOCK, Client, texts, words
 from weakfs.storage.engines.redis.items import listed
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream
 
-# KEYS of all scripts: head, frames, contents, checkpoint.
+# KEYS of all scripts: head, frames, contents, checkpoint. How much of a lease is left is found as in `seconds_left`.
 _HEAD = """
 local function head()
-    local found = redis.call('HMGET', KEYS[1], 'number', 'fencing', 'owner', 'expires')
+    local found = redis.call('HMGET', KEYS[1], 'number', 'fencing', 'owner', 'expires', 'seconds')
     local now = redis.call('TIME')
-    return tonumber(found[1] or '0'), tonumber(found[2] or '0'), found[3] or '',
-        tonumber(found[4] or '0') - now[1] - now[2] / 1000000
+    local left = tonumber(found[4] or '0') - now[1] - now[2] / 1000000
+    if found[5] and left > tonumber(found[5]) + SKEW then left = 0 end
+    return tonumber(found[1] or '0'), tonumber(found[2] or '0'), found[3] or '', left
 end
-"""
+""".replace("SKEW", str(SKEW))
 # ARGV: the expected number, the fencing number, the number of frames, the frames, then digests and contents
 # alternately.
 _APPEND = (
@@ -76,7 +77,7 @@ if left > 0 and owner ~= ARGV[1] then return {0, owner, tostring(left)} end
 if left <= 0 then fencing = fencing + 1 end
 local expires = redis.call('TIME')
 expires = string.format('%.6f', expires[1] + expires[2] / 1000000 + tonumber(ARGV[2]))
-redis.call('HSET', KEYS[1], 'fencing', fencing, 'owner', ARGV[1], 'expires', expires)
+redis.call('HSET', KEYS[1], 'fencing', fencing, 'owner', ARGV[1], 'expires', expires, 'seconds', ARGV[2])
 return {1, fencing}
 """
 )

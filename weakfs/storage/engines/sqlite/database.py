@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, value BLOB NOT NULL, ver
 CREATE TABLE IF NOT EXISTS streams (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, number INTEGER NOT NULL DEFAULT 0,
     fencing INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
-    expires REAL NOT NULL DEFAULT 0);
+    expires REAL NOT NULL DEFAULT 0, seconds REAL);
 CREATE TABLE IF NOT EXISTS frames (
     stream INTEGER NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contents (
@@ -91,6 +91,9 @@ class Database:
                 for statement in filter(str.strip, SCHEMA.split(";")):
                     self.rows(statement)
                 self.rows(f"PRAGMA user_version = {VERSION}")
+            if not self.rows("SELECT 1 FROM pragma_table_info('streams') WHERE name = 'seconds'"):
+                # Files of earlier versions, which still read and write this file.
+                self.rows("ALTER TABLE streams ADD COLUMN seconds REAL")
 
     def _check_version(self, version: object) -> int:
         if not isinstance(version, int) or version > VERSION:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from weakfs.storage.derived import PagedEventStore
-from weakfs.storage.engines.leases import check_fencing, lease_is_held
-from weakfs.storage.engines.sqlite.database import Database
+from weakfs.storage.engines.leases import check_fencing, lease_is_held, seconds_left
+from weakfs.storage.engines.sqlite.database import Database, Value
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
@@ -132,13 +132,11 @@ class AsyncSqliteEventStore(PagedEventStore):
     async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         with self._database.transaction():
             id_ = self._find(stream)[0] or self._create(stream)
-            (row,) = self._database.rows("SELECT fencing, owner, expires FROM streams WHERE id = ?", [id_])
-            fencing, now = int(row[0] or 0), time.time()
-            left = float(row[2] or 0) - now
-            fencing += not lease_is_held(stream, owner, by=str(row[1]), left=left)
+            ((fencing, by, left),) = self._leases(stream)
+            fencing += not lease_is_held(stream, owner, by=by, left=left)
             self._database.rows(
-                "UPDATE streams SET fencing = ?, owner = ?, expires = ? WHERE id = ?",
-                [fencing, owner, now + seconds, id_],
+                "UPDATE streams SET fencing = ?, owner = ?, expires = ?, seconds = ? WHERE id = ?",
+                [fencing, owner, time.time() + seconds, seconds, id_],
             )
             return Lease(stream, owner, fencing, seconds)
 
@@ -168,14 +166,24 @@ class AsyncSqliteEventStore(PagedEventStore):
         return self._find(stream)[0]
 
     def _check_fencing(self, stream: str, fencing: int | None) -> None:
-        statement = "SELECT fencing, owner, expires FROM streams WHERE name = ?"
-        for newest, owner, expires in self._database.rows(statement, [stream]):
-            is_held = float(expires or 0) > time.time()
-            check_fencing(stream, fencing, newest=int(newest or 0), owner=str(owner), is_held=is_held)
+        for newest, owner, left in self._leases(stream):
+            check_fencing(stream, fencing, newest=newest, owner=owner, is_held=left > 0)
+
+    def _leases(self, stream: str) -> list[tuple[int, str, float]]:
+        """Return the number of the newest lease, its owner and how long it lasts; nothing for a stream that is new."""
+        found = self._database.rows("SELECT fencing, owner, expires, seconds FROM streams WHERE name = ?", [stream])
+        return [
+            (int(fencing or 0), str(owner), seconds_left(float(expires or 0), _float(seconds), time.time()))
+            for fencing, owner, expires, seconds in found
+        ]
 
     def _store_contents(self, id_: int, contents: Mapping[str, bytes]) -> None:
         rows = [(id_, digest, data) for digest, data in contents.items()]
         self._database.many("INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", rows)
+
+
+def _float(value: Value) -> float | None:
+    return None if value is None else float(value)
 
 
 def _check_digests(contents: Mapping[str, bytes]) -> None:

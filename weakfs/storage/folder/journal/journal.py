@@ -75,6 +75,8 @@ class Journal:
         self.place, self.folder, self.active = place, folder, active
         self._is_synced = place.is_synced
         self.before, self.fencing, self.head = 1, 0, active.last
+        # The newest lease that was seen to be over.
+        self.ended_lease = 0
         self.sealed: tuple[Entry, ...] = ()
         # Up to where the active segment is known to be on the disk, for the commits of streams that sync.
         self.synced = 0

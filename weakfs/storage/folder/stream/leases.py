@@ -6,7 +6,7 @@ import json
 import os
 from typing import NamedTuple
 
-from weakfs.storage.engines.leases import check_fencing, lease_is_held
+from weakfs.storage.engines.leases import check_fencing, lease_is_held, seconds_left
 from weakfs.storage.event_store import Lease
 from weakfs.storage.folder.errors import JournalDamaged
 from weakfs.storage.folder.files import Descriptor, TemporaryFolder, read_all
@@ -16,11 +16,17 @@ LEASE = "lease"
 
 
 class Holder(NamedTuple):
-    """Who holds a lease, and until when, in seconds since 1970."""
+    """Who holds a lease, until when, in seconds since 1970, and for how long it was granted."""
 
     owner: str
     fencing: int
     expires: float
+    # Earlier versions did not store it.
+    seconds: float | None = None
+
+    def left(self, newest: int, now: float) -> float:
+        """Return how long the lease still lasts, if it is the newest one."""
+        return seconds_left(self.expires, self.seconds, now) if self.fencing == newest else 0.0
 
 
 def read_lease(folder: Descriptor, path: str) -> Holder | None:
@@ -28,13 +34,16 @@ def read_lease(folder: Descriptor, path: str) -> Holder | None:
     try:
         fields = json.loads(read_all(LEASE, folder))
         owner, fencing, expires = fields["owner"], fields["fencing"], fields["expires"]
+        seconds = fields.get("seconds")
         if not (isinstance(owner, str) and isinstance(fencing, int) and isinstance(expires, int | float)):
             raise TypeError("a field has another type")
+        if not isinstance(seconds, int | float | None):
+            raise TypeError("'seconds' has another type")
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise JournalDamaged(os.path.join(path, LEASE), 0, None, f"it is not a lease: {error}") from None
-    return Holder(owner, fencing, expires)
+    return Holder(owner, fencing, expires, seconds)
 
 
 def write_lease(holder: Holder, folder: Descriptor, temporary_folder: TemporaryFolder, *, is_synced: bool) -> None:
@@ -49,12 +58,12 @@ def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
     with stream.locked():
         journal = stream.create()
         holder = read_lease(journal.folder, stream.path)
-        left = holder.expires - now if holder is not None and holder.fencing == journal.fencing else 0
+        left = holder.left(journal.fencing, now) if holder is not None else 0.0
         if not lease_is_held(stream.name, owner, by=holder.owner if holder is not None else "", left=left):
             # The lease may have reached the disk although the journal has not.
             journal.fencing = max(journal.fencing, holder.fencing if holder is not None else 0) + 1
             journal.write_state(journal.batch(), journal.state())
-        granted = Holder(owner, journal.fencing, now + seconds)
+        granted = Holder(owner, journal.fencing, now + seconds, seconds)
         write_lease(granted, journal.folder, stream.root.temporary_folder(), is_synced=options.is_synced)
         return Lease(stream.name, owner, granted.fencing, seconds)
 
@@ -74,6 +83,8 @@ def check_lease(stream: LockedStream, fencing: int | None) -> None:
     journal = stream.journal
     newest = journal.fencing if journal is not None else 0
     holder = read_lease(journal.folder, stream.path) if journal is not None and fencing is None else None
-    is_held = holder is not None and holder.fencing == newest and stream.options.clock() < holder.expires
+    is_held = holder is not None and holder.left(newest, stream.options.clock()) > 0
     owner = holder.owner if holder is not None else ""
     check_fencing(stream.name, fencing, newest=newest, owner=owner, is_held=is_held)
+    if journal is not None and fencing is None:
+        journal.ended_lease = newest

@@ -98,8 +98,10 @@ class LockedStream:
         opened = self._opened
         if opened is not None:
             unlock(opened.folder)
-            is_usual = not (self.options.is_synced or opened.fencing or self._sync.failure)
-            if is_usual and opened.active.end < self.options.segment_size:
+            is_usual = not (self.options.is_synced or self._sync.failure)
+            # Whoever takes another lease writes its number to the journal.
+            is_free = opened.fencing == opened.ended_lease
+            if is_usual and is_free and opened.active.end < self.options.segment_size:
                 self._direct = opened
 
     def close(self) -> None:
