@@ -1,33 +1,82 @@
-"""What earlier versions stored is read for ever: a storage's keys, and a SQLite file."""
+"""What earlier versions stored is read for ever: the keys of a storage, and what SQLite, PostgreSQL and Redis hold.
+
+Each engine has a sample of each of its layouts: at first, a lease was stored without its duration (`1`), then with it
+(`1-seconds`).
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import shutil
+import socket
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from weakfs.storage import EventStore, LeaseLost, MemoryStorage, Storage, StorageEventStore, open, open_event_store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "storage"
+LAYOUTS = ("1", "1-seconds")
+SERVERS = ("postgresql", "redis")
+# The hour in which the keys were stored, for the lease.
+NOW = 1_700_000_000.0
+
+# The PostgreSQL of the tests does not sync.
+pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 
 
-def keys_1() -> Storage:
+def keys(layout: str) -> Storage:
     storage = MemoryStorage()
-    values = json.loads((FIXTURES / "keys-1.json").read_text())
+    values = json.loads((FIXTURES / f"keys-{layout}.json").read_text())
     storage.set_many({key: base64.b64decode(value) for key, value in values.items()})
     return storage
 
 
-@pytest.fixture(params=["keys", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> EventStore:
+def load_into_postgresql(location: str, layout: str) -> str:
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(location) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS fixture CASCADE")
+        connection.execute((FIXTURES / f"postgresql-{layout}.sql").read_bytes())
+    return f"{location}&schema=fixture"
+
+
+def load_into_redis(location: str, layout: str) -> str:
+    commands = (FIXTURES / f"redis-{layout}.resp").read_bytes()
+    redis = pytest.importorskip("redis")
+    with redis.Redis.from_url(location) as client:
+        for key in [*client.scan_iter("fixture:*"), *client.scan_iter("{fixture}:*")]:
+            client.delete(key)
+    address = urlsplit(location)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        connection.sendall(commands + b"*1\r\n$4\r\nQUIT\r\n")
+        answers = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    # Of a command that failed, the answer begins with a minus.
+    assert not [line for line in answers.split(b"\r\n") if line.startswith(b"-")]
+    return f"{location}?namespace=fixture"
+
+
+def location_of(engine: str, layout: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    """Put a sample where its engine finds it."""
+    if engine == "sqlite":
+        shutil.copy(FIXTURES / f"sqlite-{layout}.db", folder / "a.db")
+        return f"sqlite:{folder}/a.db"
+    server = request.getfixturevalue(f"{engine}_server")
+    return {"postgresql": load_into_postgresql, "redis": load_into_redis}[engine](server.url, layout)
+
+
+@pytest.fixture(params=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["keys", "sqlite", *SERVERS])
+def store(request: pytest.FixtureRequest, layout: str, tmp_path: Path) -> EventStore:
     if request.param == "keys":
-        # Of the hour in which it was stored, for the lease.
-        return StorageEventStore(keys_1(), clock=lambda: 1_700_000_000.0)
-    shutil.copy(FIXTURES / "sqlite-1.db", tmp_path / "a.db")
-    return open_event_store(f"sqlite:{tmp_path}/a.db")
+        return StorageEventStore(keys(layout), clock=lambda: NOW)
+    return open_event_store(location_of(request.param, layout, request, tmp_path))
 
 
 def test_streams_of_the_first_version_are_read(store: EventStore) -> None:
@@ -50,13 +99,33 @@ def test_streams_of_the_first_version_go_on(store: EventStore) -> None:
     store.close()
 
 
-def test_a_lease_of_the_first_version_holds() -> None:
+def test_leases_of_the_first_version_are_taken_over(store: EventStore) -> None:
+    if isinstance(store, StorageEventStore):
+        with pytest.raises(LeaseLost, match="'worker-1' holds it"):
+            store.lease("leased", "worker-2", 30)
+        assert store.lease("leased", "worker-1", 30).fencing == 1
+    else:
+        # It has expired.
+        lease = store.lease("leased", "worker-2", 30)
+        assert lease.fencing == 2
+        store.release(lease)
+        assert store.append("leased", 1, [b"b"]) == 2
+    store.close()
+
+
+def test_a_lease_of_the_first_version_holds(layout: str) -> None:
     with pytest.raises(LeaseLost, match="'worker-1' holds its lease"):
-        StorageEventStore(keys_1(), clock=lambda: 1_700_000_000.0).append("leased", 1, [b"b"])
+        StorageEventStore(keys(layout), clock=lambda: NOW).append("leased", 1, [b"b"])
 
 
-def test_keys_of_the_first_version_are_read(tmp_path: Path) -> None:
-    shutil.copy(FIXTURES / "sqlite-1.db", tmp_path / "a.db")
-    storage = open(f"sqlite:{tmp_path}/a.db")
-    assert dict(storage.items()) == {"a/b": b"1", "ä": bytes(range(256))}
-    storage.close()
+@pytest.mark.parametrize("engine", ["sqlite", *SERVERS])
+def test_keys_of_the_first_version_are_read(
+    request: pytest.FixtureRequest, engine: str, layout: str, tmp_path: Path
+) -> None:
+    with closing(open(location_of(engine, layout, request, tmp_path))) as storage:
+        assert dict(storage.items()) == {"a/b": b"1", "ä": bytes(range(256))}
+        versions = {}
+        for key in ("a/b", "ä", "new"):
+            found = storage.get_versioned(key)
+            versions[key] = found.version if found is not None else storage.create(key, b"")
+        assert len(set(versions.values())) == 3
