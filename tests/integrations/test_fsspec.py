@@ -11,8 +11,10 @@ import fsspec
 import pytest
 from fsspec.tests import abstract
 
-from weakfs import HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session
+from weakfs import Capability, HostFilesystem, InMemoryFilesystem, OverlayFilesystem, Session
+from weakfs.backends import MountedFilesystem
 from weakfs.integrations.fsspec import WeakfsFileSystem
+from weakfs.tools.permissions.guard import guarded
 
 
 class Fixtures(abstract.AbstractFixtures):  # type: ignore[misc]  # fsspec has no types
@@ -132,6 +134,80 @@ def test_a_failed_transaction_is_rolled_back_whatever_it_did(session: Session) -
         fs.mv("/data/a.csv", "/moved.csv")
     assert fs.find("/") == ["/moved.csv", "/new.txt"]
     assert [record.cause for record in session.records][-2:] == ["fsspec", "fsspec"]
+
+
+def test_a_transaction_within_another_is_one_of_its_own() -> None:
+    session = Session()
+    fs = WeakfsFileSystem(session=session)
+    with fs.transaction:
+        fs.pipe("/outer", b"1")
+        with pytest.raises(RuntimeError), fs.transaction:
+            fs.pipe("/inner", b"1")
+            raise RuntimeError
+        fs.pipe("/after", b"1")
+    assert fs.find("/") == ["/after", "/outer"]
+    with pytest.raises(RuntimeError), fs.transaction:
+        with fs.transaction:
+            fs.pipe("/inner", b"1")
+        raise RuntimeError
+    assert fs.find("/") == ["/after", "/outer"]
+    # One operation for undo.
+    session.undo()
+    assert fs.find("/") == []
+
+
+def test_a_transaction_can_be_begun_and_ended_by_calls() -> None:
+    fs = WeakfsFileSystem(session=Session())
+    fs.start_transaction()
+    fs.pipe("/kept", b"1")
+    fs.end_transaction()
+    fs.start_transaction()
+    fs.pipe("/discarded", b"1")
+    fs.transaction.complete(commit=False)
+    # There is none to end.
+    fs.end_transaction()
+    assert fs.find("/") == ["/kept"]
+    fs.pipe("/kept", b"2")
+    assert fs.cat("/kept") == b"2"
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+def test_a_move_is_one_event_also_of_a_directory(recursive: bool) -> None:
+    session = Session()
+    fs = WeakfsFileSystem(session=session)
+    fs.pipe("/d/a", b"1")
+    fs.mkdir("/into")
+    before = session.seq
+    fs.mv("/d", "/e", recursive=recursive)
+    fs.mv("/e", "/into", recursive=recursive)
+    fs.mv("/into/e/a", "/into/", recursive=recursive)
+    assert session.seq == before + 3
+    assert fs.find("/") == ["/into/a"]
+    with pytest.raises(FileNotFoundError):
+        fs.mv("/gone", "/x")
+    fs.mv("/into/a", "/into/a")
+    assert fs.cat("/into/a") == b"1"
+
+
+def test_the_past_is_that_of_the_files_with_their_paths_and_limits(tmp_path: Path) -> None:
+    session = Session()
+    files = InMemoryFilesystem(session)
+    for name in ("/open/a", "/vault/key"):
+        files.write(name, "then")
+    host = HostFilesystem(tmp_path, session=session, store=tmp_path.parent / "store")
+    host.write("/a", "then")
+    session.snapshot("then")
+    for one, name in ((files, "/open/a"), (files, "/vault/key"), (host, "/a")):
+        one.write(name, "now")
+
+    mounted = MountedFilesystem(files, "/workspace")
+    assert WeakfsFileSystem(mounted, at="then").cat("/workspace/open/a") == b"then"
+    assert WeakfsFileSystem(host, at="then").cat("/a") == b"then"
+    guard = guarded(files, Capability(fs_roots=("/open",)), None, "read")
+    past = WeakfsFileSystem(guard, at="then")
+    assert past.cat("/open/a") == b"then"
+    with pytest.raises(PermissionError):
+        past.cat("/vault/key")
 
 
 def test_ranges_count_from_the_end_too(session: Session) -> None:

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from weakfs.backends import HostFilesystem, InMemoryFilesystem
 from weakfs.filesystem import FileStat, Filesystem
-from weakfs.reducers import FileTree
+from weakfs.integrations.past_files import past_files
 from weakfs.session import Session as AnySession
 
 try:
@@ -27,29 +27,42 @@ if TYPE_CHECKING:
 
 
 class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no types
-    """A transaction of the session: what a failed block changed is rolled back, whatever method changed it."""
+    """A transaction of the session: what a failed block changed is rolled back, whatever method changed it.
+
+    A block within another one is a transaction of its own.
+    """
 
     fs: Any
     files: Any
 
+    def __init__(self, fs: Any, **options: Any) -> None:
+        super().__init__(fs, **options)
+        self._begun: list[ExitStack] = []
+
     def start(self) -> None:
-        self._stack = ExitStack()
+        stack = ExitStack()
         session = getattr(self.fs.files, "session", None)
         if isinstance(session, AnySession):
-            self._stack.enter_context(session.transaction(cause="fsspec"))
+            stack.enter_context(session.transaction(cause="fsspec"))
+        self._begun.append(stack)
         self.fs._intrans = True
 
     def complete(self, commit: bool = True) -> None:
-        fs, self.fs = self.fs, None
-        fs._intrans, fs._transaction = False, None
+        if not self._begun:
+            return
+        stack = self._begun.pop()
+        self.fs._intrans = bool(self._begun)
         if commit:
-            self._stack.close()
+            stack.close()
             return
         try:
-            with self._stack:
+            with stack:
                 raise _Discarded
         except _Discarded:
             return
+
+    def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None:
+        self.complete(commit=exc_type is None)
 
 
 class _Discarded(Exception):
@@ -95,7 +108,16 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
             filesystem = HostFilesystem(root)
         self.files: Filesystem = InMemoryFilesystem() if filesystem is None else filesystem
         if at is not None:
-            self.files = _past(self.files, at)
+            self.files = past_files(self.files, at)
+
+    def start_transaction(self) -> Any:
+        """Begin a transaction, which `end_transaction` commits and `transaction.complete(commit=False)` rolls back."""
+        self.transaction.start()
+        return self.transaction
+
+    def end_transaction(self) -> None:
+        """Commit the transaction that was begun last."""
+        self.transaction.complete()
 
     @property
     def fsid(self) -> str:
@@ -157,6 +179,24 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         else:
             self.files.copy(source, target)
 
+    def mv(
+        self,
+        path1: str | list[str],
+        path2: str | list[str],
+        recursive: bool = False,
+        maxdepth: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Move a file or a directory, into `path2` if that is a directory. Several are copied and deleted."""
+        if isinstance(path1, list) or isinstance(path2, list) or maxdepth is not None or "*" in path1:
+            super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
+            return
+        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
+        if source != target and (str(path2).endswith("/") or self.files.is_directory(target)):
+            target = f"{target.rstrip('/')}/{source.rpartition('/')[2]}"
+        if source != target:
+            self.files.move(source, target)
+
     def mv_file(self, path1: str, path2: str, **_: Any) -> None:
         """Move a file."""
         self.files.move(self._strip_protocol(path1), self._strip_protocol(path2))
@@ -201,17 +241,6 @@ def _opened(where: str | os.PathLike[str], session_id: str | None) -> AnySession
     if os.path.isfile(where) and not str(where).endswith((".db", ".sqlite")):
         return weakfs.Session.load(where)
     return weakfs.Session.open(os.fspath(where), session_id)
-
-
-def _past(files: Filesystem, at: int | str) -> Filesystem:
-    session = getattr(files, "session", None)
-    if not isinstance(session, AnySession):
-        raise ValueError(f"a {type(files).__name__} has no session, and so no past; leave `at` out")
-    tree = session.at(at)[FileTree].latest()
-    held = type(session)(session_id=session.session_id)
-    if tree is not None:
-        held[FileTree].seed(tree)
-    return InMemoryFilesystem(held, read_only=True)
 
 
 def _as_info(stat: FileStat) -> dict[str, Any]:

@@ -14,12 +14,10 @@ import mcp_types as types
 from attrs import frozen
 from mcp.shared.exceptions import MCPError
 
-from weakfs.backends import InMemoryFilesystem
-from weakfs.filesystem import FileEntry, Filesystem, Limits, normalize
-from weakfs.history.trees import Trees
+from weakfs.filesystem import FileEntry, Filesystem, normalize
 from weakfs.integrations.mcp.calls import Context
-from weakfs.reducers import ExternalTrees, FileTree
-from weakfs.session import Session, SessionError
+from weakfs.integrations.past_files import past_files
+from weakfs.session import SessionError
 from weakfs.tools import Toolset, build_tool_context
 
 SCHEME = "weakfs"
@@ -27,9 +25,6 @@ PAGE = 500
 
 # What SDKs of older revisions expect for a resource that is not there, and later ones.
 RESOURCE_NOT_FOUND = -32002
-
-# A version that is only read has no size limit.
-_UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None, max_grep_matches=None)
 
 
 @frozen
@@ -129,15 +124,7 @@ class Resources:
         return files if context.filesystem is None else context.filesystem
 
     def _past(self, at: str) -> Filesystem:
-        session = self._toolset.session
-        view = session.at(int(at) if at.isascii() and at.isdigit() and len(at) < 19 else at)
-        name = getattr(self._toolset.filesystem, "filesystem_id", None)
-        external = session[ExternalTrees].latest()
-        known = name if external is not None and name in external.trees else None
-        held = Session(session_id="past")
-        past = InMemoryFilesystem(held, limits=_UNLIMITED, read_only=True)
-        held[FileTree].seed(Trees(session).at(view, known))
-        return past
+        return past_files(self._toolset.filesystem, int(at) if at.isascii() and at.isdigit() and len(at) < 19 else at)
 
 
 def _after(cursor: str | None) -> str | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from threading import Thread
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 from starlette.applications import Starlette
 
 AnyServer: TypeAlias = Server[Any]
@@ -26,11 +32,40 @@ async def serve_stdio(server: AnyServer) -> None:
     """
     options = server.create_initialization_options(NotificationOptions(resources_changed=True))
     with _stdin_through_pipe() as end:
-        async with stdio_server() as (read, write):
+        async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+            messages, valid = anyio.create_memory_object_stream[Any]()
+            tasks.start_soon(_pass_valid, read, messages, write)
             try:
-                await server.run(read, write, options)
+                await server.run(valid, write, options)
             finally:
                 end()
+                tasks.cancel_scope.cancel()
+
+
+async def _pass_valid(read: Any, messages: MemoryObjectSendStream[Any], write: Any) -> None:
+    """Pass messages on, and answer those that cannot be read: their senders would wait for ever."""
+    async with messages:
+        async for item in read:
+            await (write.send(_refusal(item)) if isinstance(item, Exception) else messages.send(item))
+
+
+def _refusal(problem: Exception) -> SessionMessage:
+    """Return the answer to a line that is no message, with its id if that can be found."""
+    errors = problem.errors(include_url=False) if isinstance(problem, ValidationError) else []
+    is_json = not any(error["type"] == "json_invalid" for error in errors)
+    # The whole message is the input where a field of it is missing.
+    found = next((error["input"] for error in errors if isinstance(error["input"], dict)), None)
+    if errors and not is_json:
+        with suppress(RecursionError, ValueError):
+            # Python reads no integer of thousands of digits.
+            found = json.loads(errors[0]["input"], parse_int=lambda number: int(number[:20]))
+    request_id = cast("dict[str, object]", found).get("id") if isinstance(found, dict) else None
+    error = types.ErrorData(
+        code=types.INVALID_REQUEST if is_json else types.PARSE_ERROR,
+        message="the line is no message of JSON-RPC 2.0 in JSON without halves of surrogate pairs; send it as that",
+    )
+    known = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=known, error=error))
 
 
 @contextmanager
