@@ -50,6 +50,19 @@ def clip(text: str, most: int) -> str:
     return f"{text[:half]} ... {text[-half:]}"
 
 
+def named_type(cls: type) -> str:
+    """Return a class as a sentence names it: `a str`, `an InMemoryFilesystem`, `bytes`, `None`."""
+    name = cls.__name__
+    if name in ("NoneType", "bytes"):
+        return name.removesuffix("Type")
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def a_type(value: object) -> str:
+    """Return the type of a value as a sentence names it."""
+    return named_type(type(value))
+
+
 def plural(count: int, noun: str) -> str:
     """Return a number with its noun, `1 line` or `3 lines`."""
     if count == 1:

@@ -353,7 +353,7 @@ def test_a_background_process_finds_a_file_where_calls_do(tmp_path: Path) -> Non
 def test_a_background_process_needs_files_that_are_in_a_directory() -> None:
     files = MountedFilesystem(InMemoryFilesystem(), "/workspace")
     tools = toolset(files, tools=process_tools(ProcessOptions(sandbox="off")))
-    assert "cannot start a process on a InMemoryFilesystem" in tools.call("process_start", {"command": "true"}).message
+    assert "cannot start a process on an InMemoryFilesystem" in tools.call("process_start", {"command": "true"}).message
 
 
 def test_a_container_has_the_name_that_its_programs_use(podman: Podman, tmp_path: Path) -> None:

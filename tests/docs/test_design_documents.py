@@ -10,7 +10,7 @@ import pytest
 import weakfs
 from docs.generate import renamed
 from tests.docs.test_pages import DOCS
-from weakfs._renamed import RENAMED
+from weakfs._renamed import RENAMED, hint
 
 PAGE = (DOCS / "explanation" / "design-documents.md").read_text(encoding="utf-8") + renamed.page()
 
@@ -40,6 +40,15 @@ NAMES = """
 @pytest.mark.parametrize("name", NAMES.split())
 def test_every_name_of_the_design_documents_is_on_the_page(name: str) -> None:
     assert re.search(rf"\b{name}\b", PAGE)
+
+
+# Names that somebody may type after `weakfs.`: classes, and functions that are not methods.
+TYPED = [name for name in NAMES.split() if name[0].isupper() or name.endswith("_handler")]
+
+
+@pytest.mark.parametrize("name", [*TYPED, "list_directory", "remove"])
+def test_a_class_or_function_of_the_design_documents_is_found_or_leads_to_one(name: str) -> None:
+    assert hasattr(weakfs, name) or hint(name)
 
 
 @pytest.mark.parametrize("name", sorted(RENAMED))

@@ -43,8 +43,8 @@ def test_a_reducer_that_takes_another_event_is_refused() -> None:
         install(Counter)
 
 
-@pytest.mark.parametrize("result", [int, type(None), Named])
-def test_a_reducer_that_returns_another_type_is_refused(result: type) -> None:
+@pytest.mark.parametrize(("result", "name"), [(int, "an int"), (type(None), "None"), (Named, "a Named")])
+def test_a_reducer_that_returns_another_type_is_refused(result: type, name: str) -> None:
     @frozen
     class Counter:
         count: int = 0
@@ -54,7 +54,7 @@ def test_a_reducer_that_returns_another_type_is_refused(result: type) -> None:
             return self
 
     Counter.add.__annotations__["return"] = result
-    with pytest.raises(TypeError, match=rf"'add' of Counted returns a {result.__name__}; return the new Counter"):
+    with pytest.raises(TypeError, match=rf"'add' of Counted returns {name}; return the new Counter"):
         install(Counter)
 
 

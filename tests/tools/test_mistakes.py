@@ -14,6 +14,7 @@ from weakfs import (
     HostFilesystem,
     HostMount,
     InMemoryFilesystem,
+    OverlayFilesystem,
     Policy,
     PolicyRule,
     Session,
@@ -49,7 +50,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a toolset as a session": (
         lambda any: any(InMemoryFilesystem)(any(InMemoryFilesystem())),
         TypeError,
-        "cannot keep files in a InMemoryFilesystem: an InMemoryFilesystem takes a Session",
+        "cannot keep files in an InMemoryFilesystem: an InMemoryFilesystem takes a Session",
     ),
     "a directory as a mount": (
         lambda any: any(InMemoryFilesystem)(mounts=["."]),
@@ -59,17 +60,17 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a directory as all mounts": (
         lambda any: any(InMemoryFilesystem)(mounts="src"),
         TypeError,
-        "mounts is a str: it takes several mounts; use mounts=[HostMount('src')]",
+        "mounts is a str; give a list, mounts=[HostMount('src')]",
     ),
     "a number as a mount": (
         lambda any: any(InMemoryFilesystem)(mounts=[5]),
         TypeError,
-        "cannot mount 5: it is a int; give a HostMount",
+        "cannot mount 5: it is an int; give a HostMount",
     ),
     "one mount": (
         lambda any: any(InMemoryFilesystem)(mounts=HostMount(".")),
         TypeError,
-        "mounts is a HostMount: it takes several mounts; use mounts=[mount]",
+        "mounts is a HostMount; give a list, mounts=[mount]",
     ),
     "a mount of no directory": (
         lambda any: any(InMemoryFilesystem)(mounts=[HostMount("/no/such/directory")]),
@@ -79,12 +80,12 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a filesystem without its session": (
         lambda any: any(Toolset)(InMemoryFilesystem()),
         TypeError,
-        "use Toolset(session, filesystem) with the session that the filesystem was made with",
+        "cannot make a Toolset of an InMemoryFilesystem: the session comes first; use Toolset(session, filesystem)",
     ),
     "no session at all": (
         lambda any: any(Toolset)(None),
         TypeError,
-        "cannot make a Toolset of a NoneType: it takes a Session; use Toolset(Session())",
+        "cannot make a Toolset of None: it takes a Session; use Toolset(Session())",
     ),
     "a directory as a filesystem": (
         lambda any: any(Toolset)(Session(), "dir"),
@@ -99,7 +100,7 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a function as all tools": (
         lambda any: any(Toolset)(Session(), tools=without_context),
         TypeError,
-        "tools is a function: it takes several tools; use tools=[...] with Tool objects",
+        "tools is a function; give a list of Tool objects, tools=[...]",
     ),
     "a name as a tool": (
         lambda any: any(Toolset)(Session(), tools=["ls"]),
@@ -145,6 +146,67 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
         lambda any: any(Tool)("probe", "", Nothing, "ls"),
         TypeError,
         "cannot make the tool 'probe': its handler is a str; give a function",
+    ),
+    "a session as a directory": (
+        lambda any: any(HostFilesystem)(Session(session_id="s")),
+        TypeError,
+        "cannot open <Session 's' at record 0> as a HostFilesystem: it takes the path of a directory; give a "
+        "session as HostFilesystem(path, session=...)",
+    ),
+    "a text as the session of a directory": (
+        lambda any: any(HostFilesystem)(".", session="s"),
+        TypeError,
+        "session is a str; give a Session",
+    ),
+    "a text as the session of an overlay": (
+        lambda any: any(OverlayFilesystem)(InMemoryFilesystem(), "s"),
+        TypeError,
+        "session is a str; give a Session",
+    ),
+    "a number as limits": (
+        lambda any: any(InMemoryFilesystem)(limits=10),
+        TypeError,
+        "limits is an int; give Limits, such as Limits(max_file_size=10_000)",
+    ),
+    "a number as limits of a directory": (
+        lambda any: any(HostFilesystem)(".", limits=10),
+        TypeError,
+        "limits is an int; give Limits",
+    ),
+    "a number as limits of a toolset": (
+        lambda any: any(Toolset)(Session(), InMemoryFilesystem(), limits=10),
+        TypeError,
+        "limits is an int; give Limits",
+    ),
+    "a dictionary as text": (
+        lambda any: any(InMemoryFilesystem().write)("/a", {"a": 1}),
+        TypeError,
+        "cannot write '/a': expected text, not a dict; convert it first",
+    ),
+    "bytes as text": (
+        lambda any: any(InMemoryFilesystem().write)("/a", b"1"),
+        TypeError,
+        "cannot write '/a': expected text, not bytes; use write_bytes",
+    ),
+    "text as bytes": (
+        lambda any: any(InMemoryFilesystem().write_bytes)("/a", "1"),
+        TypeError,
+        "cannot write '/a': expected bytes, not a str; use write",
+    ),
+    "a list as bytes": (
+        lambda any: any(InMemoryFilesystem().write_bytes)("/a", [1]),
+        TypeError,
+        "cannot write '/a': expected bytes, not a list; convert it first",
+    ),
+    "a name as a slice": (
+        lambda any: any(Session().install)("plan"),
+        TypeError,
+        "cannot install 'plan': it is a str; give the class of the slice",
+    ),
+    "an instance as a slice": (
+        lambda any: any(Session().install)(Nothing()),
+        TypeError,
+        "cannot install Nothing(): it is a Nothing; give the class of the slice",
     ),
     "a tag when there are no snapshots": (
         lambda any: Session().rollback("before"),

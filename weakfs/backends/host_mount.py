@@ -14,6 +14,7 @@ from weakfs.class_decorators import frozen
 from weakfs.filesystem import Limits, SymlinkPolicy, normalize
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import join
+from weakfs.messages import a_type
 from weakfs.platforms import require_linux
 from weakfs.reducers import FileTree, MountReport, TreeMounted
 from weakfs.reducers.apply import segments_of
@@ -57,12 +58,12 @@ def checked_mounts(mounts: Sequence[HostMount]) -> tuple[HostMount, ...]:
     """Return the mounts. Raises `TypeError` if one is not a `HostMount`, and `ValueError` if two are at one path."""
     if isinstance(mounts, HostMount | str | os.PathLike):
         shown = "mount" if isinstance(mounts, HostMount) else f"HostMount({os.fspath(mounts)!r})"
-        raise TypeError(f"mounts is a {type(mounts).__name__}: it takes several mounts; use mounts=[{shown}]")
+        raise TypeError(f"mounts is {a_type(mounts)}; give a list, mounts=[{shown}]")
     mounts = tuple(mounts)
     for wanted in mounts:
         if not isinstance(wanted, HostMount):  # pyright: ignore[reportUnnecessaryIsInstance]
             shown = f"HostMount({os.fspath(wanted)!r})" if isinstance(wanted, str | os.PathLike) else "a HostMount"
-            raise TypeError(f"cannot mount {wanted!r}: it is a {type(wanted).__name__}; give {shown}")
+            raise TypeError(f"cannot mount {wanted!r}: it is {a_type(wanted)}; give {shown}")
     places = [normalize(wanted.mount_path) for wanted in mounts]
     for place in places:
         if places.count(place) > 1:

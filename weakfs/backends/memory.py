@@ -10,6 +10,7 @@ from weakfs.backends.session_backed import SessionFilesystem
 from weakfs.filesystem import Limits, SymlinkPolicy
 from weakfs.filesystem.lookup import Place
 from weakfs.filesystem.operations.read import PathArg
+from weakfs.messages import a_type
 from weakfs.reducers import FileTree, MountReport
 from weakfs.reducers.events import Event
 from weakfs.reducers.tree import children as maps
@@ -51,7 +52,7 @@ class InMemoryFilesystem(SessionFilesystem):
             )
         if session is not None and not isinstance(session, Session | SessionView):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
-                f"cannot keep files in a {type(session).__name__}: an InMemoryFilesystem takes a Session; use "
+                f"cannot keep files in {a_type(session)}: an InMemoryFilesystem takes a Session; use "
                 f"InMemoryFilesystem(Session())"
             )
         super().__init__(session, limits, read_only, follow_symlinks)

@@ -8,6 +8,7 @@ from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
+from weakfs.messages import a_type
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import size_of
 from weakfs.reducers.tree.node import MAX_NODES, FileTree, walk
@@ -128,6 +129,13 @@ class Limits:
                 f"cannot make {path!r}: there would be {nodes + more_nodes} files and directories and {most} are "
                 f"allowed; delete something first",
             )
+
+
+def checked_limits(limits: Limits) -> Limits:
+    """Return `limits`. Raise `TypeError` for anything else."""
+    if not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"limits is {a_type(limits)}; give Limits, such as Limits(max_file_size=10_000)")
+    return limits
 
 
 def _short(text: str) -> str:

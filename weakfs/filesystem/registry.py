@@ -6,6 +6,7 @@ from functools import cache
 from typing import TypeVar
 
 from weakfs.filesystem.results import FilesystemSnapshot
+from weakfs.messages import a_type
 from weakfs.reducers.codec.tree_pool import TreePool
 from weakfs.reducers.events import EVENTS
 from weakfs.reducers.mount_points import MOUNT_EVENTS, MOUNT_SLICES
@@ -30,6 +31,8 @@ def session_of_files(session: Session | None) -> Session:
     """Return the session for a filesystem, a new one for `None`; its registry gets the types of files."""
     if session is None:
         return Session(registry=_file_types())
+    if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"session is {a_type(session)}; give a Session, or leave it out for a new one")
     if _TREES not in session.registry.pools:
         session.include(_file_types())
     return session

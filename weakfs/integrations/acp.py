@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from weakfs.backends import HostFilesystem, MountedFilesystem
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.tool_recorder import ToolRecorder
+from weakfs.messages import a_type
 from weakfs.tools import Toolset
 from weakfs.tools.calls.external_call import ExternalCallFailed
 from weakfs.tools.permissions.guard import guarded
@@ -83,7 +84,7 @@ class SessionClient(Client):
         files = toolset.filesystem.files if isinstance(toolset.filesystem, MountedFilesystem) else toolset.filesystem
         if not isinstance(files, HostFilesystem):
             raise TypeError(
-                f"cannot follow an agent in a {type(files).__name__}: agents of this protocol work in a directory of "
+                f"cannot follow an agent in {a_type(files)}: agents of this protocol work in a directory of "
                 f"the host; give a toolset over a HostFilesystem"
             )
         self._root = PurePosixPath(files.root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from weakfs.backends import InMemoryFilesystem, MountedFilesystem
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.history.trees import Trees
+from weakfs.messages import a_type
 from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.session import Session
 from weakfs.tools.permissions.guard import guard_of
@@ -26,7 +27,7 @@ def past_files(files: Filesystem, at: int | str) -> Filesystem:
         return MountedFilesystem(past_files(files.files, at), files.mounted_at)
     session = getattr(files, "session", None)
     if not isinstance(session, Session):
-        raise ValueError(f"a {type(files).__name__} has no session, and so no past; leave `at` out")
+        raise ValueError(f"{a_type(files)} has no session, and so no past; leave `at` out")
     view = session.at(at)
     name, external = getattr(files, "filesystem_id", None), session[ExternalTrees].latest()
     known = name if external is not None and name in external.trees else None

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from attrs import Factory, field
 
 from weakfs.class_decorators import frozen
-from weakfs.messages import clip, one_line, printable
+from weakfs.messages import a_type, clip, one_line, printable
 from weakfs.tools.schemas.content import Image, OpenAIApi, Provider, content_parts
 
 V_co = TypeVar("V_co", covariant=True)
@@ -74,9 +74,7 @@ class ToolResult(Generic[V_co]):
         A call that failed has a receipt of the tool's kind too. Raises `TypeError` for a value of another type.
         """
         if not isinstance(self.value, kind):
-            raise TypeError(
-                f"cannot read the value as a {kind.__name__}: it is a {type(self.value).__name__}; name that class"
-            )
+            raise TypeError(f"cannot read the value as a {kind.__name__}: it is {a_type(self.value)}; name that class")
         return self.value
 
     def content(self, provider: Provider, *, api: OpenAIApi = "chat") -> list[dict[str, object]]:

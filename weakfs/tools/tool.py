@@ -12,6 +12,7 @@ from typing import Any, Self
 from attrs import Factory, field, fields
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import a_type
 from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.schemas import Schema, schema_of
@@ -35,9 +36,7 @@ def _is_async(tool: Tool) -> bool:
 def _check_handler(tool: Tool) -> None:
     """Raise `TypeError` for a handler that cannot be called as `handler(params, context=context)`."""
     if not callable(tool.handler):  # pyright: ignore[reportUnnecessaryComparison]
-        raise TypeError(
-            f"cannot make the tool {tool.name!r}: its handler is a {type(tool.handler).__name__}; give a function"
-        )
+        raise TypeError(f"cannot make the tool {tool.name!r}: its handler is {a_type(tool.handler)}; give a function")
     try:
         signature(tool.handler).bind(None, context=None)
     except TypeError as error:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
-from weakfs.messages import clip, one_line
+from weakfs.filesystem.limits import checked_limits
+from weakfs.messages import a_type, clip, one_line
 from weakfs.session import Cancellation, Session
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.call_json import read_json, recorded
@@ -68,6 +69,7 @@ class Toolset:
                 f"cannot use {filesystem!r} as a filesystem: its type is {type(filesystem).__name__}; give a "
                 f"filesystem, such as HostFilesystem(...), or leave it out to use the session's files in memory"
             )
+        checked_limits(limits)
         files: Filesystem = InMemoryFilesystem(session, limits=limits.for_files()) if filesystem is None else filesystem
         owner = getattr(files, "session", session)
         if isinstance(owner, Session) and owner is not session:
@@ -94,9 +96,7 @@ class Toolset:
         self._finished = FinishedCalls(session)
         self._tools: dict[str, Tool] = {}
         if isinstance(tools, Tool) or callable(tools):
-            raise TypeError(
-                f"tools is a {type(tools).__name__}: it takes several tools; use tools=[...] with Tool objects"
-            )
+            raise TypeError(f"tools is {a_type(tools)}; give a list of Tool objects, tools=[...]")
         for tool in tools:
             if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(_no_tool(tool))
@@ -347,13 +347,13 @@ class Toolset:
 
 
 def _no_session(given: object) -> str:
-    kind = type(given).__name__
+    kind = a_type(given)
     if isinstance(given, Filesystem):
         return (
-            f"cannot make a Toolset of a {kind}: the session comes first; use Toolset(session, filesystem) with the "
+            f"cannot make a Toolset of {kind}: the session comes first; use Toolset(session, filesystem) with the "
             f"session that the filesystem was made with"
         )
-    return f"cannot make a Toolset of a {kind}: it takes a Session; use Toolset(Session())"
+    return f"cannot make a Toolset of {kind}: it takes a Session; use Toolset(Session())"
 
 
 def _no_tool(given: object) -> str:
@@ -363,7 +363,7 @@ def _no_tool(given: object) -> str:
             f"cannot use the function {name!r} as a tool: models need its name, description and parameters; use "
             f"Tool({name!r}, 'what it does', Params, {name})"
         )
-    return f"cannot use {given!r} as a tool: it is a {type(given).__name__}; give Tool objects"
+    return f"cannot use {given!r} as a tool: it is {a_type(given)}; give Tool objects"
 
 
 def _check_text(what: str, text: object) -> None:

@@ -20,6 +20,7 @@ from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
 from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace
 from weakfs.filesystem import FilesystemSnapshot, Limits, Note, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
+from weakfs.filesystem.limits import checked_limits
 from weakfs.filesystem.operations.restore import as_snapshot, check_snapshot, report
 from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
@@ -70,6 +71,12 @@ class HostFilesystem(HostFiles):
     ) -> None:
         if follow_symlinks not in get_args(SymlinkPolicy):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
+        if not isinstance(root, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot open {root!r:.60} as a HostFilesystem: it takes the path of a directory; give a session as "
+                f"HostFilesystem(path, session=...)"
+            )
+        checked_limits(limits)
         given = os.fspath(root)
         require_linux(
             f"open {given!r} as a HostFilesystem",

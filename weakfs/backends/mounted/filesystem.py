@@ -30,6 +30,7 @@ from weakfs.filesystem import (
 from weakfs.filesystem.errors import fault, not_found
 from weakfs.filesystem.paths import Parsed, is_within, parse
 from weakfs.filesystem.primitives import Searched
+from weakfs.messages import a_type
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.events import EntryDeleted, Event
@@ -60,7 +61,7 @@ class MountedFilesystem(BaseFilesystem):
     def __init__(self, files: Filesystem, mounted_at: str | None = None) -> None:
         if not isinstance(files, BaseFilesystem) or isinstance(files, MountedFilesystem):
             raise TypeError(
-                f"cannot mount {files!r:.80}: it is a {type(files).__name__}; give a filesystem that derives from "
+                f"cannot mount {files!r:.80}: it is {a_type(files)}; give a filesystem that derives from "
                 f"BaseFilesystem and is not mounted yet, such as an InMemoryFilesystem or a HostFilesystem"
             )
         self._files: BaseFilesystem = files
@@ -396,7 +397,11 @@ class MountedFilesystem(BaseFilesystem):
             raise self._not_here(path_of(segments), "run a program in")
         files = self._files
         if not isinstance(files, SupportsCheckout):
-            raise fault(OSError, ENOTSUP, f"cannot run a program on a {type(files).__name__}; use another filesystem")
+            raise fault(
+                OSError,
+                ENOTSUP,
+                f"cannot run a program on {a_type(files)}; use another filesystem",
+            )
         manager = files.checkout(path_of(own or ()), read_back=read_back)
         with self._naming():
             work = manager.__enter__()

@@ -10,7 +10,7 @@ from weakfs.filesystem import paths
 from weakfs.filesystem.errors import fault, no_directory, not_found
 from weakfs.filesystem.operations.read import PathArg, Reading
 from weakfs.filesystem.results import WriteMode, WriteResult
-from weakfs.messages import plural
+from weakfs.messages import a_type, plural
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -43,7 +43,8 @@ class Writing(Reading):
         are created, unless `create_parents` is false (`FileNotFoundError`).
         """
         if not isinstance(content, str):
-            raise TypeError(f"cannot write {path!r}: expected text, not {type(content).__name__}; use write_bytes")
+            remedy = "use write_bytes" if isinstance(content, bytes | bytearray | memoryview) else "convert it first"
+            raise TypeError(f"cannot write {path!r}: expected text, not {a_type(content)}; {remedy}")
         try:
             data = content.encode()
         except UnicodeEncodeError as error:
@@ -58,7 +59,8 @@ class Writing(Reading):
     ) -> WriteResult:
         """Write bytes; see `write`."""
         if not isinstance(content, bytes | bytearray | memoryview):
-            raise TypeError(f"cannot write {path!r}: expected bytes, not {type(content).__name__}; use write")
+            remedy = "use write" if isinstance(content, str) else "convert it first"
+            raise TypeError(f"cannot write {path!r}: expected bytes, not {a_type(content)}; {remedy}")
         return self._store(path, bytes(content), mode, create_parents)
 
     def append(self, path: PathArg, content: str) -> WriteResult:

@@ -23,6 +23,7 @@ from claude_agent_sdk.types import (
     SessionSummaryEntry,
 )
 
+from weakfs.messages import a_type
 from weakfs.storage import AsyncStorage, StorageDamaged
 
 
@@ -151,5 +152,5 @@ def _decoded(name: str, value: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise StorageDamaged(f"cannot read {name!r}: its value is not JSON ({error}); delete the session") from error
     if not isinstance(found, dict):
-        raise StorageDamaged(f"cannot read {name!r}: its value is a {type(found).__name__}; delete the session")
+        raise StorageDamaged(f"cannot read {name!r}: its value is {a_type(found)}; delete the session")
     return cast("dict[str, Any]", found)

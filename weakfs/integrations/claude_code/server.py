@@ -19,6 +19,7 @@ from weakfs.class_decorators import define
 from weakfs.integrations.claude_code.events import READ_ONLY_TOOLS, ClaudeEvents
 from weakfs.integrations.claude_code.hook import lock_path, socket_path
 from weakfs.integrations.tool_recorder import ToolRecorder
+from weakfs.messages import a_type
 
 # After how many seconds without an event a server ends.
 IDLE = 1800.0
@@ -145,7 +146,7 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
 def _event(text: bytes) -> dict[str, Any]:
     event = json.loads(text)
     if not isinstance(event, dict):
-        raise ValueError(f"it is a {type(event).__name__}")
+        raise ValueError(f"it is {a_type(event)}")
     return event
 
 

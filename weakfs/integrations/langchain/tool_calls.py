@@ -16,7 +16,7 @@ from weakfs.backends import InMemoryFilesystem
 from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import SupportsCheckout
 from weakfs.integrations.langchain.positions import INTERRUPTED
-from weakfs.messages import clip
+from weakfs.messages import a_type, clip
 from weakfs.session import Session
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, Toolset, ToolValidationError
 from weakfs.tools.results import answer, failed, summarize
@@ -100,7 +100,7 @@ class _ForeignTool(Tool):
 
     def read_arguments(self, arguments: object) -> object:
         if not isinstance(arguments, Mapping):
-            raise ToolValidationError(f"the arguments are a {type(arguments).__name__}; give a mapping")
+            raise ToolValidationError(f"the arguments are {a_type(arguments)}; give a mapping")
         return cast("Mapping[str, object]", arguments)
 
 

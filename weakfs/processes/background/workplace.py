@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
+from weakfs.messages import a_type
 from weakfs.processes.background.errors import ProcessesRunning, UnknownProcess
 from weakfs.processes.background.launcher import Launcher
 from weakfs.processes.background.process import BackgroundProcess, ProcessLimits
@@ -244,7 +245,7 @@ class SupportsProcesses(Protocol):
 def no_processes(filesystem: object) -> str:
     """Return the message for a filesystem that does not support processes."""
     return (
-        f"cannot start a process on a {type(filesystem).__name__}: its files are not in a directory in which a "
+        f"cannot start a process on {a_type(filesystem)}: its files are not in a directory in which a "
         f"program could keep running; use a HostFilesystem or a ContainerFilesystem, or the tool shell for a command "
         f"that ends"
     )

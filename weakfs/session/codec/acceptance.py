@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weakfs.messages import named_type
 from weakfs.session.codec.type_check import fit_of
 from weakfs.session.slices.registry import Registry, Shape
 
@@ -33,4 +34,4 @@ def accepted(
     # This loads cattrs, which most programs that only dispatch events do not need.
     from weakfs.session.codec.savable import accepted_value
 
-    return accepted_value(registry, event, f"cannot take a {shape.cls.__name__}")
+    return accepted_value(registry, event, f"cannot take {named_type(shape.cls)}")

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 from pyrsistent import PMap
 
+from weakfs.messages import a_type
 from weakfs.session.history.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import fields_of
@@ -33,7 +34,7 @@ def difference(one: Any, other: Any, where: str, alike: Alike = _never) -> str |
     if one is other:
         return None
     if type(one) is not type(other):
-        return f"{where}: a {type(one).__name__} would come back as a {type(other).__name__}"
+        return f"{where}: {a_type(one)} would come back as {a_type(other)}"
     if alike(one, other):
         return None
     if isinstance(one, Sequences):

@@ -20,6 +20,7 @@ from typing import Any, cast, get_args, get_type_hints
 import attrs
 from pyrsistent import PMap
 
+from weakfs.messages import a_type
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.blobs.rope import Rope
 from weakfs.session.codec.encoding import Writing
@@ -140,7 +141,7 @@ def _explained(trial: _Trial, registry: Registry, value: Any, error: SessionErro
         return message.removeprefix("cannot save ")
     where, odd = found
     return (
-        f"{where} is {odd!r:.60}, a {type(odd).__name__}, which a session file cannot hold; keep text, numbers, bytes, "
+        f"{where} is {odd!r:.60}, {a_type(odd)}, which a session file cannot hold; keep text, numbers, bytes, "
         f"enums, or attrs classes and dataclasses there"
     )
 

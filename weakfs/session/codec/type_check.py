@@ -16,6 +16,7 @@ import attrs
 from attrs import Factory, field
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import a_type, named_type
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec import field_types as kinds
 from weakfs.session.codec.round_trip import difference
@@ -81,7 +82,7 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
     changed = difference(event, again, "$")
     if changed is not None:
         raise TypeError(
-            f"cannot take a {type_.__name__}: {changed} when its record is read; keep everything "
+            f"cannot take {named_type(type_)}: {changed} when its record is read; keep everything "
             f"in its fields, without converters"
         )
     try:
@@ -98,7 +99,7 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
             rules += [(place, rule) for rule in more if callable(rule)]
         if not _fits(value, hint):
             raise TypeError(
-                f"{type_.__name__}.{name} is {value!r:.60}, a {type(value).__name__}; its type is {_shown(hint)}, "
+                f"{type_.__name__}.{name} is {value!r:.60}, {a_type(value)}; its type is {_shown(hint)}, "
                 f"pass a value of that type"
             )
         if _is_safe_by_type(type(value), hint, registry):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from weakfs.messages import a_type, named_type
 from weakfs.session.codec.acceptance import accepted
 from weakfs.session.errors import SessionError, UnknownType
 from weakfs.session.events import SLICE_EVENTS, Merged, RolledBack, SliceAppended, SliceCleared, SliceSeeded
@@ -71,7 +72,7 @@ def check_slices(
                 continue
             try:
                 if type(value) is not cls:
-                    raise TypeError(f"$ is {value!r:.60}, a {type(value).__name__}; return a {cls.__name__}")
+                    raise TypeError(f"$ is {value!r:.60}, {a_type(value)}; return {named_type(cls)}")
                 accepted(shape, value, shape.pack(value), rules.registry, was)
             except (TypeError, ValueError) as error:
                 raise type(error)(

@@ -8,6 +8,7 @@ from functools import cache
 from attrs import Factory, evolve, field
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import a_type
 from weakfs.session.errors import UnknownType
 from weakfs.session.slices.registry import Registry
 from weakfs.session.slices.slice import (
@@ -105,6 +106,8 @@ class Rules:
 
         Raise `ValueError` if the type is installed under another tag or as another kind.
         """
+        if not isinstance(type_, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"cannot install {type_!r:.60}: it is {a_type(type_)}; give the class of the slice")
         known = self.by_type.get(type_)
         if known is not None:
             return self._reinstall(known, tag, kind, initial, merge)

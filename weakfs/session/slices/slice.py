@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 from attrs import field
 
 from weakfs.class_decorators import frozen
-from weakfs.messages import plural
+from weakfs.messages import named_type, plural
 from weakfs.session.errors import SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
@@ -228,9 +228,9 @@ def _check_annotations(type_: type, name: str, method: Reducer, event: type) -> 
     taken = next(iter(hints.values()), event)
     where = f"cannot install {type_.__name__}: its reducer {name!r} of {event.__name__}"
     if isinstance(taken, type) and not issubclass(event, taken):
-        raise TypeError(f"{where} takes a {taken.__name__}; annotate its event as {event.__name__}, or change on=...")
+        raise TypeError(f"{where} takes {named_type(taken)}; annotate its event as {event.__name__}, or change on=...")
     if isinstance(result, type) and not (issubclass(result, type_) or issubclass(type_, result)):
-        raise TypeError(f"{where} returns a {result.__name__}; return the new {type_.__name__}")
+        raise TypeError(f"{where} returns {named_type(result)}; return the new {type_.__name__}")
 
 
 def _on_value(type_: type, method: Reducer) -> Reducer:

@@ -17,7 +17,7 @@ from attrs import field
 from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import Checkout, SupportsCheckout
-from weakfs.messages import plural
+from weakfs.messages import a_type, plural
 from weakfs.tools.calls.call import Call, Undone
 from weakfs.tools.calls.steps import Step, Steps
 from weakfs.tools.context import require_filesystem
@@ -53,7 +53,7 @@ class ExternalTool(Tool):
     def read_arguments(self, arguments: object) -> object:
         """Return the arguments; `ToolValidationError` if they are no mapping."""
         if not isinstance(arguments, Mapping):
-            raise ToolValidationError(f"the arguments are a {type(arguments).__name__}; give a mapping")
+            raise ToolValidationError(f"the arguments are {a_type(arguments)}; give a mapping")
         return cast("Mapping[str, object]", arguments)
 
 
@@ -246,7 +246,7 @@ class ExternalCall:
         fs = require_filesystem(self._call.context)
         if not isinstance(fs, SupportsCheckout):
             raise ToolValidationError(
-                f"cannot work on a {type(fs).__name__} from outside: its files cannot be put into a directory"
+                f"cannot work on {a_type(fs)} from outside: its files cannot be put into a directory"
             )
         files = fs.checkout()
         self._checkout = files.__enter__()

@@ -13,6 +13,7 @@ from attrs import evolve
 
 from weakfs.filesystem import ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
+from weakfs.messages import a_type
 from weakfs.tools.calls.call import Undone
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
@@ -73,7 +74,7 @@ def _directory(tool: Tool, context: ToolContext) -> Iterator[str]:
         )
     if not isinstance(fs, SupportsCheckout):
         raise ToolValidationError(
-            f"cannot run {tool.name} on a {type(fs).__name__}: its files cannot be put into a directory; use an "
+            f"cannot run {tool.name} on {a_type(fs)}: its files cannot be put into a directory; use an "
             f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
         )
     with fs.checkout(read_back=ReadBack(check=context.check_deadline)) as work:

@@ -13,7 +13,7 @@ from attrs import evolve, field
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import Filesystem, ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
-from weakfs.messages import plural
+from weakfs.messages import a_type, plural
 from weakfs.platforms import require_linux
 from weakfs.processes import (
     CommandOptions,
@@ -145,7 +145,7 @@ def shell_handler(
         )
     if not isinstance(fs, SupportsCheckout):
         raise ToolValidationError(
-            f"cannot run a command on a {type(fs).__name__}: its files cannot be put into a directory; use an "
+            f"cannot run a command on {a_type(fs)}: its files cannot be put into a directory; use an "
             f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
         )
     try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from weakfs.filesystem import BaseFilesystem, Filesystem
 from weakfs.filesystem.paths import is_within
+from weakfs.messages import a_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,10 +39,10 @@ def guarded(
 
     for name, given, kind in (("Capability", capability, Capability), ("Policy", policy, PathPolicy)):
         if given is not None and not isinstance(given, kind):
-            raise TypeError(f"{name.lower()} is a {type(given).__name__}; give a {name}, or leave it out")
+            raise TypeError(f"{name.lower()} is {a_type(given)}; give a {name}, or leave it out")
     if not isinstance(filesystem, BaseFilesystem):
         raise TypeError(
-            f"cannot guard a {type(filesystem).__name__}: a capability and a policy need to see each path as it is "
+            f"cannot guard {a_type(filesystem)}: a capability and a policy need to see each path as it is "
             f"resolved; extend weakfs.filesystem.BaseFilesystem"
         )
     patterns = () if policy is None else tuple(pattern for rule in policy.rules for pattern in rule.paths)

@@ -32,7 +32,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.operations.read import PathArg
 from weakfs.filesystem.operations.streams import BytesMode, TextMode
 from weakfs.filesystem.paths import Parsed
-from weakfs.messages import plural
+from weakfs.messages import a_type, plural
 from weakfs.processes.background import BackgroundProcesses, SupportsProcesses, no_processes
 from weakfs.reducers import FileTree
 from weakfs.session import MergedPath, Session
@@ -375,7 +375,7 @@ class GuardedFilesystem:
     ) -> Iterator[Checkout]:
         """Check the files out for a program that may see all of them; judge its changes at the end."""
         if not isinstance(self._inner, SupportsCheckout):
-            raise ToolValidationError(f"the files of a {type(self._inner).__name__} cannot be put into a directory")
+            raise ToolValidationError(f"the files of {a_type(self._inner)} cannot be put into a directory")
         self._access.check_command()
         # In a transaction, so that what is judged at the end can still be undone.
         with nullcontext() if self.session is None else self.session.transaction():

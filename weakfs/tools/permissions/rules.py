@@ -10,6 +10,7 @@ from attrs import Factory, field
 from attrs.validators import in_
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import a_type
 from weakfs.search import GlobPattern, compile_glob
 from weakfs.tools.permissions.operations import Operation, checked
 
@@ -35,7 +36,7 @@ def _rules(given: PolicyRule | Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
     for rule in rules:
         if not isinstance(rule, PolicyRule):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
-                f"cannot use {rule!r} as a rule of a policy: it is a {type(rule).__name__}; give "
+                f"cannot use {rule!r} as a rule of a policy: it is {a_type(rule)}; give "
                 f"PolicyRule(effect=..., operations=..., paths=..., reason=...)"
             )
     return rules

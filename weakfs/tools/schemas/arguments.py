@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from weakfs.class_decorators import frozen
-from weakfs.messages import clip, one_line
+from weakfs.messages import a_type, clip, one_line
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.schemas.fields import Schema, fields_of, has_fields
 from weakfs.tools.schemas.pydantic_models import is_model, model_schema, read_model, takes_unknown
@@ -197,7 +197,7 @@ def shown(value: object) -> str:
         return f"number {value}"
     if isinstance(value, list | tuple):
         return f"a list of {len(cast('Sequence[object]', value))}"
-    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+    return "an object" if isinstance(value, Mapping) else a_type(value)
 
 
 # One reader for each kind of type
