@@ -77,12 +77,6 @@ class Bubblewrap:
             self._trials[program] = _try_out(program)
         return self._trials[program]
 
-    def require(self) -> None:
-        """Raise `SandboxUnavailable` if there is no sandbox."""
-        problem = self.problem()
-        if problem:
-            raise refusal(problem)
-
 
 def refusal(problem: str) -> SandboxUnavailable:
     """Return the error for a command that requires the sandbox."""

@@ -107,6 +107,13 @@ def answer_verbatim(receipt: R, message: str) -> ToolResult[R]:
     )
 
 
+class Undone(Exception):
+    """Takes a failed result out of its transaction, so that the transaction is rolled back."""
+
+    def __init__(self, result: ToolResult[object]) -> None:
+        self.result = result
+
+
 def failed(
     kind: type[Receipt], status: str, error_code: str, message: str, *, reason: str | None = None
 ) -> ToolResult[Receipt]:

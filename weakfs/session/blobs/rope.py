@@ -42,12 +42,6 @@ class Rope:
         rope._parts, rope._length, rope.start = Unread(content), content.size, None
         return rope
 
-    @property
-    def unread_digest(self) -> bytes | None:
-        """The digest of bytes that were not read yet, else `None`."""
-        parts = self._parts
-        return parts.content.digest if type(parts) is Unread else None
-
     def __len__(self) -> int:
         return self._length
 

@@ -33,13 +33,13 @@ from weakfs.snapshots.scan.stat_cache import Scan
 from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.catalogue import Catalogue, StoredSnapshot, all_but_last
-from weakfs.snapshots.store.compaction import Compaction, CompactReport, SnapshotAccount, accounts
+from weakfs.snapshots.store.compaction import Compaction, CompactReport, Needs, SnapshotAccount, accounts, needs_of
 from weakfs.snapshots.store.errors import StoreDamaged, unwritable
+from weakfs.snapshots.store.journal_references import trees_needed
 from weakfs.snapshots.store.manifest_reader import load
 from weakfs.snapshots.store.manifests import manifest_digest
 from weakfs.snapshots.store.pack_index import PackIndex
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
-from weakfs.snapshots.store.usage import needs_with
 
 FORMAT = "weakfs-store"
 VERSION = 1
@@ -250,13 +250,24 @@ class Store:
         `BlockingIOError`); readers are not affected. A crash loses nothing.
         """
         with self._locked(fcntl.LOCK_EX):
-            needs = needs_with(self, self.list(), keep, keep_trees)
+            needs = self._needs_with(self.list(), keep, keep_trees)
             report = Compaction(self._index, needs).run(self._renew_id)
             if self.git.is_there:
                 self._renew_id()
             kept = [snapshot.snapshot_id for snapshot in self.list() if snapshot.kind == "git"]
             self.git.collect(kept, needs.contents)
             return report
+
+    def _needs_with(
+        self, snapshots: Iterable[StoredSnapshot], keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()
+    ) -> Needs:
+        """Return what some snapshots, contents and trees to keep, and unfinished work need."""
+        found = needs_of(snapshots, self.read_manifest)
+        found.contents.update(keep)
+        seen: set[bytes] = set()
+        for ref in {*keep_trees, *trees_needed(self.path)}:
+            found.add_tree(ref, self.read_manifest, seen, with_contents=True)
+        return found
 
     def _size_of(self, digest: bytes) -> int:
         place = self._index.find(digest)

@@ -9,23 +9,10 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.snapshots.store.catalogue import StoredSnapshot
-from weakfs.snapshots.store.compaction import Needs, needs_of
-from weakfs.snapshots.store.journal_references import trees_needed
+from weakfs.snapshots.store.compaction import Needs
 
 if TYPE_CHECKING:
     from weakfs.snapshots.store.store import Store
-
-
-def needs_with(
-    store: Store, snapshots: Iterable[StoredSnapshot], keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()
-) -> Needs:
-    """Return what some snapshots, contents and trees to keep, and unfinished work need."""
-    found = needs_of(snapshots, store.read_manifest)
-    found.contents.update(keep)
-    seen: set[bytes] = set()
-    for ref in {*keep_trees, *trees_needed(store.path)}:
-        found.add_tree(ref, store.read_manifest, seen, with_contents=True)
-    return found
 
 
 @define(eq=False)
@@ -54,7 +41,7 @@ class Usage:
 
     def size_with(self, kept: Sequence[StoredSnapshot], dropped: Sequence[StoredSnapshot]) -> int:
         """Return the size after a compaction that follows the drop of some snapshots. O(distinct manifests)."""
-        wanted = needs_with(self.store, kept, self.keep)
+        wanted = self.store._needs_with(kept, self.keep)
         size = sum(self._in_packs.get(digest, 0) for digest in wanted.directories | wanted.contents)
         gone = self._contents_in_git(dropped) - self._contents_in_git(kept) - self.keep
         return size + sum(taken for digest, taken in self._in_git.items() if digest not in gone)

@@ -37,7 +37,7 @@ from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
 from weakfs.tools.permissions.guard import may_show
-from weakfs.tools.results import Receipt, ToolResult, failed, with_notes
+from weakfs.tools.results import Receipt, ToolResult, Undone, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
 
@@ -53,13 +53,6 @@ class _Repeated(Exception):
 
     def __init__(self, call: ToolCall) -> None:
         self.call = call
-
-
-class Undone(Exception):
-    """Takes a failed result out of its transaction, so that the transaction is rolled back."""
-
-    def __init__(self, result: ToolResult[object]) -> None:
-        self.result = result
 
 
 def _check(tool: Tool, result: ToolResult[object]) -> None:

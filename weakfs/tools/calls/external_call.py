@@ -18,11 +18,11 @@ from weakfs.class_decorators import define, frozen
 from weakfs.errors import WeakfsError
 from weakfs.filesystem import Checkout, SupportsCheckout
 from weakfs.messages import a_type, plural
-from weakfs.tools.calls.call import Call, Undone
+from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.steps import Step, Steps
 from weakfs.tools.context import require_filesystem
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.results import Receipt, ToolResult, answer, failed, summarize
+from weakfs.tools.results import Receipt, ToolResult, Undone, answer, failed, summarize
 from weakfs.tools.tool import Tool
 
 T = TypeVar("T")

@@ -14,10 +14,9 @@ from attrs import evolve
 from weakfs.filesystem import ReadBack, SupportsCheckout
 from weakfs.filesystem.errors import fault
 from weakfs.messages import a_type
-from weakfs.tools.calls.call import Undone
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.results import ToolResult
+from weakfs.tools.results import ToolResult, Undone
 from weakfs.tools.tool import Tool
 
 T = TypeVar("T")

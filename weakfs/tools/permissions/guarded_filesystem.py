@@ -38,7 +38,6 @@ from weakfs.reducers import FileTree
 from weakfs.session import MergedPath, Session
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied, ToolValidationError
 from weakfs.tools.permissions.decisions import Access, clamped
-from weakfs.tools.permissions.guard import point_of
 from weakfs.tools.permissions.guarded_primitives import GuardedPrimitives
 from weakfs.tools.permissions.operations import Operation
 
@@ -70,7 +69,8 @@ class GuardedFilesystem:
     @property
     def mount_point(self) -> MountPoint | None:
         """Where the files are mounted, if they are."""
-        return point_of(self._inner)
+        point: MountPoint | None = getattr(self._inner, "mount_point", None)
+        return point
 
     @property
     def root(self) -> str:

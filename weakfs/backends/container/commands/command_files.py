@@ -109,11 +109,6 @@ class CommandFiles:
         line = self._said.strip()
         return int(line) if self._said.endswith(b"\n") and line.isdigit() and len(line) <= EXIT_CODE_DIGITS else None
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether the command has opened its FIFOs."""
-        return bool(self._said)
-
     def close_reader(self) -> None:
         """Let the command be the only reader of its input, so that its end is noticed."""
         if self._reader in self._open:
