@@ -340,3 +340,26 @@ def test_a_rollback_of_a_shared_session_takes_a_commit_back(tmp_path: Path) -> N
     assert layer.read("/a").content == "a\nmore\n"
     layer.commit()
     assert (root / "a").read_text() == "a\nmore\n"
+
+
+def test_lower_directories_are_counted_once_however_deep_the_upper_tree_is() -> None:
+    class Counting(InMemoryFilesystem):
+        counted = 0
+
+        def totals(self, segments: tuple[str, ...]) -> tuple[int, int, int]:
+            self.counted += 1
+            return super().totals(segments)
+
+    deep = "/d" * 50
+    lower = Counting()
+    lower.write(f"{deep}/below", "12")
+    lower.write("/d/gone/x", "3")
+    layer = over(lower)
+    layer.write(f"{deep}/own", "345")
+    layer.delete("/d/gone", recursive=True)
+    lower.counted = 0
+    totals = layer.statistics()
+    assert (totals.total_size, totals.file_count, totals.directory_count) == (5, 2, 50)
+    # The whole lower tree, and the directory that is hidden.
+    assert lower.counted == 2
+    assert layer.delete("/d", recursive=True) == 52

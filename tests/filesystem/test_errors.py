@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from errno import (
     EACCES,
     EDQUOT,
@@ -24,6 +25,7 @@ from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.filesystem.errors import fault
+from weakfs.reducers.tree.node import Node
 from weakfs.testing.conformance import read_only_cases
 from weakfs.testing.conformance.read_only_cases import MUTATIONS
 
@@ -127,3 +129,21 @@ def test_a_fault_is_an_error_with_a_number_whose_text_is_the_message() -> None:
     error = fault(FileNotFoundError, ENOENT, "cannot read '/a': it is gone; look elsewhere")
     assert (type(error), error.errno) == (FileNotFoundError, ENOENT)
     assert str(error) == "cannot read '/a': it is gone; look elsewhere"
+
+
+@pytest.mark.parametrize("path", ["/gone" + "/d" * 60, "/d/gone" + "/d" * 60])
+def test_nothing_is_looked_up_below_a_missing_directory(path: str) -> None:
+    class Counting(InMemoryFilesystem):
+        lookups = 0
+
+        def lookup(self, segments: Sequence[str]) -> Node | None:
+            self.lookups += 1
+            return super().lookup(segments)
+
+    fs = Counting()
+    fs.mkdir("/d")
+    for call in (fs.exists, fs.read_bytes):
+        fs.lookups = 0
+        with suppress(FileNotFoundError):
+            call(path)
+        assert fs.lookups <= 10

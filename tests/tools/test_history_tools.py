@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
+from weakfs.session import MergedPath
 from weakfs.tools import DEFAULT_TOOLS, HISTORY_TOOLS, Capability, Policy, PolicyRule
 from weakfs.tools.history import ReversionReceipt
 
@@ -180,3 +182,39 @@ def test_a_moment_that_is_no_number_of_a_record_is_refused() -> None:
     failed = tools.call("restore", {"moment": "9" * 5000})
     assert failed.error_code == "invalid_arguments"
     assert "snapshot" in failed.message
+
+
+def hiding(effect: Literal["deny", "blob"]) -> Policy:
+    return Policy([PolicyRule(effect=effect, operations=["read"], paths="/private", reason="credentials")])
+
+
+@pytest.mark.parametrize("on_conflict", ["raise", "markers", "ours", "theirs"])
+@pytest.mark.parametrize("preview", [False, True])
+@pytest.mark.parametrize("secret", [TEXT, "none\nguess\nthree\n", "one\nguess\nnone\n"])
+def test_a_file_that_may_not_be_read_is_not_merged(secret: str, preview: bool, on_conflict: str) -> None:
+    tools = desk(policy=hiding("deny"))
+    InMemoryFilesystem(tools.session).write("/private/key", secret)
+    write(tools, "/private/key", "one\nguess\nthree\n", "first")
+    write(tools, "/private/key", "one\nguess\nother\n", "second")
+
+    result = tools.call("revert", {"call_id": "first", "preview": preview, "on_conflict": on_conflict})
+
+    assert (result.error_code, "/private" in result.message) == ("policy_denied", False)
+    assert "+1" not in result.message
+    assert text(tools, "/private/key") == "one\nguess\nother\n"
+
+
+@pytest.mark.parametrize("guess", ["one\ntwo\nnone\n", "none\nnone\nnone\n", "one\n"])
+@pytest.mark.parametrize("preview", [False, True])
+def test_lines_of_withheld_contents_are_not_counted(preview: bool, guess: str) -> None:
+    tools = desk(policy=hiding("blob"))
+    InMemoryFilesystem(tools.session).write("/private/key", TEXT)
+    write(tools, "/private/key", guess, "guess")
+
+    result = tools.call("undo", {"preview": preview})
+
+    assert (result.success, text(tools, "/private/key")) == (True, guess if preview else TEXT)
+    assert isinstance(result.value, ReversionReceipt)
+    assert result.value.changes == (MergedPath("/private/key", "changed"),)
+    assert "changed /private/key +0 -0\n" in result.message
+    assert "+0 -0 lines, +0 -0 bytes" in result.message

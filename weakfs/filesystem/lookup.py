@@ -73,6 +73,10 @@ class PathLookup(FilesystemPrimitives):
                 continue
             here = (*done, name)
             node = self.lookup(here)
+            if node is None and ".." not in todo:
+                # Nothing is below it either: no need to look up each part of a long path that does not exist.
+                done += [name, *reversed(todo)]
+                break
             if type(node) is not tuple or not is_link(node) or not (todo or follow):
                 done.append(name)
                 continue

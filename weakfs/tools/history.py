@@ -73,7 +73,8 @@ class RestoreParams:
 class ReversionReceipt(Receipt):
     """What was taken back, or with `preview` would be; see `weakfs.session.Reversion`.
 
-    `conflicts` are the paths that would remain in conflict.
+    `conflicts` are the paths that would remain in conflict. Lines and bytes of files whose contents are withheld are
+    not counted.
     """
 
     preview: bool | None = None
@@ -88,8 +89,8 @@ def undo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[Reve
     session = context.session
     return _reversion(
         context,
-        params.preview,
-        lambda: session.undo(params.count, preview=params.preview, on_conflict=params.on_conflict),
+        params,
+        lambda preview, on_conflict: session.undo(params.count, preview=preview, on_conflict=on_conflict),
     )
 
 
@@ -98,22 +99,22 @@ def redo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[Reve
     session = context.session
     return _reversion(
         context,
-        params.preview,
-        lambda: session.redo(params.count, preview=params.preview, on_conflict=params.on_conflict),
+        params,
+        lambda preview, on_conflict: session.redo(params.count, preview=preview, on_conflict=on_conflict),
     )
 
 
 def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
     """Take one call back, and keep what came later."""
 
-    def revert() -> Reversion:
+    def revert(preview: bool, on_conflict: OnConflict) -> Reversion:
         try:
             return context.session.revert(
                 # As ids are recorded.
                 one_line(params.call_id),
                 paths=_own_paths(context, params.paths),
-                preview=params.preview,
-                on_conflict=params.on_conflict,
+                preview=preview,
+                on_conflict=on_conflict,
             )
         except SessionError as error:
             known = _known_calls(context)
@@ -121,7 +122,7 @@ def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[
                 raise SessionError(f"{error}; the newest calls with changes are {known}") from error
             raise
 
-    return _reversion(context, params.preview, revert)
+    return _reversion(context, params, revert)
 
 
 def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
@@ -131,8 +132,8 @@ def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResul
     session, paths = context.session, _own_paths(context, params.paths)
     return _reversion(
         context,
-        params.preview,
-        lambda: session.restore(moment, paths=paths, preview=params.preview, foreign="keep"),
+        params,
+        lambda preview, _: session.restore(moment, paths=paths, preview=preview, foreign="keep"),
     )
 
 
@@ -175,15 +176,24 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
 """Tools for taking work back, which are no default tools: `tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS]`."""
 
 
-def _reversion(context: ToolContext, preview: bool, take_back: Callable[[], Reversion]) -> ToolResult[ReversionReceipt]:
-    fs = require_filesystem(context)
+def _reversion(
+    context: ToolContext,
+    params: UndoParams | RevertParams | RestoreParams,
+    take_back: Callable[[bool, OnConflict], Reversion],
+) -> ToolResult[ReversionReceipt]:
+    fs, preview = require_filesystem(context), params.preview
+    on_conflict = "raise" if isinstance(params, RestoreParams) else params.on_conflict
     if fs.read_only:
         raise fault(
             PermissionError, EROFS, "cannot take work back: the filesystem is read-only; use a filesystem to write to"
         )
     context.check_deadline()
     try:
-        done = _mounted(context, take_back())
+        if isinstance(fs, GuardedFilesystem) and on_conflict != "raise":
+            # A conflict in a forbidden file is one however it would be resolved.
+            found = _mounted(context, take_back(True, "raise"))
+            fs.check_reversion(found.changes, [entry.path for entry in found.conflicts])
+        done = _mounted(context, take_back(preview, on_conflict))
     except MergeConflict as error:
         conflict = error if point_of(fs) is None else MergeConflict(_mounted_conflicts(context, error.conflicts))
         if isinstance(fs, GuardedFilesystem):
@@ -198,6 +208,7 @@ def _reversion(context: ToolContext, preview: bool, take_back: Callable[[], Reve
     if isinstance(fs, GuardedFilesystem):
         # If one is refused, the call is rolled back.
         fs.check_reversion(done.changes, conflicts)
+        done = evolve(done, changes=tuple(one if _is_shown(fs, one) else _uncounted(one) for one in done.changes))
     receipt = ReversionReceipt(
         summary_text=summarize(_summary(done, len(conflicts), preview=preview)),
         preview=preview,
@@ -207,6 +218,15 @@ def _reversion(context: ToolContext, preview: bool, take_back: Callable[[], Reve
         detached=done.detached,
     )
     return answer(receipt, "\n".join((*_lines(done, conflicts), f"[{receipt.summary_text}]")))
+
+
+def _is_shown(fs: GuardedFilesystem, change: MergedPath) -> bool:
+    return all(fs.may_show(path) for path in filter(None, (change.source, change.path)))
+
+
+def _uncounted(change: MergedPath) -> MergedPath:
+    """Return a change of a file whose contents are withheld: the counts would compare what it had and what it has."""
+    return evolve(change, lines_added=0, lines_removed=0, bytes_added=0, bytes_removed=0)
 
 
 def _own_paths(context: ToolContext, paths: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -9,7 +9,15 @@ from typing import cast
 
 from weakfs.backends.mounted import MountedFilesystem
 from weakfs.backends.overlay.commit import conflicts, refuse_conflicts, refuse_inside_transaction, write_down
-from weakfs.backends.overlay.layers import counterpart, is_untouched, is_whiteout, merged, upper_for
+from weakfs.backends.overlay.layers import (
+    Totals,
+    counterpart,
+    is_untouched,
+    is_whiteout,
+    merged,
+    totals_of,
+    upper_for,
+)
 from weakfs.backends.overlay.lower_entries import Reads
 from weakfs.backends.overlay.plan import Layers, after, before, describe_entry
 from weakfs.backends.session_backed import SessionFilesystem
@@ -19,7 +27,7 @@ from weakfs.filesystem.paths import Parsed
 from weakfs.reducers import FileTree, LowerEntry, LowerFound, TreeDiff, TreeRestored, diff
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryFound, EntryMoved, Event, LayerEmptied
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.leaf import Leaf, content_of, size_of
+from weakfs.reducers.tree.leaf import Leaf, content_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, Segments
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import Session, SessionError, SessionView
@@ -234,29 +242,34 @@ class OverlayFilesystem(SessionFilesystem):
         if type(self._lower.lookup(segments)) is FileTree:
             self._lower._check_repeats(segments)
 
-    def totals(self, segments: Segments) -> tuple[int, int, int]:
-        return run(self._counted(segments))
+    def totals(self, segments: Segments) -> Totals:
+        held = Layers(self._upper(), self._lower).held(segments)
+        is_below = type(self._lower.lookup(segments)) is FileTree
+        below = self._lower.totals(segments) if is_below else (0, 0, 0)
+        if type(held) is not FileTree:
+            return below
+        check_repeats(held)
+        return _plus(below, run(self._difference(segments, held)))
 
-    def _counted(self, segments: Segments) -> Steps[tuple[int, int, int]]:
-        lower = self._lower
-        held = Layers(self._upper(), lower).held(segments)
-        if type(held) is FileTree:
-            check_repeats(held)
-        size, files, directories = (0, 0, 0)
-        if type(lower.lookup(segments)) is FileTree:
-            size, files, directories = lower.totals(segments)
-        for name, node in maps.items(held._children) if type(held) is FileTree else ():
+    def _difference(self, segments: Segments, held: FileTree) -> Steps[Totals]:
+        """Return what a directory of the upper tree adds to the totals of the lower one."""
+        found: Totals = (0, 0, 0)
+        for name, node in maps.items(held._children):
             here = (*segments, name)
-            below = lower.lookup(here)
-            if below is not None:
-                less = (*lower.totals(here), 1) if type(below) is FileTree else (size_of(below), 1, 0, 0)
-                size, files, directories = size - less[0], files - less[1], directories - less[2] - less[3]
+            below = self._lower.lookup(here)
             if type(node) is FileTree:
-                more = yield self._counted(here)
-                size, files, directories = size + more[0], files + more[1], directories + more[2] + 1
-            elif not is_whiteout(node):
-                size, files = size + size_of(node), files + 1
-        return size, files, directories
+                found = _plus(found, (yield self._difference(here, node)))
+                if type(below) is FileTree:
+                    # A merged directory: it is in the lower totals already, whose cost is that of walking it.
+                    continue
+            own = (0, 0, 1) if type(node) is FileTree else (0, 0, 0) if is_whiteout(node) else totals_of(node)
+            found = _plus(found, own)
+            if below is not None:
+                size, files, directories = totals_of(below)
+                if type(below) is FileTree:
+                    size, files, directories = _plus(self._lower.totals(here), (0, 0, 1))
+                found = _plus(found, (-size, -files, -directories))
+        return found
 
     def height(self, segments: Segments) -> int:
         return run(self._measured(segments))
@@ -288,3 +301,7 @@ class OverlayFilesystem(SessionFilesystem):
                 session.dispatch(one)
             for one in after(Layers(self._upper(), self._lower), event) if may_hide else ():
                 session.dispatch(one)
+
+
+def _plus(one: Totals, other: Totals) -> Totals:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]

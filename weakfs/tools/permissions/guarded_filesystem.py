@@ -127,13 +127,20 @@ class GuardedFilesystem:
             if not change.path.startswith("/"):
                 continue
             for path in filter(None, (change.source, change.path)):
-                access.check("write", path)
+                self._check_taken_back(path)
                 access.check_changes((path,))
             access.check_size(change.path, change.bytes_added)
             if change.source is not None:
                 access.check_transfer(change.source, change.path)
         for path in conflicts:
-            access.check("write", path)
+            self._check_taken_back(path)
+
+    def _check_taken_back(self, path: str) -> None:
+        """Raise `PermissionError` unless an entry may be changed by a merge of its versions, which reads them."""
+        self._access.check("write", path)
+        denied = self._access.denial("read", path)
+        if denied is not None:
+            raise denied
 
     @property
     def _most_read(self) -> int | None:
