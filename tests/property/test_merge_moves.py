@@ -19,6 +19,7 @@ from weakfs.filesystem import Filesystem
 from weakfs.reducers import FileTree, diff
 from weakfs.reducers.merging import file_merge
 from weakfs.reducers.merging.tree_merge import merge_by_path
+from weakfs.session.merging.conflicts import ConflictEntry
 
 
 @define
@@ -199,16 +200,28 @@ def test_git_merges_nothing_that_we_do_not(tmp_path: Path) -> None:
     assert counted["as git"] + counted["only git conflicts"] > 0.9 * count
 
 
+def is_moved_directory(entry: ConflictEntry) -> bool:
+    """Return whether one side moved a directory that the other deleted. For git there is none if it has no files."""
+    return entry.kind == "moved_deleted" and entry.base is None and entry.ours is None and entry.theirs is None
+
+
+def differences(one: Files, other: Files) -> set[str]:
+    return {path for path, _ in one.items() ^ other.items()}
+
+
 def reason_of(notes: set[str], conflict: MergeConflict | None, merged: Files | None, of_git: Files) -> str | None:
     """Return why a merge is not git's, or `None` if nothing explains it."""
     if "name reused" in notes:
         return "name reused"
     if conflict is not None:
-        inside = all(entry.kind == "deleted" for entry in conflict.conflicts)
+        inside = all(entry.kind == "deleted" or is_moved_directory(entry) for entry in conflict.conflicts)
         if inside and "directory deleted" in notes:
             return "directory deleted"
         return "cycle" if any(entry.kind == "cycle" for entry in conflict.conflicts) else None
     if notes >= {"backed up", "directory moved"}:
+        return "copied"
+    if merged is not None and "copied" in notes and any("copy" in path for path in differences(merged, of_git)):
+        # Git took the copy for the file that was moved, and put the other side's changes there.
         return "copied"
     if merged is not None and contents(of_git) < contents(merged):
         return "git loses a file"

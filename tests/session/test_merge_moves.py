@@ -225,6 +225,24 @@ def test_a_conflict_about_a_name_holds_what_either_side_has_there(name: str) -> 
         assert (conflict.path, conflict.ours, conflict.theirs) == ("/b", of_ours["/b"], of_theirs["/b"])
 
 
+def test_a_conflict_about_the_name_of_a_file_and_a_directory_holds_the_file() -> None:
+    session = Session(session_id="s")
+    fs = InMemoryFilesystem(session)
+    fs.write("/a", "text\n")
+    fs.mkdir("/d")
+    for is_ours in (True, False):
+        fork = session.fork()
+        one, other = (fs, fs.bind(fork)) if is_ours else (fs.bind(fork), fs)
+        with session.transaction(), pytest.raises(MergeConflict) as caught:
+            one.move("/a", "/b")
+            other.move("/d", "/b/d")
+            session.merge(fork)
+        (conflict,) = caught.value.conflicts
+        assert (conflict.path, conflict.kind) == ("/b", "name_taken")
+        assert (conflict.ours, conflict.theirs) == (("text\n", None) if is_ours else (None, "text\n"))
+        session.rollback(session.seq - 1)
+
+
 def test_a_move_and_two_edits_of_three_forks_meet(tmp_path: Path) -> None:
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)

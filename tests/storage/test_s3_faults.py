@@ -75,6 +75,27 @@ def test_a_conditional_write_that_did_not_arrive_is_repeated(s3_server: Server, 
     assert storage.get("key") == b"2"
 
 
+def test_a_conflict_of_requests_is_not_taken_for_a_key_that_is_set(s3_server: Server, location: str) -> None:
+    with closing(open_storage(location)) as storage:
+        set_faults(s3_server.url, kinds=["conflict"])
+        with pytest.raises(StorageError, match="409"):
+            storage.create("key", b"1")
+        set_faults(s3_server.url, rate=0)
+        version = storage.create("key", b"1")
+        assert version
+        set_faults(s3_server.url, kinds=["conflict"])
+        with pytest.raises(StorageError, match="409"):
+            storage.replace("key", b"2", version=version)
+        set_faults(s3_server.url, rate=0)
+        assert storage.get("key") == b"1"
+    # An append must not believe that its contents are stored.
+    with closing(open_event_store(location)) as store:
+        set_faults(s3_server.url, kinds=["conflict"], limit=1)
+        store.append("s", 0, [b"a"], contents={"ab": b"content"})
+        set_faults(s3_server.url, rate=0)
+        assert store.get_contents("s", ["ab"]) == {"ab": b"content"}
+
+
 def test_expired_credentials_change_nothing_and_are_told_at_once(s3_server: Server, storage: Storage) -> None:
     set_faults(s3_server.url, kinds=["expired"], limit=1)
     with pytest.raises(

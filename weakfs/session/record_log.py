@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.core import reducing
-from weakfs.session.errors import SessionError
+from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
 from weakfs.session.events import Record
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Records
@@ -118,10 +118,15 @@ class RecordLog(Snapshots):
                     began = monotonic()
                     line = self._trunk
                     after = line.copy()
-                    result = shorten(after)
-                    if self._stored(line, after):
-                        self._trunk = after
-                        return result
+                    try:
+                        result = shorten(after)
+                        if self._stored(line, after):
+                            self._trunk = after
+                            return result
+                    except (RecordsDropped, MissingBlob):
+                        # Perhaps because another process has dropped history.
+                        if log is None or not log.catch_up(self):
+                            raise
                     if log is not None:
                         log.keep_others_out(monotonic() - began)
             finally:

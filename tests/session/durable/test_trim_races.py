@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread, current_thread
+from typing import Literal
 
 import pytest
 
@@ -16,6 +17,7 @@ from weakfs.reducers import FileWritten
 from weakfs.session import Merged, SessionConflict, SessionError
 from weakfs.session.durable.history import GAP
 from weakfs.session.durable.lease import COMPACTION, compaction_seconds
+from weakfs.session.errors import RecordsDropped
 from weakfs.storage import Lease, LeaseLost
 from weakfs.storage.engines.memory import AsyncMemoryStorage
 from weakfs.storage.folder import FolderEventStore
@@ -230,6 +232,64 @@ def test_refresh_survives_that_the_frames_which_it_has_not_read_were_compacted(
     assert again.tree().digest == mine.tree().digest
     assert (again.read("/a").content, again.read("/b").content) == (OLD, NEW)
     assert again.read("/c").content == str(2 * GAP - 1)
+
+
+def opened_twice(store: FolderEventStore, on_conflict: Literal["raise", "merge"]) -> tuple[Session, Session]:
+    """Return two sessions on one history that neither has read."""
+    with Session.open(store, "s") as session:
+        fs, tools = InMemoryFilesystem(session), Toolset(session)
+        for number in range(GAP + 5):
+            fs.write("/a", f"{number}")
+            if number % 50 == 0:
+                tools.call("write_file", {"path": "/b", "content": f"{number}" * 1000})
+        session.checkpoint()
+        for number in range(GAP + 5):
+            fs.write("/c", f"{number}" * 1000)
+    return Session.open(store, "s", on_conflict=on_conflict), Session.open(store, "s", on_conflict=on_conflict)
+
+
+def test_a_compaction_follows_that_of_another_process(tmp_path: Path) -> None:
+    store = FolderEventStore(tmp_path)
+    session, other = opened_twice(store, "merge")
+    InMemoryFilesystem(other).write("/new", NEW)
+    other.compact(keep=2)
+
+    session.compact(keep=1)
+
+    assert session.to_bytes() == Session.open(store, "s").to_bytes()
+    assert InMemoryFilesystem(session).read("/new").content == NEW
+    assert len(session.records) <= 2
+    # And back.
+    InMemoryFilesystem(other).write("/again", NEW)
+    assert other.to_bytes() == Session.open(store, "s").to_bytes()
+
+
+def test_a_compaction_that_has_not_read_another_one_is_refused_without_merging(tmp_path: Path) -> None:
+    store = FolderEventStore(tmp_path)
+    session, other = opened_twice(store, "raise")
+    InMemoryFilesystem(other).write("/new", NEW)
+    other.compact(keep=2)
+
+    with pytest.raises(SessionConflict):
+        session.compact(keep=1)
+
+    assert other.to_bytes() == Session.open(store, "s").to_bytes()
+    session.refresh()
+    session.compact(keep=1)
+    assert session.to_bytes() == Session.open(store, "s").to_bytes()
+
+
+def test_records_that_another_process_dropped_are_told_of_as_such(tmp_path: Path) -> None:
+    store = FolderEventStore(tmp_path)
+    session, other = opened_twice(store, "raise")
+    other.compact(keep=2)
+    for read in (lambda: list(session.records), session.to_bytes):
+        with pytest.raises(
+            RecordsDropped, match=r"another process dropped them; call session.refresh\(\) and try again"
+        ):
+            read()
+    session.refresh()
+    assert session.to_bytes() == other.to_bytes()
 
 
 def test_calls_go_on_after_another_writer_compacted_history_that_was_not_read(tmp_path: Path) -> None:

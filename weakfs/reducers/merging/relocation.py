@@ -318,6 +318,10 @@ class Relocation:
         mover = 1 + SIDES.index(side)
         nodes[mover] = nodes[mover] if nodes[mover] is not None and mover != number else part
         nodes[3 - mover] = there if mover != number else nodes[3 - mover]
+        # The trees contain moves of the other side by now, which may have made directories there.
+        for version in (OURS, THEIRS):
+            own = find(self._versions[version].tree, segments)
+            nodes[version] = own if own is not None else nodes[version]
         kind: ConflictKind = "name_taken"
         choice = self._ask(TreeConflict(path, kind, (nodes[0], nodes[1], nodes[2])))
         return "theirs" if choice == "theirs" else "ours"

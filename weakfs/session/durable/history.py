@@ -139,7 +139,7 @@ class StreamHistory:
             found += run[start : start + count - len(found)]
             place += 1
         if len(found) != count:
-            raise RecordsDropped(f"records {first} to {first + count - 1} are not in storage: they were dropped")
+            raise _dropped(f"records {first} to {first + count - 1}")
         return found
 
     def events(self, tag: str, first: int, count: int) -> list[Any]:
@@ -153,10 +153,7 @@ class StreamHistory:
             found += [build(*values) for values in events[start : start + count - len(found)]]
             place += 1
         if len(found) != count:
-            raise RecordsDropped(
-                f"events {first} to {first + count - 1} of {tag!r} are not in storage: they were dropped; call "
-                f"session.refresh() and try again"
-            )
+            raise _dropped(f"events {first} to {first + count - 1} of {tag!r}")
         return found
 
     def _run(self, place: int) -> list[Row]:
@@ -174,6 +171,8 @@ class StreamHistory:
                 if frame["after"] >= self.until:
                     break
                 frames.append((number, frame))
+            if frames and frames[0][0] > entry.frame:
+                raise _dropped(f"records from {entry.seq + 1} on")
             if frames and frames[0][1]["after"] != entry.seq:
                 raise SessionFileError(
                     f"it does not follow record {entry.seq}: frames were trimmed or mixed up",
@@ -245,6 +244,12 @@ class UnreadRecords:
             self._rows = rows = [(at, cause, tag, _whole(fields)) for at, cause, tag, fields in rows]
             self._is_read = True
         return rows
+
+
+def _dropped(what: str) -> RecordsDropped:
+    return RecordsDropped(
+        f"{what} are not in storage: another process dropped them; call session.refresh() and try again"
+    )
 
 
 def _ropes(value: Any) -> Iterator[Rope]:

@@ -287,11 +287,13 @@ class AsyncObjectStorage(DerivedStorage):
                 try:
                     result = await self._client.put_once(self._key(key), value, condition)
                 except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
-                    # Unless another change of the key was under way.
-                    if is_last or not _has_status(error, "409"):
+                    if not _has_status(error, "409"):
                         if unanswered is not None:
                             raise unanswered from None
                         return None
+                    # Another change of the key is under way, which may leave it as it was.
+                    if is_last:
+                        raise (unanswered or error) from None
                 except GenericError as error:
                     if not _has_status(error, "4"):
                         unanswered = error
