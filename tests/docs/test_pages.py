@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from codeop import compile_command
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,19 @@ def test_the_examples_of_a_page_print_what_it_says(path: Path, tmp_path: Path, m
     if needs_fuse(path) and not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("FUSE is not available")
     assert run(path, tmp_path, monkeypatch) > 0
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(DOCS).with_suffix("")))
+def test_the_blocks_of_a_page_can_be_pasted_into_an_interpreter(path: Path) -> None:
+    for block in blocks(path.read_text()):
+        if block.language == "python" and block.title is None:
+            typed: list[str] = []
+            for line in (*block.text.splitlines(), ""):
+                typed.append(line)
+                # `None` as long as a statement is not complete; an error for what an interpreter does not take.
+                if compile_command("\n".join(typed)) is not None:
+                    typed.clear()
+            assert typed == []
 
 
 def test_a_page_that_says_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
