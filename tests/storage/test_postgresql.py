@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from importlib import import_module
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from tests.storage import servers
 from tests.storage.servers import Server
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
-from weakfs import storage
+from weakfs import InMemoryFilesystem, Session, storage
 from weakfs.storage import StorageError
 
 psycopg = pytest.importorskip("psycopg")
@@ -123,6 +125,45 @@ def test_an_append_notifies_only_if_somebody_waits(postgresql_server: Server) ->
         assert store.wait("s", 1, 0.01) == 1
         store.append("s", 1, [b"b"])
         assert [found.payload for found in listener.notifies(stop_after=2)] == ["between", "s"]
+
+
+def test_more_sessions_at_once_than_connections_wait_for_each_other(postgresql_server: Server) -> None:
+    store = storage.open_event_store(f"{postgresql_server.url}&schema=crowded")
+
+    def work(number: int) -> str:
+        with Session.open(store, f"s{number}") as session:
+            fs = InMemoryFilesystem(session)
+            for part in range(3):
+                fs.write("/a", f"{number}.{part}")
+        with Session.open(store, f"s{number}") as session:
+            return InMemoryFilesystem(session).read("/a").content
+
+    with ThreadPoolExecutor(30) as threads:
+        assert list(threads.map(work, range(30))) == [f"{number}.2" for number in range(30)]
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_server_without_a_free_connection_leaves_a_session_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("weakfs.storage.engines.postgresql.database"), "CONNECT", 1.0)
+    with servers.postgresql() as server, Session.open(server.url, "s") as session:
+        fs = InMemoryFilesystem(session)
+        fs.write("/before", "1")
+        saved = session.to_bytes()
+        with psycopg.connect(server.url, autocommit=True) as other, ExitStack() as held:
+            # The connections of the session are lost, and others take all that are free.
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'weakfs'")
+            with pytest.raises(psycopg.OperationalError, match="too many clients"):
+                while True:
+                    held.enter_context(closing(psycopg.connect(server.url)))
+            with pytest.raises(StorageError, match="get a connection after"):
+                fs.write("/refused", "2")
+            assert session.to_bytes() == saved
+            with pytest.raises(StorageError, match="too many clients"):
+                storage.open(server.url)
+        fs.write("/after", "3")
+        with Session.open(server.url, "s") as again:
+            assert [entry.path for entry in InMemoryFilesystem(again).walk()] == ["/after", "/before"]
 
 
 def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.storage import servers
 from tests.storage.servers import Server
 from tests.storage.suites import AsyncEventStoreByUrl, AsyncStorageByUrl, EventStoreByUrl, Located, StorageByUrl
-from weakfs import storage
+from weakfs import InMemoryFilesystem, Session, storage
 
 redis = pytest.importorskip("redis")
 
@@ -48,6 +51,79 @@ def test_a_server_that_syncs_every_second_is_warned_of(tmp_path: Path) -> None:
         pytest.warns(storage.DurabilityWarning, match="appendfsync is 'everysec'; set appendonly to yes"),
     ):
         storage.open(server.url).close()
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-random"])
+def test_a_server_that_evicts_sessions_is_warned_of(redis_server: Server, policy: str) -> None:
+    with redis.Redis.from_url(redis_server.url) as client:
+        client.config_set("maxmemory", 1 << 30)
+        client.config_set("maxmemory-policy", policy)
+        try:
+            with pytest.warns(
+                storage.DurabilityWarning, match=f"when its memory is full: .* is '{policy}'; set it to noeviction"
+            ):
+                storage.open(redis_server.url).close()
+            # Sessions have no time at which they expire.
+            client.config_set("maxmemory-policy", "volatile-lru")
+            storage.open(redis_server.url).close()
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", 0)
+
+
+@contextmanager
+def refusing(client: Any, how: str) -> Iterator[str]:
+    """Let the server refuse all changes; yield what its answer says."""
+    if how == "replica":
+        client.execute_command("REPLICAOF", "127.0.0.1", "1")
+    elif how == "memory":
+        client.config_set("maxmemory", 1)
+    else:
+        client.execute_command("ACL", "SETUSER", "default", "-evalsha")
+    try:
+        yield {"replica": "read only replica", "memory": "maxmemory", "rights": "no permissions"}[how]
+    finally:
+        client.execute_command("REPLICAOF", "NO", "ONE")
+        client.config_set("maxmemory", 0)
+        client.execute_command("ACL", "SETUSER", "default", "+@all")
+
+
+@pytest.mark.parametrize("how", ["replica", "memory", "rights"])
+def test_a_server_that_refuses_changes_leaves_a_session_as_it_was(redis_server: Server, how: str) -> None:
+    location = f"{redis_server.url}?namespace=refusing-{how}"
+    with (
+        redis.Redis.from_url(redis_server.url) as client,
+        Session.open(location, "s") as session,
+    ):
+        fs = InMemoryFilesystem(session)
+        fs.write("/before", "1" * 1000)
+        saved = session.to_bytes()
+        with refusing(client, how) as why:
+            with pytest.raises(storage.StorageError, match=why) as caught:
+                fs.write("/refused", "2" * 1000)
+            assert not isinstance(caught.value, storage.OutcomeUnknown)
+            assert session.to_bytes() == saved
+        fs.write("/after", "3" * 1000)
+        with Session.open(location, "s") as again:
+            assert [entry.path for entry in InMemoryFilesystem(again).walk()] == ["/after", "/before"]
+            assert again.to_bytes() == session.to_bytes()
+
+
+def test_a_server_that_is_loading_has_done_nothing(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It loads for too short a time to be met.
+    store = storage.open_event_store(redis_server.url)
+    client = import_module("weakfs.storage.engines.redis.client").SyncClient
+
+    async def loading(*_: object) -> object:
+        raise redis.BusyLoadingError("Redis is loading the dataset in memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "execute", loading)
+        with pytest.raises(storage.StorageError, match="is loading the dataset") as caught:
+            store.append("loading", 0, [b"a"])
+    assert not isinstance(caught.value, storage.OutcomeUnknown)
+    assert store.append("loading", store.head("loading"), [b"a"])
+    store.close()
 
 
 def test_a_namespace_keeps_its_keys_apart(redis_server: Server) -> None:

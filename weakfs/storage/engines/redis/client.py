@@ -13,16 +13,28 @@ import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, ConnectionError, NoScriptError, RedisError, TimeoutError
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ConnectionError,
+    NoScriptError,
+    RedisError,
+    TimeoutError,
+)
 from redis.retry import Retry
 
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_size
 
+# The settings on which it depends whether the server keeps what it acknowledged.
+SETTINGS = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
+
 Word = str | bytes | int | float
 
 # How long to wait for a connection and for an answer, in seconds. A blocking read ends earlier.
 CONNECT, ANSWER, BLOCK = 10.0, 60.0, 5.0
+# Errors of a connection that are answers of the server: it has done nothing.
+REFUSALS = (AuthenticationError, BusyLoadingError)
 # The most bytes of one value, unless the server is configured otherwise (`proto-max-bulk-len`).
 LARGEST = 512 << 20
 
@@ -76,24 +88,29 @@ class Client(ABC):
         """Connect, and warn if the server may lose acknowledged changes."""
         with self._errors(is_change=False):
             try:
-                found = {
-                    name: _setting(await self.execute("CONFIG GET", name)) for name in ("appendonly", "appendfsync")
-                }
+                found = {name: _setting(await self.execute("CONFIG GET", name)) for name in SETTINGS}
             except AuthenticationError:
                 raise
             except redis.ResponseError:
                 await self.execute("PING")
-                why = "it does not reveal its settings"
-            else:
-                if found == {"appendonly": "yes", "appendfsync": "always"}:
-                    return
-                why = ", ".join(f"{name} is {value!r}" for name, value in found.items())
-        warnings.warn(
-            f"{self.url!r} may lose what it acknowledged when its machine fails: {why}; set appendonly to yes and "
-            f"appendfsync to always",
-            DurabilityWarning,
-            stacklevel=6,
-        )
+                found = {}
+        synced = {name: found[name] for name in ("appendonly", "appendfsync") if name in found}
+        if synced != {"appendonly": "yes", "appendfsync": "always"}:
+            why = ", ".join(f"{name} is {value!r}" for name, value in synced.items())
+            warnings.warn(
+                f"{self.url!r} may lose what it acknowledged when its machine fails: "
+                f"{why or 'it does not reveal its settings'}; set appendonly to yes and appendfsync to always",
+                DurabilityWarning,
+                stacklevel=6,
+            )
+        # The other policies evict only keys that expire, which these do not.
+        if found.get("maxmemory", "0") != "0" and found["maxmemory-policy"].startswith("allkeys"):
+            warnings.warn(
+                f"{self.url!r} may lose what it acknowledged when its memory is full: maxmemory-policy is "
+                f"{found['maxmemory-policy']!r}; set it to noeviction",
+                DurabilityWarning,
+                stacklevel=6,
+            )
 
     @contextmanager
     def _opening(self) -> Iterator[None]:
@@ -115,7 +132,7 @@ class Client(ABC):
             yield
         except RedisError as error:
             why = without_secrets(" ".join(str(error).split()), self._secret_url)
-            is_lost = isinstance(error, ConnectionError | TimeoutError) and not isinstance(error, AuthenticationError)
+            is_lost = isinstance(error, ConnectionError | TimeoutError) and not isinstance(error, REFUSALS)
             cause = shown_cause(error, self._secret_url)
             if is_change and is_lost:
                 raise OutcomeUnknown(f"cannot tell whether {self.url!r} was changed: {why}; repeat the call") from cause
