@@ -151,3 +151,42 @@ def test_a_damaged_large_content_beside_a_session_file_is_named_when_it_is_resto
     with pytest.raises(MissingBlob, match="damaged"):
         loaded.rollback(snapshot.snapshot_id)
     assert not (tmp_path / "root" / "big").exists()
+
+
+# Fails with MemoryError where the old content is held as a whole.
+APPEND = """
+import resource, sys
+from pathlib import Path
+from weakfs import Session, Toolset
+from weakfs.backends import HostFilesystem
+from weakfs.filesystem import Limits
+folder, bound = Path(sys.argv[1]), int(sys.argv[2])
+fs = HostFilesystem(folder / "root", session=Session(), store=folder / "store", limits=Limits(max_file_size=None))
+tools = Toolset(fs.session, fs)
+fs.append("/small", "warm")
+tools.call("write_file", {"path": "/small", "content": "up", "mode": "append"})
+mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + bound, mapped + bound))
+fs.append("/big", "one")
+with fs.open("/big", "ab") as stream:
+    stream.write(b"two")
+assert tools.call("write_file", {"path": "/big", "content": "three", "mode": "append"}).success
+"""
+
+
+def test_appending_to_a_large_file_takes_bounded_memory(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    with open(tmp_path / "root" / "big", "wb") as stream:
+        stream.truncate(4 * BOUND)
+    os.link(tmp_path / "root" / "big", tmp_path / "root" / "other")
+    ran = subprocess.run(
+        [sys.executable, "-c", APPEND, tmp_path, str(BOUND)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    for name in ("big", "other"):
+        assert (tmp_path / "root" / name).stat().st_size == 4 * BOUND + 11
+        with open(tmp_path / "root" / name, "rb") as stream:
+            stream.seek(-11, os.SEEK_END)
+            assert stream.read() == b"onetwothree"
+    if has_holes(tmp_path):
+        assert on_disk(tmp_path / "root" / "big") < 20 * MIB

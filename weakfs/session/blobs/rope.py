@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Protocol, runtime_checkable
 
@@ -59,6 +59,15 @@ class Rope:
             return joined(first)
         self._parts = whole = b"".join((joined(first), *pieces))
         return whole
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes, those of a file or a stored blob that it starts with piece by piece."""
+        first, tails = self._pieces()
+        if isinstance(first, bytes):
+            yield self.join()
+        else:
+            yield from first.pieces()
+            yield b"".join(tails)
 
     def digest(self) -> bytes:
         """Return the digest of all bytes (see `digest_of`) without joining them. O(length)."""
