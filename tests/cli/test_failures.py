@@ -123,6 +123,15 @@ def test_every_command_has_help_that_fits_80_columns(run: Run, command: str) -> 
     assert max(map(len, done.lines)) <= 80
 
 
+def test_the_list_of_commands_shows_each_summary_as_a_whole_sentence(run: Run) -> None:
+    for group in ((), ("hooks",)):
+        lines = run(*group, "--help").lines
+        rows = lines[lines.index("Commands:") + 1 :]
+        rows = rows[: rows.index("")]
+        assert len(rows) >= 3
+        assert [row for row in rows if not row.endswith(".") or row.endswith("...")] == []
+
+
 def test_the_version_is_the_library_s(run: Run) -> None:
     from weakfs import __version__
 

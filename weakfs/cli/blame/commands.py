@@ -33,14 +33,14 @@ def blame_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Show which call wrote each line of the file PATH of the session FILE.
+    """Show which call wrote each line of a file.
 
-    FILE is a saved session, or a location such as sqlite:sessions.db#ID. Each line shows the number of the record, its
-    time, the tool and the id of the call, and the line. Lines are followed through edits, moves, copies, merges and
-    rollbacks. "(found)" stands for lines that another program wrote before the record, and a "^" before the number for
-    lines that are older than all records that are kept.
+    PATH is a file of the session FILE, which is a saved session, or a location such as sqlite:sessions.db#ID. Each line
+    shows the number of the record, its time, the tool and the id of the call, and the line. Lines are followed through
+    edits, moves, copies, merges and rollbacks. "(found)" stands for lines that another program wrote before the record,
+    and a "^" before the number for lines that are older than all records that are kept.
 
-    With --porcelain, the number of the record stands in place of the commit.
+    With --porcelain, the number of the record takes the place of the commit.
     """
     from weakfs.cli.blame.lines import Style, show_blame, span_of
     from weakfs.cli.sessions import load
@@ -69,7 +69,10 @@ def why_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Show the call that wrote one line of a file of the session FILE, with its arguments and its answer."""
+    """Show the call that wrote one line of a file.
+
+    PATH is a file of the session FILE. The call is shown with its arguments and its answer.
+    """
     from weakfs.cli.blame.lines import show_reason
     from weakfs.cli.sessions import load
 

@@ -86,10 +86,11 @@ def restore_command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Restore DIR to the exact state of SNAPSHOT: an id, the beginning of an id, or a tag.
+    """Restore DIR to the exact state of a snapshot.
 
-    Only what differs is changed; the names are printed (A added, D deleted, M modified). A snapshot of the previous
-    state is taken first, so that a restore can be undone. For the files of a session, there is "weakfs restore-files".
+    SNAPSHOT is an id, the beginning of an id, or a tag. Only what differs is changed; the names are printed (A added, D
+    deleted, M modified). A snapshot of the previous state is taken first, so that a restore can be undone. For the
+    files of a session, there is "weakfs restore-files".
     """
     from weakfs.cli.commands.host.restore import restore
     from weakfs.cli.directories import open_directory, usage

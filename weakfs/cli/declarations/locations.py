@@ -15,7 +15,10 @@ location_argument = click.argument("location")
 @location_argument
 @json_option
 def sessions_command(location: str, as_json: bool) -> int:
-    """List the sessions at LOCATION: a folder, or a URL such as sqlite:sessions.db."""
+    """List the sessions at LOCATION.
+
+    LOCATION is a folder, or a URL such as sqlite:sessions.db.
+    """
     from weakfs.cli.commands.storage.locations import show_sessions
 
     show_sessions(Output(), location, as_json=as_json)
@@ -29,7 +32,7 @@ def sessions_command(location: str, as_json: bool) -> int:
 @expansion_option
 @json_option
 def import_command(file: str, location: str, registry: str | None, max_expansion: float | None, as_json: bool) -> int:
-    """Copy the session saved in FILE to LOCATION, with its whole history."""
+    """Copy a saved session to LOCATION, with its whole history."""
     from weakfs.cli.commands.storage.locations import import_session
 
     import_session(Output(finish_unread=True), file, location, registry, max_expansion, as_json=as_json)
@@ -59,10 +62,10 @@ def export_command(location: str, file: str, embed: bool, registry: str | None, 
 @registry_option
 @json_option
 def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bool) -> int:
-    """Read the session at LOCATION to its end, and name what is damaged or missing.
+    """Check the session at LOCATION for damage.
 
-    LOCATION#ID names one of several sessions. With --give-up, what precedes the damage stays; the damaged files are
-    kept under names that end in ".damaged".
+    Reads everything, and names what is damaged or missing. LOCATION#ID names one of several sessions. With --give-up,
+    what precedes the damage stays; the damaged files are kept under names that end in ".damaged".
     """
     from weakfs.cli.commands.storage.locations import check_session
 

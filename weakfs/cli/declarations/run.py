@@ -57,7 +57,7 @@ def run_command(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Run the tool calls of TRANSCRIPT and print what each one did.
+    """Run recorded tool calls, and print what each one did.
 
     TRANSCRIPT has one JSON object per line: a call, an OpenAI or Anthropic message, or a line of a session file of
     Claude Code, Codex or Copilot CLI. It may also be one JSON document, such as an array of messages. Use - for

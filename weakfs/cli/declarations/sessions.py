@@ -40,7 +40,7 @@ def log_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Show the tool calls of the session saved in FILE, oldest first.
+    """Show the tool calls of a session, oldest first.
 
     Each row shows the number of the call, when it began (month, day and time in UTC), its tool, its path, the number
     of lines added and removed, and its status. The output of "weakfs run" has the same numbers, and "weakfs diff FILE
@@ -89,9 +89,10 @@ def ls_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """List PATH (default: the root) in the session saved in FILE, or in a directory.
+    """List the files of a session, or of a directory.
 
-    Each line shows the permission bits, the size in bytes, the modification time in UTC and the name.
+    PATH is a directory or a file in FILE, by default the root. Each line shows the permission bits, the size in bytes,
+    the modification time in UTC and the name.
     """
     from weakfs.cli.commands.sessions.ls import show_listing
     from weakfs.cli.directories import files_at, is_directory
@@ -125,9 +126,10 @@ def cat_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Print the file PATH of the session saved in FILE, or of a directory, byte for byte.
+    """Print a file of a session or of a directory.
 
-    For a directory, --at names a snapshot, so that you can get one file back without a restore.
+    It is printed byte for byte. For a directory, --at names a snapshot, so that you can get one file back without a
+    restore.
     """
     from weakfs.cli.commands.sessions.ls import show_content
     from weakfs.cli.directories import files_at, is_directory
@@ -169,11 +171,11 @@ def diff_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Show what changed at PATH (default: everywhere) in the session saved in FILE.
+    """Show what changed in a session, or in a directory.
 
-    The names come first, then the differences of the contents in the format of "git diff", which "git apply" accepts.
-    FILE may also be a directory: --at and --to then name snapshots, and default to the newest snapshot and the
-    current contents of the directory.
+    With PATH, only what changed there. The names come first, then the differences of the contents in the format of "git
+    diff", which "git apply" accepts. FILE may also be a directory: --at and --to then name snapshots, and default to
+    the newest snapshot and the current contents of the directory.
     """
     from weakfs.cli.calls import trees_of_call
     from weakfs.cli.commands.sessions.diff import show_as_json, show_names, show_texts
@@ -219,7 +221,7 @@ def diff_command(
 def stats_command(
     file: str, filesystem: str | None, registry: str | None, max_expansion: float | None, as_json: bool
 ) -> int:
-    """Show statistics of the session saved in FILE: files, records, snapshots, tool calls."""
+    """Count the files, records, snapshots and calls of a session."""
     from weakfs.cli.commands.sessions.stats import show_statistics
     from weakfs.cli.sessions import chosen, load
 

@@ -59,10 +59,10 @@ paths_option = click.option(
 @number_option
 @_with_options(CONFLICTS)
 def undo_command(number: int, **options: Any) -> int:
-    """Undo the last operations of the session FILE: tool calls, merges, rollbacks.
+    """Undo the last operations of a session.
 
-    FILE is a saved session, or a location such as sqlite:sessions.db#ID. If the session worked in a directory, give it
-    as --root DIR.
+    Operations are tool calls, merges, rollbacks and single changes. FILE is a saved session, or a location such as
+    sqlite:sessions.db#ID. If the session worked in a directory, give it as --root DIR.
     """
     from weakfs.cli.commands.sessions.undo import Asked, take_back
 
@@ -73,7 +73,10 @@ def undo_command(number: int, **options: Any) -> int:
 @number_option
 @_with_options(CONFLICTS)
 def redo_command(number: int, **options: Any) -> int:
-    """Bring back what the last undos of the session FILE took back, if nothing else was done since."""
+    """Bring back what the last undos of a session took back.
+
+    Works only if nothing else was done since.
+    """
     from weakfs.cli.commands.sessions.undo import Asked, take_back
 
     return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.redo(number, **how))
@@ -84,7 +87,7 @@ def redo_command(number: int, **options: Any) -> int:
 @click.argument("target")
 @paths_option
 def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
-    """Take back what one call of the session FILE changed, and keep what came later.
+    """Take back what one call changed, and keep what came later.
 
     TARGET is the id of a call, a record number, or a range of them such as 12-15; "weakfs log" shows both.
     """
@@ -101,9 +104,10 @@ def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
 @click.argument("moment")
 @paths_option
 def restore_files_command(moment: str, paths: tuple[str, ...], **options: Any) -> int:
-    """Bring back the files of the session FILE as they were at MOMENT; its other state stays.
+    """Bring back the files of an earlier moment of a session.
 
-    MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo" takes it back.
+    The other state of the session stays. MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo" takes
+    it back.
     """
     from weakfs.cli.commands.sessions.undo import Asked, take_back
     from weakfs.cli.sessions import moment_named

@@ -40,10 +40,11 @@ def export_git_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Write the history of the session FILE to the git repository REPOSITORY, which is created if it does not exist.
+    """Write the history of a session to a git repository.
 
-    FILE is a saved session, or a location such as sqlite:sessions.db#ID. Calls are commits, forks are branches, merges
-    have two parents, and tagged snapshots are tags. Run it again to add what is new.
+    REPOSITORY is created if it does not exist. FILE is a saved session, or a location such as sqlite:sessions.db#ID.
+    Calls are commits, forks are branches, merges have two parents, and tagged snapshots are tags. Run it again to add
+    what is new.
     """
     from weakfs.cli.sessions import chosen, load
     from weakfs.history.git_export import export_git

@@ -33,11 +33,12 @@ SHOWN = 20
 def import_git_command(
     repository: str, where: str | None, branch: str | None, max_file_size: int | None, as_json: bool
 ) -> int:
-    """Record the history of a branch of the git repository REPOSITORY in the new session WHERE, one call per commit.
+    """Record the history of a git branch in a new session.
 
-    WHERE is a file to be created, by default NAME.json for a repository called NAME, or a location in storage such as
-    sqlite:sessions.db#ID. Merges are merges of forks where that is possible, and tags are snapshots. Nothing of the
-    repository runs, and nothing is fetched. "weakfs export-git" writes the same commits again.
+    Each commit becomes one call. WHERE is a file to be created, by default NAME.json for a repository called NAME, or a
+    location in storage such as sqlite:sessions.db#ID. Merges are merges of forks where that is possible, and tags are
+    snapshots. Nothing of the repository runs, and nothing is fetched. "weakfs export-git" writes the same commits
+    again.
     """
     name = Path(os.path.abspath(repository)).name.removesuffix(".git") or "repository"
     target = where if where is not None else f"{name}.json"

@@ -16,7 +16,7 @@ from weakfs.cli.output import Output
 @click.option("--option", "options", metavar="TEXT", multiple=True, help="An option for PROGRAM; may be repeated.")
 @json_option
 def containers_command(session: str, program: str, options: tuple[str, ...], *, remove: bool, as_json: bool) -> int:
-    """List the containers of sessions, and whether a process is using them.
+    """List the containers of sessions, and which are in use.
 
     When a saved session is next opened, its container is created again as it was.
     """

@@ -13,7 +13,10 @@ PROGRAMS = click.Choice(["claude-code"])
 
 @click.group("hooks", epilog=EXIT_STATUSES)
 def hooks_command() -> None:
-    """Record every tool that a program runs in a project, its shell included, as a call that can be undone."""
+    """Record every tool that a program runs in a project.
+
+    Each, including the program's shell, is a call that can be undone.
+    """
 
 
 @hooks_command.command("install", epilog=EXIT_STATUSES)
@@ -22,9 +25,10 @@ def hooks_command() -> None:
 @click.option("--session", "location", metavar="LOCATION", help="Keep the session there, as in sqlite:sessions.db.")
 @click.option("--shared", is_flag=True, help="Change .claude/settings.json, and not .claude/settings.local.json.")
 def install_command(program: str, directory: str, location: str | None, shared: bool) -> int:
-    """Put hooks into the settings of the project in DIR, by default the current directory.
+    """Add hooks to the settings of a project.
 
-    Other settings and hooks stay. The hooks name this Python and the project's path, so they work on this machine only.
+    The project is in DIR, by default the current directory. Other settings and hooks stay. The hooks name this Python
+    and the project's path, so they work on this machine only.
     """
     from weakfs.integrations.claude_code import install
 
@@ -41,7 +45,10 @@ def install_command(program: str, directory: str, location: str | None, shared: 
 @click.argument("program", type=PROGRAMS)
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path())
 def uninstall_command(program: str, directory: str) -> int:
-    """Take the hooks out of the settings of the project in DIR. The session stays."""
+    """Remove the hooks from the settings of a project.
+
+    The session stays.
+    """
     from weakfs.integrations.claude_code import uninstall
 
     with as_failure(f"uninstall hooks in {directory!r}"):
@@ -58,7 +65,10 @@ def uninstall_command(program: str, directory: str) -> int:
 @click.argument("program", type=PROGRAMS)
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path())
 def status_command(program: str, directory: str) -> int:
-    """Tell whether hooks are installed in DIR, and where the session is. The status is 3 if they are not."""
+    """Tell whether hooks are installed, and where the session is.
+
+    The exit status is 3 if they are not.
+    """
     from weakfs.integrations.claude_code import installed
 
     with as_failure(f"read the settings of {directory!r}"):

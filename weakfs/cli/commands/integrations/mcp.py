@@ -66,11 +66,11 @@ def mcp_command(
     allowed_hosts: tuple[str, ...],
     store: str | None,
 ) -> int:
-    """Serve DIR, or the session at LOCATION, to a client of the Model Context Protocol.
+    """Serve a directory or a session to an MCP client.
 
-    Every call of a tool is recorded, and undone if it fails or is cancelled. With --session, the history is kept, so
-    that "weakfs timeline" and "weakfs undo" can be used while the server runs and afterwards; otherwise it ends with
-    the server. A DIR is changed in place.
+    Speaks the Model Context Protocol. Every call of a tool is recorded, and undone if it fails or is cancelled. With
+    --session, the history is kept, so that "weakfs timeline" and "weakfs undo" can be used while the server runs and
+    afterwards; otherwise it ends with the server. A DIR is changed in place.
 
     With --profile filesystem, the tools are those of the reference filesystem server, and several DIRs may be given;
     an older client's roots replace them. HTTP is served at /mcp, without authentication, for this machine only unless

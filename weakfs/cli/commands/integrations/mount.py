@@ -30,11 +30,12 @@ CACHE_SECONDS = 1.0
 def mount_command(
     where: str, directory: str, at: str | None, read_only: bool, registry: str | None, max_expansion: float | None
 ) -> int:
-    """Mount the files of a session at the empty directory DIR, until it is unmounted or the command is interrupted.
+    """Mount the files of a session as a directory.
 
-    WHERE is a session file or LOCATION. Any program can work in DIR: what it writes to a file is an event once the file
-    is closed or synced, and "weakfs timeline", "log" and "undo" know it. A session in storage is created if there is
-    none, and keeps each change at once; a session file is written when the mount ends.
+    DIR is an empty directory; the mount ends when it is unmounted or the command is interrupted. WHERE is a session
+    file or LOCATION. Any program can work in DIR: what it writes to a file is an event once the file is closed or
+    synced, and shows up in "weakfs timeline", "log" and "undo". A session in storage is created if there is none, and
+    keeps each change at once; a session file is written when the mount ends.
 
     Needs FUSE. DIR is unmounted if the command is killed; if that fails, the next mount does it.
     """

@@ -30,7 +30,7 @@ from weakfs.session import SessionError
 def serve_command(
     file: str, port: int, root: str | None, store: str | None, registry: str | None, max_expansion: float | None
 ) -> int:
-    """Show the timeline of the session FILE in a browser, as a page that follows the session.
+    """Show the timeline of a session in a browser, live.
 
     FILE is a saved session, or a location such as sqlite:sessions.db#ID; other programs may change it meanwhile. The
     page is that of "weakfs timeline --html", and it can undo, redo, revert and restore, each after a preview. If the

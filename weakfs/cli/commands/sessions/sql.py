@@ -32,10 +32,11 @@ def sql_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Run QUERY, a SELECT of SQLite, over the session FILE. Without QUERY, list the tables and their columns.
+    """Run a SELECT of SQLite over a session.
 
-    FILE is a saved session, or a location such as sqlite:sessions.db#ID. The tables are calls, records, changes, files,
-    lines and snapshots. They are read-only, and exist only for the query.
+    Without QUERY, list the tables and their columns. FILE is a saved session, or a location such as
+    sqlite:sessions.db#ID. The tables are calls, records, changes, files, lines and snapshots. They are read-only, and
+    exist only for the query.
     """
     from weakfs.cli.sessions import load
     from weakfs.history.sql import COLUMNS, run_query

@@ -45,11 +45,11 @@ def timeline_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Show what happened in the session FILE: calls, changes outside calls, merges, rollbacks and snapshots.
+    """Show what happened in a session, and which files changed.
 
-    FILE is a saved session, or a location such as sqlite:sessions.db#ID. Each row has the number of a call, its time,
-    who made it, the fork in which it was made, its tool and target, how it ended and how long it took, and the files
-    that it changed, with the lines added and removed.
+    Lists calls, changes outside calls, merges, rollbacks and snapshots. FILE is a saved session, or a location such as
+    sqlite:sessions.db#ID. Each row has the number of a call, its time, who made it, the fork in which it was made, its
+    tool and target, how it ended and how long it took, and the files that it changed, with the lines added and removed.
 
     With --json, each line is an object, and "files" lists what changed.
 

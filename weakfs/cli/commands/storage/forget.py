@@ -40,11 +40,12 @@ def forget_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Remove a text, or all that the file PATH ever held, from the whole history of the session FILE.
+    """Remove a text or a file from a session for good.
 
-    FILE is a saved session, a folder, or a SQLite location such as sqlite:sessions.db#ID. A placeholder of the same
-    length takes the place of what is removed: in contents, records, snapshots, names and calls. This cannot be undone.
-    Afterwards the files of the session are searched; the exit status is 3 if one still holds it.
+    Of the file PATH, everything that it ever held is removed. FILE is a saved session, a folder, or a SQLite location
+    such as sqlite:sessions.db#ID. A placeholder of the same length takes the place of what is removed: in contents,
+    records, snapshots, names and calls. This cannot be undone. Afterwards the files of the session are searched; the
+    exit status is 3 if one still holds it.
 
     With --root, the snapshots of that directory, or all in --store, that hold it are dropped, and the store is
     compacted and searched. Remove it from the files of the directory first.

@@ -33,7 +33,7 @@ NAMES = {"files": "current files", "records": "records", "calls": "calls"}
 @click.option("--max-snapshots", metavar="N", type=click.IntRange(min=0), help="Keep the newest N snapshots.")
 @click.option("--tagged", is_flag=True, help="Drop tagged snapshots too.")
 @click.option("--keep-calls", is_flag=True, help="Keep the tool calls of dropped records.")
-@click.option("--dry-run", is_flag=True, help="Only show what would go, and what the rest holds.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be dropped, and what the rest holds.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 @store_option
 @registry_option
@@ -54,12 +54,12 @@ def prune_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Drop the oldest records and snapshots of WHERE until the rest is within the limits, and free their contents.
+    """Drop the oldest history to stay within limits.
 
     WHERE is a saved session, a session in storage such as sqlite:sessions.db#ID or folder:DIR, or a directory of the
-    host, for its snapshots. First shows what goes and what it frees, and asks. Current files never go, and tagged
-    snapshots only with --tagged; the exit status is 3 if the rest is still larger than --max-bytes. With --dry-run and
-    no limit, only shows what each snapshot holds.
+    host, for its snapshots. First shows what would be dropped and what that frees, and asks. Current files are never
+    dropped, and tagged snapshots only with --tagged; the exit status is 3 if the rest is still larger than --max-bytes.
+    With --dry-run and no limit, only shows what each snapshot holds.
     """
     from weakfs.history import Retention, prune
 
@@ -143,7 +143,7 @@ def _amounts(report: PruneReport) -> str:
 
 
 def _show(out: Output, report: PruneReport, *, as_json: bool) -> None:
-    """Print what went, or would go, and what the rest holds."""
+    """Print what was or would be dropped, and what the rest holds."""
     if as_json:
         for verb, holders in (("would_drop" if report.preview else "dropped", report.dropped), ("kept", report.kept)):
             for one in holders:
