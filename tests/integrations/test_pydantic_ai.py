@@ -17,6 +17,7 @@ from pydantic_ai.models.test import TestModel
 
 from weakfs import DEFAULT_TOOLS, HostFilesystem, InMemoryFilesystem, Session, Tool, Toolset
 from weakfs.integrations.pydantic_ai import RunConflict, SessionToolset
+from weakfs.processes import Bubblewrap
 from weakfs.session import Session as AnySession
 from weakfs.session import SessionClosed
 from weakfs.tools import ToolCall, ToolContext, ToolResult
@@ -424,6 +425,25 @@ def test_a_run_on_the_host_is_reverted_if_it_fails(tmp_path: Path, fails: bool) 
 
     found = {path.name: path.read_text() for path in root.iterdir()}
     assert found == ({"kept": "kept\n", "mine": "mine\n"} if fails else {"a": "2\n", "mine": "mine\n"})
+
+
+@pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
+def test_a_run_on_the_host_that_is_cancelled_in_a_command_is_reverted(tmp_path: Path) -> None:
+    _, tools = on_the_host(tmp_path)
+    root = tmp_path / "root"
+    command = ("shell", {"command": "touch begun; sleep 60"})
+
+    async def work() -> None:
+        run = asyncio.create_task(agent(scripted([write("/a", "1\n")], [command]), tools).run("go"))
+        while not (root / "begun").exists():
+            assert not run.done(), run.exception()
+            await asyncio.sleep(0.01)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    asyncio.run(work())
+    assert {path.name: path.read_text() for path in root.iterdir()} == {"kept": "kept\n"}
 
 
 def test_a_nested_run_on_the_host_is_reverted_with_the_run_around_it(tmp_path: Path) -> None:

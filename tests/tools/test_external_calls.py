@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -287,3 +288,59 @@ def test_a_call_that_is_dropped_disturbs_nobody(make: Make, capsys: pytest.Captu
     del call
     gc.collect()
     assert capsys.readouterr().err == ""
+
+
+def test_a_call_adds_to_the_history_what_it_changed_however_many_files_there_are(tmp_path: Path) -> None:
+    work, history = tmp_path / "work", tmp_path / "history"
+    for number in range(500):
+        directory = work / f"d{number % 10}"
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"f{number}").write_text("x")
+
+    def stored() -> int:
+        return sum(path.stat().st_size for path in history.rglob("*") if path.is_file())
+
+    with Session.open(history, "main") as session:
+        tools = Toolset(session, HostFilesystem(work, session=session, store=tmp_path / "store"))
+
+        def change(number: int) -> None:
+            with tools.external_call("Bash", {"command": "make"}, call_id=f"c{number}") as call:
+                (Path(call.directory) / "d1" / "f1").write_text(f"{number}")
+                (Path(call.directory) / "new").write_text(f"{number}")
+
+        change(0)
+        before = stored()
+        for number in range(1, 5):
+            change(number)
+        # A listing of the directory alone would take sixty bytes for each file.
+        assert stored() - before < 4 * 4000
+        session.undo(5)
+        assert not (work / "new").exists()
+        assert (work / "d1/f1").read_text() == "x"
+
+
+def test_what_others_changed_before_a_call_comes_back_with_its_time(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "dir").mkdir(parents=True)
+    for name in ("a", "dir/b", "dir/c"):
+        (work / name).write_text("1")
+    session = Session()
+    tools = Toolset(session, HostFilesystem(work, session=session, store=tmp_path / "store"))
+
+    def run(command: str, call_id: str) -> None:
+        with tools.external_call("Bash", {"command": command}, call_id=call_id) as call:
+            subprocess.run(command, shell=True, cwd=call.directory, check=True)
+
+    run("echo 2 > a", "c1")
+    # The same contents with another time, other contents, another mode.
+    os.utime(work / "a", ns=(10**18, 10**18))
+    (work / "dir/b").write_text("theirs")
+    (work / "dir/c").chmod(0o600)
+    os.utime(work / "dir/c", ns=(2 * 10**18, 2 * 10**18))
+    run("echo 3 > a; rm -r dir", "c2")
+    session.revert("c2")
+    assert (work / "a").read_text() == "2\n"
+    assert (work / "a").stat().st_mtime_ns == 10**18
+    assert (work / "dir/b").read_text() == "theirs"
+    assert (work / "dir/c").stat().st_mode & 0o777 == 0o600
+    assert (work / "dir/c").stat().st_mtime_ns == 2 * 10**18

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from secrets import token_hex
@@ -136,14 +137,16 @@ class SessionToolset(AbstractToolset[AgentDepsT]):
     ) -> ToolReturn[Any]:
         """Make one call; raises `ToolFailed` for one that failed, which has changed nothing."""
         call_id = _call_id(ctx)
-        self._called(call_id)
-        result = await self.toolset.acall(name, tool_args, call_id=call_id, caller=_caller(ctx))
+        with self._making(call_id):
+            result = await self.toolset.acall(name, tool_args, call_id=call_id, caller=_caller(ctx))
         if not result.success:
             raise ToolFailed(result.message)
         return _returned(result, call_id)
 
-    def _called(self, call_id: str) -> None:
+    @contextmanager
+    def _making(self, call_id: str) -> Iterator[None]:
         """Remember a call, if there is a run that may have to take it back."""
+        yield
 
 
 class _RunToolset(SessionToolset[AgentDepsT]):
@@ -170,6 +173,7 @@ class _RunToolset(SessionToolset[AgentDepsT]):
         self._forked_at = toolset.session.seq
         self._messages = messages
         self._calls: list[str] = []
+        self._open_calls: dict[str, asyncio.Event] = {}
         self._handled: BaseException | None = None
         self._entered = False
 
@@ -199,6 +203,9 @@ class _RunToolset(SessionToolset[AgentDepsT]):
         has_failed = error is not None and error is not self._handled
         if own is self._parent:
             if has_failed:
+                # A cancelled run does not wait for its calls, which are being undone.
+                for call in [*self._open_calls.values()]:
+                    await call.wait()
                 await asyncio.to_thread(self._revert)
             elif self._outer is not None:
                 self._outer._calls.extend(self._calls)
@@ -229,11 +236,11 @@ class _RunToolset(SessionToolset[AgentDepsT]):
         """Revert the calls of this run, the newest first."""
         session, own = self._parent, set(self._calls)
         made = [one for one in session[ToolCall].all() if one.call_id in own and one.status == "ok" and one.first_seq]
-        problems: list[SessionError] = []
+        problems: list[Exception] = []
         for call in reversed(made):
             try:
                 session.revert(call.call_id)
-            except SessionError as problem:
+            except (SessionError, OSError) as problem:
                 problems.append(problem)
         if problems:
             raise SessionError(
@@ -241,8 +248,15 @@ class _RunToolset(SessionToolset[AgentDepsT]):
                 f"revert them one by one with on_conflict"
             ) from problems[0]
 
-    def _called(self, call_id: str) -> None:
+    @contextmanager
+    def _making(self, call_id: str) -> Iterator[None]:
         self._calls.append(call_id)
+        ended = self._open_calls[call_id] = asyncio.Event()
+        try:
+            yield
+        finally:
+            ended.set()
+            del self._open_calls[call_id]
 
 
 class ArgumentChecker:

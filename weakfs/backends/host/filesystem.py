@@ -378,7 +378,7 @@ class HostFilesystem(HostFiles):
     def _record_changes(self, before: FileTree, after: FileTree) -> None:
         """Dispatch events for what a program changed."""
         events = list(events_between(before, after, at=self.now(), most=MOST_IN_EVENTS))
-        if events:
+        if events and not self._workplace.knows(before, after):
             # The scan is the only source for the state before the program ran.
             self._session.dispatch(self._seen(before, "a scan"))
         for event in events:

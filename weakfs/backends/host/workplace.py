@@ -17,7 +17,10 @@ from weakfs.reducers import FileTree, diff
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.events import TreeSeen
 from weakfs.reducers.external_trees import NO_TREES, ExternalTree, ExternalTrees
-from weakfs.reducers.tree.node import Segments, find, put, remove
+from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree.diff import differences
+from weakfs.reducers.tree.leaf import MODIFIED_AT
+from weakfs.reducers.tree.node import Node, Segments, find, put, remove
 from weakfs.session import Session
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
 
@@ -85,6 +88,20 @@ class HostWorkplace:
                     self._dispatch(attrs.evolve(event, filesystem=self.filesystem_id), cause)
         return changed_paths(known.tree, found, "/")
 
+    def knows(self, before: FileTree, after: FileTree) -> bool:
+        """Return whether the session knows what a scan found before some change, so that this can be taken back.
+
+        The times of files that did not change may be others: nothing restores them. O(differences).
+        """
+        known = self._known()
+        is_as_known = known.is_whole and known.tree.mode == before.mode and not any(differences(known.tree, before))
+        if not is_as_known:
+            return False
+        return all(
+            old is None or _has_same_times(find(known.tree, segments_of(path)), old)
+            for path, old, _ in differences(before, after)
+        )
+
     def at_end(self, commit: Step, undo: Step) -> bool:
         """Call one of the two when the transaction of the running code has ended; return whether it is nested."""
         running = self.session._journal(self.filesystem_id)
@@ -101,6 +118,15 @@ class HostWorkplace:
 
     def _dispatch(self, event: object, cause: str | None) -> None:
         self.session.dispatch(event, cause=cause)
+
+
+def _has_same_times(one: Node | None, other: Node) -> bool:
+    """Return whether the files of two equal nodes have the same times of modification."""
+    if one is other:
+        return True
+    if type(one) is FileTree and type(other) is FileTree:
+        return all(_has_same_times(maps.get(one._children, name), node) for name, node in maps.items(other._children))
+    return type(one) is tuple and type(other) is tuple and one[MODIFIED_AT] == other[MODIFIED_AT]
 
 
 def without_unfinished(paths: Iterable[Segments], found: FileTree, known: FileTree, at: int) -> FileTree:
