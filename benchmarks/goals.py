@@ -47,6 +47,8 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield flat(results, "delete all", "delete of a directory that holds everything")
     yield beside(results, "save", "save, beside hand-written orjson", None, 2)
     yield beside(results, "load", "load, beside hand-written orjson", None, 1.5)
+    yield beside(results, "save with calls", "save with calls of tools, beside the same", None, 2)
+    yield beside(results, "load with calls", "load with calls of tools, beside the same", None, 1.5)
     yield most(results, "bytes a kept version", "memory of a kept version", 4 * KIB, bytes_text)
     for row, how in (("grep literal", "a literal"), ("grep regex", "a regular expression")):
         yield beside(results, row, f"grep for {how} in 10,000 files, beside ripgrep on disk", ["ripgrep"], 1)

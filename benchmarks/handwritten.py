@@ -22,12 +22,17 @@ Record = tuple[int, int, str, str, bytes]
 """Sequence number, time, kind of event, path, content."""
 
 
+Call = tuple[str | int | None, ...]
+"""The fields of a call of a tool."""
+
+
 class Handwritten:
-    """A tree of nested dicts and a list of records."""
+    """A tree of nested dicts, a list of records, and a list of calls of tools."""
 
     def __init__(self) -> None:
         self.root: dict[str, Any] = {}
         self.records: list[Record] = []
+        self.calls: list[Call] = []
 
     @classmethod
     def holding(cls, tree: Tree) -> Handwritten:
@@ -50,6 +55,7 @@ class Handwritten:
                 [seq, at, kind, where, contents.setdefault(content, len(contents))]
                 for seq, at, kind, where, content in self.records
             ],
+            "calls": self.calls,
             "contents": [content.decode() for content in contents],
         }
         write_durably(path, orjson.dumps(document))
@@ -63,6 +69,7 @@ class Handwritten:
         loaded.records = [
             (seq, at, kind, where, contents[content]) for seq, at, kind, where, content in document["records"]
         ]
+        loaded.calls = [tuple(call) for call in document["calls"]]
         return loaded
 
 

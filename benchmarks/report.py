@@ -73,7 +73,14 @@ SECTIONS: dict[str, dict[str, str]] = {
         "blame": "`session.blame`, the first time",
         "blame again": "`session.blame` again",
     },
-    "Saving": {"save": "save", "load": "load", "bytes saved": "size of the file"},
+    "Saving": {
+        "save": "save",
+        "load": "load",
+        "bytes saved": "size of the file",
+        "save with calls": "save, files written by calls",
+        "load with calls": "load, the same",
+        "bytes saved with calls": "size of the file, the same",
+    },
     "Pauses and memory": {
         "longest write": "longest single write",
         "longest collection": "longest garbage collection",

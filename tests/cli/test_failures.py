@@ -10,7 +10,7 @@ import attrs
 import orjson
 import pytest
 
-from tests.faults.damage import sealed
+from tests.faults.damage import in_rows, sealed
 from weakfs import InMemoryFilesystem, Registry, Session, event
 
 from .conftest import COMMAND, TRANSCRIPTS, Run
@@ -200,7 +200,7 @@ def test_a_file_that_expands_too_far_is_refused_unless_it_is_trusted(run: Run, t
     session = Session(session_id="s")
     InMemoryFilesystem(session).write("/f", "x")
     session.save(tmp_path / "s.json")
-    document = orjson.loads((tmp_path / "s.json").read_bytes())
+    document = in_rows(orjson.loads((tmp_path / "s.json").read_bytes()))
     [record] = document["records"]
     record["event"]["content"] = {"blob": 1}
     tails = [{"parent": 0, "tail": ""} for _ in range(80)]

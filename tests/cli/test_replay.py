@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.faults.damage import in_rows
 from tests.session.contents import blob_path, elsewhere
 from weakfs import HostFilesystem, InMemoryFilesystem, Session
 from weakfs.snapshots import Store
@@ -26,8 +27,8 @@ Document = dict[str, Any]
 
 
 def changed(file: Path, change: Callable[[Document], None]) -> Path:
-    """Change a saved session so that it can still be read: its checksum is made anew."""
-    document = orjson.loads(file.read_bytes())
+    """Change a saved session so that it can still be read: its records are rows, and its checksum is made anew."""
+    document = in_rows(orjson.loads(file.read_bytes()))
     change(document)
     rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
     document["sha256"] = sha256(orjson.dumps(rest)[1:]).hexdigest()

@@ -20,7 +20,7 @@ from fixtures.sessions.portrait import Painter, portrait
 from tests.faults.watchdog import watched
 from weakfs import InMemoryFilesystem, Session, SessionError, SessionFileError
 
-HEAD = re.compile(rb'\{"format":"weakfs-session","version":([12]),"sha256":"[0-9a-f]{64}",')
+HEAD = re.compile(rb'\{"format":"weakfs-session","version":(\d),"sha256":"[0-9a-f]{64}",')
 
 # A place in a document: keys and positions from its top.
 Place = tuple[str | int, ...]
@@ -108,6 +108,31 @@ def document_of(session: Session, folder: Path) -> dict[str, Any]:
     """Give the document of a session's file."""
     session.save(folder / "document.json")
     return cast(dict[str, Any], orjson.loads((folder / "document.json").read_bytes()))
+
+
+def in_rows(document: dict[str, Any]) -> dict[str, Any]:
+    """Give a document with one row for each record, as versions 1 to 3 wrote them."""
+    rows: list[dict[str, Any]] = []
+    for stretch in document["records"]:
+        count = len(stretch["at"])
+        tags = stretch["type"] if isinstance(stretch["type"], list) else [stretch["type"]] * count
+        events = {tag: iter(events_of(written)) for tag, written in stretch["events"].items()}
+        for place, tag in enumerate(tags):
+            row = {"seq": stretch["seq"] + place, "at": stretch["at"][place], "type": tag}
+            cause = stretch["cause"][place] if "cause" in stretch else None
+            rows.append({**row, **({} if cause is None else {"cause": cause}), "event": next(events[tag])})
+    return {**document, "version": 3, "records": rows}
+
+
+def events_of(written: Any) -> list[dict[str, Any]]:
+    """Give the events of one type in a stretch, each as an object."""
+    if isinstance(written, list):
+        return cast("list[dict[str, Any]]", written)
+    columns: dict[str, list[Any]] = {
+        name: [{"blob": number} for number in values["blobs"]] if isinstance(values, dict) else values
+        for name, values in written.items()
+    }
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def sealed(document: dict[str, Any]) -> bytes:

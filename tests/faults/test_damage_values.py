@@ -17,6 +17,7 @@ from tests.faults.damage import (
     at,
     changed,
     document_of,
+    in_rows,
     mutated,
     places,
     sealed,
@@ -171,13 +172,76 @@ def find(document: dict[str, Any], wanted: str) -> Place:
 def test_what_is_wrong_is_named_with_its_place(
     court: Court, document: dict[str, Any], section: str, inside: Place, value: object, where: str
 ) -> None:
+    document = in_rows(document)
     place = find(document, section)
     with pytest.raises(SessionFileError) as refusal:
         court.load(sealed(changed(document, (*place, *inside), value)))
     assert str(refusal.value).startswith(shown(place) + where)
 
 
-@pytest.mark.parametrize("version", [0, 4, -1, 10**9, "1", 1.5, None, [1], {}, True])
+IN_STRETCH = ("records", 0)
+OF_NOTE = (*IN_STRETCH, "events", "story/note")
+OF_COUNTED = (*IN_STRETCH, "events", "story/counted")
+OF_WRITE = (*IN_STRETCH, "events", "fs/file_written")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "where"),
+    [
+        ((*IN_STRETCH, "seq"), 1, "$.records[0].seq"),
+        ((*IN_STRETCH, "seq"), "2", "$.records[0].seq"),
+        ((*IN_STRETCH, "at", 3), "now", "$.records[0].at[3]"),
+        ((*IN_STRETCH, "at", 3), True, "$.records[0].at[3]"),
+        ((*IN_STRETCH, "at"), [], "$.records[0].at"),
+        ((*IN_STRETCH, "type", 3), 5, "$.records[0].type[3]"),
+        ((*IN_STRETCH, "type", 3), "story/nothing", "$.records[0].type[3]"),
+        ((*IN_STRETCH, "type"), "story/nothing", "$.records[0].type"),
+        ((*IN_STRETCH, "type"), "story/note", "$.records[0].events.story/note"),
+        ((*IN_STRETCH, "type"), ["story/note"], "$.records[0].type"),
+        ((*IN_STRETCH, "cause", 3), 5, "$.records[0].cause[3]"),
+        ((*IN_STRETCH, "cause"), ["ada"], "$.records[0].cause"),
+        ((*IN_STRETCH, "cause"), None, "$.records[0].cause"),
+        ((*IN_STRETCH, "events"), {}, "$.records[0].events"),
+        ((*IN_STRETCH, "events", "story/step"), [], "$.records[0].events"),
+        ((*IN_STRETCH, "events", "story/note"), 5, "$.records[0].events.story/note"),
+        ((*OF_NOTE, 1), [], "$.records[0].events.story/note[1]"),
+        ((*OF_NOTE, 1, "text"), 5, "$.records[0].events.story/note[1].text"),
+        ((*OF_COUNTED, "by", 0), "1", "$.records[0].events.story/counted.by[0]"),
+        ((*OF_COUNTED, "by", 0), True, "$.records[0].events.story/counted.by[0]"),
+        ((*OF_COUNTED, "by"), [1], "$.records[0].events.story/counted.by"),
+        ((*OF_COUNTED, "by"), {"blobs": [0, 0]}, "$.records[0].events.story/counted.by[0]"),
+        ((*OF_COUNTED, "more"), [1, 2], "$.records[0].events.story/counted"),
+        ((*OF_WRITE, "path", 1), "a/b", "$.records[0].events.fs/file_written.path[1]"),
+        ((*OF_WRITE, "path", 1), "/a/../b", "$.records[0].events.fs/file_written.path[1]"),
+        ((*OF_WRITE, "path", 2), "/", "$.records[0].events.fs/file_written.path[2]"),
+        ((*OF_WRITE, "path", 2), None, "$.records[0].events.fs/file_written.path[2]"),
+        ((*OF_WRITE, "content"), [0, 0, 0], "$.records[0].events.fs/file_written.content[0]"),
+        ((*OF_WRITE, "content", "blobs", 2), -1, "$.records[0].events.fs/file_written.content[2]"),
+        ((*OF_WRITE, "content", "blobs", 2), 10**6, "$.records[0].events.fs/file_written.content[2]"),
+        ((*OF_WRITE, "content", "blobs", 2), True, "$.records[0].events.fs/file_written.content[2]"),
+        ((*OF_WRITE, "content", "blobs"), [0], "$.records[0].events.fs/file_written.content"),
+        ((*OF_WRITE, "content", "blobs"), 0, "$.records[0].events.fs/file_written.content"),
+        ((*OF_WRITE, "at", 1), 1.5, "$.records[0].events.fs/file_written.at[1]"),
+        ((*IN_STRETCH, "events", "fs/mode_changed", "mode", 0), 0o10000, "$.records[0].events.fs/mode_changed.mode[0]"),
+        ((*IN_STRETCH, "events", "fs/file_spliced", "pieces", 0, 0), [1], "$.records[0].events.fs/file_spliced.pieces"),
+        ((*IN_STRETCH, "events", "session/rolled_back", 0, "state", 0), 10**6, "$.records[0].events.session/rolled_b"),
+    ],
+)
+def test_what_is_wrong_in_a_stretch_of_records_is_named_with_its_place(
+    court: Court, document: dict[str, Any], place: Place, value: object, where: str
+) -> None:
+    with pytest.raises(SessionFileError) as refusal:
+        court.load(sealed(changed(document, place, value)))
+    assert refusal.value.where.startswith(where)
+
+
+def test_records_in_rows_and_in_stretches_are_the_same(court: Court, document: dict[str, Any]) -> None:
+    assert in_rows(document)["records"] != document["records"]
+    assert court.judge(sealed(in_rows(document))) == "same"
+    assert court.judge(sealed({**in_rows(document), "version": 4})) == "same"
+
+
+@pytest.mark.parametrize("version", [0, 5, -1, 10**9, "1", 1.5, None, [1], {}, True])
 def test_another_version_is_refused_by_number(court: Court, document: dict[str, Any], version: object) -> None:
     with pytest.raises(SessionFileError, match=r"^\$\.version: ") as refusal:
         court.load(sealed({**document, "version": version}))
@@ -190,16 +254,28 @@ def test_another_version_is_refused_by_number(court: Court, document: dict[str, 
 def test_an_unknown_tag_is_refused_and_says_how_to_register_it(
     court: Court, document: dict[str, Any], tag: str
 ) -> None:
-    place = find(document, "records/story/note")
-    with pytest.raises(UnknownType, match="with_types") as refusal:
-        court.load(sealed(changed(document, (*place, "type"), tag)))
-    assert isinstance(refusal.value, SessionFileError)
-    assert repr(tag) in str(refusal.value)
+    rows = in_rows(document)
+    for own, place in (
+        (rows, (*find(rows, "records/story/note"), "type")),
+        (document, (*IN_STRETCH, "type", 3)),
+        (document, (*IN_STRETCH, "type")),
+    ):
+        with pytest.raises(UnknownType, match="with_types") as refusal:
+            court.load(sealed(changed(own, place, tag)))
+        assert isinstance(refusal.value, SessionFileError)
+        assert repr(tag) in str(refusal.value)
     court.check_modules()
 
 
 def test_a_field_that_nobody_knows_is_refused(court: Court, document: dict[str, Any]) -> None:
-    for place in ((), ("base",), find(document, "records"), find(document, "snapshots"), find(document, "slices")):
+    rows = in_rows(document)
+    for own, place in ((document, ()), (rows, find(rows, "records"))):
+        other = copy.deepcopy(own)
+        at(other, place)["__class__"] = "x"
+        with pytest.raises(SessionFileError, match="__class__") as refusal:
+            court.load(sealed(other))
+        assert refusal.value.where == shown(place)
+    for place in (("base",), find(document, "records"), find(document, "snapshots"), find(document, "slices")):
         other = copy.deepcopy(document)
         at(other, place)["__class__"] = "x"
         with pytest.raises(SessionFileError, match="__class__") as refusal:

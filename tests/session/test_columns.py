@@ -42,10 +42,15 @@ def test_rows_come_back_as_they_were(rows: list[Row]) -> None:
     assert COLUMNS is not None
     contents = [content for _, pieces in rows for _, _, content in pieces]
     blobs = Blobs()
-    assert COLUMNS.fit(rows)
-    assert COLUMNS.largest(rows) == max(map(len, contents), default=0)
-    written = COLUMNS.write(rows, blobs)
-    assert read(written, [content for content in blobs.contents if isinstance(content, bytes)]) == rows
+    columns = list(zip(*rows, strict=True))
+    assert COLUMNS.fit(columns)
+    assert COLUMNS.largest(columns) == max(map(len, contents), default=0)
+    written, by_column = COLUMNS.write(rows, blobs), COLUMNS.write_columns(columns, blobs)
+    known = [content for content in blobs.contents if isinstance(content, bytes)]
+    assert read(written, known) == rows
+    again = COLUMNS.read_columns(json.loads(json.dumps(by_column)), len(rows), known, unlimited())
+    assert again is not None
+    assert list(zip(*again, strict=True)) == rows
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_rows_come_back_as_they_were(rows: list[Row]) -> None:
 )
 def test_values_of_other_types_do_not_fit(pieces: Any) -> None:
     assert COLUMNS is not None
-    assert not COLUMNS.fit([("a", ((1, "a", b""),)), ("b", pieces)])
+    assert not COLUMNS.fit([("a", "b"), (((1, "a", b""),), pieces)])
 
 
 @pytest.mark.parametrize(
@@ -91,6 +96,9 @@ def test_malformed_rows_are_left_to_the_slow_way(pieces: Any) -> None:
     good = {"name": "a", "pieces": [[1, None, {"blob": 0}]]}
     assert read([good], [b"x"]) == [("a", ((1, None, b"x"),))]
     assert read([good, {"name": "b", "pieces": pieces}], [b"x"]) is None
+    assert COLUMNS is not None
+    columns = {"name": ["a", "b"], "pieces": [good["pieces"], pieces]}
+    assert COLUMNS.read_columns(columns, 2, [b"x"], unlimited()) is None
 
 
 @frozen
@@ -104,6 +112,27 @@ def test_contents_of_another_type_than_the_field_are_left_to_the_slow_way() -> N
     stored = Held().put(b"x")
     assert columns.read([{"content": {"blob": 0}}], [stored], unlimited()) == [(stored,)]
     assert columns.read([{"content": {"blob": 0}}], [b"x"], unlimited()) is None
+    assert columns.read_columns({"content": {"blobs": [0]}}, 1, [stored], unlimited()) == [[stored]]
+    assert columns.read_columns({"content": {"blobs": [0]}}, 1, [b"x"], unlimited()) is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {},
+        {"name": ["a"]},
+        {"name": ["a"], "pieces": [[]], "more": [1]},
+        {"name": ["a", "b"], "pieces": [[]]},
+        {"name": "a", "pieces": [[]]},
+        {"name": {"blobs": [0]}, "pieces": [[]]},
+        {"name": ["a"], "pieces": {"blobs": [0]}},
+        {"name": ["a"], "pieces": None},
+    ],
+)
+def test_malformed_columns_are_left_to_the_slow_way(written: Any) -> None:
+    assert COLUMNS is not None
+    assert COLUMNS.read_columns({"name": ["a"], "pieces": [[]]}, 1, [b"x"], unlimited()) == [["a"], [()]]
+    assert COLUMNS.read_columns(written, 1, [b"x"], unlimited()) is None
 
 
 def test_pieces_of_splices_come_back_from_storage(tmp_path: Path) -> None:

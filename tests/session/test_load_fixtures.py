@@ -56,8 +56,9 @@ def test_the_story_is_saved_in_this_version_as_it_was_when_the_version_was_made(
     assert (tmp_path / "s.json").read_bytes() == (FOLDER / f"v{VERSION}.json").read_bytes()
 
 
-def test_the_calls_that_the_third_version_stores_once_are_loaded(tmp_path: Path) -> None:
-    path, told = FOLDER / "v3-calls.json", calls.tell()
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_calls_that_a_version_stores_once_are_loaded(version: int, tmp_path: Path) -> None:
+    path, told = FOLDER / f"v{version}-calls.json", calls.tell()
 
     session = Session.load(path)
 
@@ -66,4 +67,4 @@ def test_the_calls_that_the_third_version_stores_once_are_loaded(tmp_path: Path)
     row = next(row for row in orjson.loads(path.read_bytes())["slices"] if "records" in row)
     assert len(row["records"]) == len([record for record in told.records if isinstance(record.event, ToolCall)])
     session.save(tmp_path / "s.json")
-    assert (tmp_path / "s.json").read_bytes() == path.read_bytes()
+    assert (tmp_path / "s.json").read_bytes() == (FOLDER / f"v{VERSION}-calls.json").read_bytes()

@@ -83,7 +83,7 @@ def test_a_field_is_saved_under_the_name_that_it_declares(by_event: bool, tmp_pa
     value = HoldsOne(StoredUnderAnotherName(5), 7)
     assert round_trip(tmp_path, value, StoredUnderAnotherName, by_event=by_event) == value
     assert round_trip(tmp_path, value.one, by_event=by_event) == value.one
-    assert '"taken_at":5' in (tmp_path / "s.json").read_text()
+    assert ('"taken_at":[5]' if by_event else '"taken_at":5') in (tmp_path / "s.json").read_text()
     assert "_ns" not in (tmp_path / "s.json").read_text()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.damage import in_rows
 from tests.sampling import is_exhaustive
 from weakfs import Session, Toolset
 from weakfs.session import Session as AnySession
@@ -160,7 +161,7 @@ def test_a_file_that_holds_every_sighting_is_read_as_the_newest_of_each(tmp_path
     for content in ("1\n", "2\n", "3\n"):
         tools.call("write_file", {"path": "/a", "content": content}, caller="ann")
     tools.session.save(tmp_path / "s.json")
-    document = json.loads((tmp_path / "s.json").read_bytes())
+    document = in_rows(json.loads((tmp_path / "s.json").read_bytes()))
     sightings = [record["event"] for record in document["records"] if record["type"] == "tools/file_seen"]
     (slice_row,) = (row for row in document["slices"] if row["tag"] == "tools/files_seen")
     slice_row |= {"tag": "tools/file_seen", "items": sightings}

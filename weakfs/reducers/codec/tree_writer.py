@@ -5,6 +5,7 @@ from __future__ import annotations
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import FILE_MODE, NO_FILE, Special
 from weakfs.reducers.tree.node import EMPTY_TREE, MAX_NODES, FileTree, Node
+from weakfs.reducers.tree.packed import packed_of
 from weakfs.session.codec.shared_values import Blobs, Json
 
 # A name with its node before and after.
@@ -19,10 +20,12 @@ class TreeWriter:
         # The tree behind each row. Keeping it alive also keeps its id from being reused.
         self.values: list[FileTree] = []
         self._blobs = blobs
+        # The number of each tree, by its identity and by that of its packed form, which versions share; and these
+        # trees, whose ids must not be reused.
         self._numbers: dict[int, int] = {}
+        self._packed: dict[int, int] = {}
+        self._kept: list[FileTree] = []
         self._last: FileTree | None = None
-        # Trees equal to one that has a row.
-        self._equals: list[FileTree] = []
         # For each row, its base row and the changes from it. Rows that may be equal are grouped by what costs nothing
         # to compare, then by a sum over their entries, which is only computed if two rows agree in the former.
         self._changes: list[tuple[int, list[Change]] | None] = []
@@ -36,16 +39,16 @@ class TreeWriter:
         stack: list[tuple[FileTree, FileTree | None]] = [(tree, self._last)]
         while stack:
             directory, before = stack[-1]
-            if _key(directory) in self._numbers:
+            if self._known(directory) is not None:
                 stack.pop()
                 continue
             missing = (
                 [
                     (child, _directory(before, name))
                     for name, child in sorted(maps.items(directory._children))
-                    if type(child) is FileTree and _key(child) not in self._numbers
+                    if type(child) is FileTree and self._known(child) is None
                 ]
-                if directory.directory_count
+                if directory._directory_count
                 else []
             )
             if missing:
@@ -56,11 +59,32 @@ class TreeWriter:
         if len(self.rows) > rows:
             # Not for an existing tree: whether such a tree is numbered again depends on which objects are identical.
             self._last = tree
+        return self._number(tree)
+
+    def _known(self, tree: FileTree) -> int | None:
+        """Return the number of a tree, if it or another tree with the same packed form has one."""
+        number = self._numbers.get(_key(tree))
+        if number is None:
+            packed = packed_of(tree)
+            number = self._packed.get(id(packed)) if packed is not None else None
+            if number is not None:
+                self._keep(tree, number)
+        return number
+
+    def _number(self, tree: FileTree) -> int:
         return self._numbers[_key(tree)]
+
+    def _keep(self, tree: FileTree, number: int) -> None:
+        """Note the number of a tree that has a row or equals one that has."""
+        self._kept.append(tree)
+        self._numbers[_key(tree)] = number
+        packed = packed_of(tree)
+        if packed is not None:
+            self._packed[id(packed)] = number
 
     def keep_row(self, row: Json, tree: FileTree) -> None:
         """Add a row that was made elsewhere; no other row is compared with it."""
-        self._numbers[_key(tree)] = len(self.rows)
+        self._keep(tree, len(self.rows))
         self.rows.append(row)
         self.values.append(tree)
         self._changes.append(None)
@@ -75,12 +99,11 @@ class TreeWriter:
         equal = self._equal(tree, number)
         if equal is None:
             self.rows.append(row)
-            self._numbers[_key(tree)] = number
+            self._keep(tree, number)
             return
         self._changes.pop()
         self.values.pop()
-        self._equals.append(tree)
-        self._numbers[_key(tree)] = equal
+        self._keep(tree, equal)
 
     def _row(self, tree: FileTree, before: FileTree | None) -> tuple[Json, tuple[int, list[Change]] | None]:
         """Return a directory's row, and if it is a difference, the number of its base and the changes."""
@@ -89,9 +112,9 @@ class TreeWriter:
         if tree.node_count > MAX_NODES:
             raise ValueError(f"a directory holds {tree.node_count} entries, but only {MAX_NODES} can be read back")
         row: dict[str, Json] = {"mode": tree.mode, "times": [tree.modified_at, tree.created_at]}
-        known = self._numbers.get(_key(before)) if before is not None else None
+        known = self._known(before) if before is not None else None
         if known is None or before is None:
-            return self.entries(row, sorted(maps.items(tree._children)), {}), None
+            return self._whole(row, tree, {}), None
         changes = [
             change
             for change in maps.differences(before._children, tree._children)
@@ -99,7 +122,7 @@ class TreeWriter:
         ]
         old = {name: node for name, node, _ in changes if node is not None}
         if len(changes) * 2 > maps.count(tree._children):
-            return self.entries(row, sorted(maps.items(tree._children)), old), None
+            return self._whole(row, tree, old), None
         row["base"] = known
         gone = sorted(name for name, _, new in changes if new is None)
         if gone:
@@ -152,7 +175,7 @@ class TreeWriter:
         if node is None:
             return 0
         if type(node) is FileTree:
-            return hash((name, self._numbers[_key(node)]))
+            return hash((name, self._number(node)))
         content = node[0]
         shown = content if isinstance(content, NO_FILE) else self._blobs.number(content)
         return hash((name, shown, *node[1:4]))
@@ -160,7 +183,7 @@ class TreeWriter:
     def _is_same(self, one: Node | None, other: Node | None) -> bool:
         """Return whether two entries have the same row; rows of directories must exist."""
         if type(one) is FileTree and type(other) is FileTree:
-            return self._numbers[_key(one)] == self._numbers[_key(other)]
+            return self._number(one) == self._number(other)
         if type(one) is not tuple or type(other) is not tuple or one[1:4] != other[1:4]:
             return False
         mine, theirs = one[0], other[0]
@@ -177,7 +200,7 @@ class TreeWriter:
         number = self._blobs.number
         for name, node in entries:
             if type(node) is FileTree:
-                directories.append([name, self._numbers[_key(node)]])
+                directories.append([name, self._number(node)])
                 continue
             content, mode, modified_at, created_at, _ = node
             if isinstance(content, str):
@@ -207,10 +230,23 @@ class TreeWriter:
             row["directories"] = directories
         return row
 
+    def _whole(self, row: dict[str, Json], tree: FileTree, old: dict[str, Node]) -> Json:
+        """Complete the row of a directory with all its entries: at once, if they are new files without own modes."""
+        children = maps.as_dict(tree._children)
+        names = sorted(children)
+        nodes = [children[name] for name in names]
+        if nodes and not old and not tree._directory_count:
+            contents, modes, modified, created, _ = zip(*nodes, strict=True)
+            is_plain = modified == created and modes.count(FILE_MODE) == len(modes)
+            if is_plain and {*map(type, contents)}.isdisjoint(NO_FILE):
+                row["files"] = list(zip(names, self._blobs.number_all(contents), modified, strict=True))
+                return row
+        return self.entries(row, list(zip(names, nodes, strict=True)), old)
+
 
 def _key(tree: FileTree) -> int:
     """Return the identity of a tree; it is the same for all trees equal to the one that a session starts with."""
-    return id(EMPTY_TREE) if is_beginning(tree) else id(tree)
+    return id(tree) if tree._file_count or tree._directory_count or not is_beginning(tree) else id(EMPTY_TREE)
 
 
 def is_beginning(tree: FileTree) -> bool:

@@ -121,15 +121,13 @@ def tree_of(
     nodes: dict[str, Node], *, mode: int = DIRECTORY_MODE, modified_at: int = 0, created_at: int = 0
 ) -> FileTree:
     """Make a directory with all its entries at once. O(entries)."""
-    files = directories = size = 0
-    for node in nodes.values():
+    leaves = [node for node in nodes.values() if type(node) is not FileTree]
+    files, directories, size = len(leaves), 0, sum(map(size_of, leaves))
+    for node in nodes.values() if files < len(nodes) else ():
         if type(node) is FileTree:
             files += node._file_count
             directories += node._directory_count + 1
             size += node._total_size
-        else:
-            files += 1
-            size += size_of(node)
     return FileTree(maps.build(nodes.items()), mode, modified_at, created_at, files, directories, size)
 
 

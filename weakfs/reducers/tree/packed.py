@@ -22,6 +22,9 @@ from weakfs.session.history.packed_state import Counted
 Packed = tuple[Any, ...]
 D = TypeVar("D", bound=Directory)
 
+# The attribute without `FileTree.__getattr__`, which would build a message if it is unset.
+_PACKED: Any = vars(Remembering)["_packed"]
+
 DIRECTORIES, NAMES, NODES = 4, 6, 7
 # A leaf has 5 fields, a directory 8.
 LENGTH = 8
@@ -79,7 +82,10 @@ def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tup
 
 def packed_of(tree: Directory) -> Packed | None:
     """Return the cached packed form of a directory, or `None`."""
-    return getattr(tree, "_packed", None)
+    try:
+        return cast(Packed, _PACKED.__get__(tree))
+    except AttributeError:
+        return None
 
 
 def remember(tree: Directory, packed: Packed) -> None:

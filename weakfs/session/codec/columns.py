@@ -23,6 +23,9 @@ from weakfs.session.files.expansion import Expansion
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.tags import stored_name
 
+# The columns of tuples of fields.
+Fields = Sequence[Sequence[Any]]
+
 REQUIRED = object()
 # Slices with at least this many values are read and written one field at a time.
 MANY = 16
@@ -45,8 +48,21 @@ class Column:
     is_mixed: bool
     rules: tuple[Any, ...]
 
+    def write_all(self, values: Sequence[Any], blobs: Blobs) -> Json:
+        """Return the values as one JSON value: blobs as `{"blobs": [...]}`, others as a list."""
+        return {"blobs": blobs.number_all(values)} if self.is_blob else self.write(values, blobs)
+
+    def read_all(self, written: Json, blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
+        """Return the values that `write_all` wrote. Raise an exception of any type if one of them is malformed."""
+        if self.is_blob and type(written) is dict:
+            ((name, numbers),) = written.items()
+            if name != "blobs" or type(numbers) is not list:
+                raise ValueError(self.name)
+            return _contents(numbers, blobs, self.types, expansion)
+        return self.read(_list(written), blobs, expansion)
+
     def write(self, values: Sequence[Any], blobs: Blobs) -> Sequence[Json]:
-        """Return the values of many events as JSON."""
+        """Return each value as JSON."""
         if self.is_blob:
             return [{"blob": number} for number in blobs.number_all(values)]
         if self.is_mixed:
@@ -60,21 +76,27 @@ class Column:
 
     def check(self, values: Sequence[Any]) -> None:
         """Raise `ValueError` or `TypeError` unless all values match the field's types and rules."""
+        self.check_types(values)
+        for rule in self.rules:
+            if hasattr(rule, "check_all"):
+                rule.check_all(values)
+            else:
+                for value in dict.fromkeys(values):
+                    rule(value)
+
+    def check_types(self, values: Sequence[Any]) -> None:
+        """Raise `ValueError` or `TypeError` unless all values match the field's types and have a form in JSON."""
         kinds = set(map(type, values))
         if not self.types.issuperset(kinds):
             raise ValueError(self.name)
         if self.is_blob:
             return
         if str in kinds:
-            "".join(value for value in values if type(value) is str).encode()
-        if int in kinds and not all(SMALLEST <= value <= LARGEST for value in values if type(value) is int):
-            raise ValueError(self.name)
-        for rule in self.rules:
-            if hasattr(rule, "check_all"):
-                rule.check_all(values)
-            else:
-                for value in values:
-                    rule(value)
+            "".join(_of_kind(str, values, kinds)).encode()
+        if int in kinds:
+            numbers = _of_kind(int, values, kinds)
+            if min(numbers) < SMALLEST or max(numbers) > LARGEST:
+                raise ValueError(self.name)
 
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
         """Return the values that JSON stands for. Raise an exception of any type if one of them is malformed.
@@ -82,10 +104,10 @@ class Column:
         Without `expansion`, blobs stay as they are: a `Rope` may be one that is not read yet.
         """
         if self.is_blob:
-            return _contents(values, blobs, self.types, expansion)
+            return _contents(_numbers(values), blobs, self.types, expansion)
         if self.is_mixed:
             found = [value for value in values if type(value) is dict]
-            contents = iter(_contents(found, blobs, self.types, expansion) if found else ())
+            contents = iter(_contents(_numbers(found), blobs, self.types, expansion) if found else ())
             values = [next(contents) if type(value) is dict else value for value in values]
             if expansion is None:
                 self.check([value for value in values if type(value) is not Rope])
@@ -102,6 +124,12 @@ class ListColumn:
     default: object
     parts: tuple[Column, ...]
 
+    def write_all(self, values: Sequence[Any], blobs: Blobs) -> Json:
+        return self.write(values, blobs)
+
+    def read_all(self, written: Json, blobs: Sequence[Content], expansion: Expansion) -> Sequence[Any]:
+        return self.read(_list(written), blobs, expansion)
+
     def write(self, values: Sequence[Any], blobs: Blobs) -> Sequence[Json]:
         written = [part.write(items, blobs) for part, items in self._places(values)]
         items = zip(*written, strict=True)
@@ -110,11 +138,11 @@ class ListColumn:
     def contents(self, values: Sequence[Any]) -> Iterable[Any]:
         return chain.from_iterable(part.contents(items) for part, items in self._places(values))
 
-    def check(self, values: Sequence[Any]) -> None:
+    def check_types(self, values: Sequence[Any]) -> None:
         if not {tuple}.issuperset({*map(type, values), *map(type, chain.from_iterable(values))}):
             raise ValueError(self.name)
         for part, items in self._places(values):
-            part.check(items)
+            part.check_types(items)
 
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
         if not {list}.issuperset({*map(type, values), *map(type, chain.from_iterable(values))}):
@@ -153,39 +181,61 @@ class Columns:
             columns.append(column)
         return cls(tuple(columns)) if columns else None
 
-    def write(self, rows: Sequence[tuple[Any, ...]], blobs: Blobs, *, whole: bool = False) -> list[dict[str, Json]]:
-        """Return the fields of many events as JSON.
+    def write_columns(self, columns: Fields, blobs: Blobs) -> dict[str, Json]:
+        """Return the columns of many events as JSON, by name. Columns of `None` that default to `None` are left out.
 
-        Fields that are `None` and default to `None` are left out, unless `whole` is true.
+        Only `None` is left out: if a later program changes another default, old records must not change.
         """
-        every = zip(self.columns, zip(*rows, strict=True), strict=True)
-        columns = [column.write(values, blobs) for column, values in every]
-        names = [column.name for column in self.columns]
-        written = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-        if whole:
-            return written
-        # Only None is left out: if a later program changes another default, old records must not change.
-        for column in self.columns:
-            if column.default is None:
-                for row in written:
-                    if row[column.name] is None:
-                        del row[column.name]
-        return written
+        return {
+            column.name: column.write_all(values, blobs)
+            for column, values in zip(self.columns, columns, strict=True)
+            if column.default is not None or values.count(None) < len(values)
+        }
 
-    def largest(self, rows: Sequence[tuple[Any, ...]]) -> int:
-        """Return the size of the largest blob among many events; 0 if they hold none."""
+    def write(self, rows: Sequence[tuple[Any, ...]], blobs: Blobs) -> list[dict[str, Json]]:
+        """Return the fields of each event as JSON."""
         every = zip(self.columns, zip(*rows, strict=True), strict=True)
+        written = [column.write(values, blobs) for column, values in every]
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, values, strict=True)) for values in zip(*written, strict=True)]
+
+    def largest(self, columns: Fields) -> int:
+        """Return the size of the largest blob among many events; 0 if they hold none."""
+        every = zip(self.columns, columns, strict=True)
         contents = chain.from_iterable(column.contents(values) for column, values in every)
         return max((len(content) for content in contents if type(content) in CONTENTS), default=0)
 
-    def fit(self, rows: Sequence[tuple[Any, ...]]) -> bool:
-        """Return whether the values of many events match their field types and have a form in JSON."""
+    def fit(self, columns: Fields) -> bool:
+        """Return whether the values of many events match their field types and have a form in JSON.
+
+        The rules of fields were checked when the events were recorded or read.
+        """
         try:
-            for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
-                column.check(values)
+            for column, values in zip(self.columns, columns, strict=True):
+                column.check_types(values)
         except (ValueError, TypeError):
             return False
         return True
+
+    def read_columns(
+        self, written: dict[str, Json], count: int, blobs: Sequence[Content], expansion: Expansion
+    ) -> list[Sequence[Any]] | None:
+        """Return the columns that `write_columns` wrote, or `None` if a value in them is malformed."""
+        try:
+            read: list[Sequence[Any]] = []
+            for column in self.columns:
+                if column.name in written:
+                    values = column.read_all(written[column.name], blobs, expansion)
+                elif column.default is REQUIRED:
+                    return None
+                else:
+                    values = (column.default,) * count
+                if len(values) != count:
+                    return None
+                read.append(values)
+            return read if written.keys() <= {column.name for column in self.columns} else None
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            return None
 
     def read(
         self, rows: Sequence[Json], blobs: Sequence[Content], expansion: Expansion | None
@@ -210,13 +260,30 @@ class Columns:
             return None
 
 
-def _contents(
-    values: Sequence[Any], blobs: Sequence[Content], types: frozenset[type], expansion: Expansion | None
-) -> list[Content]:
-    if not values:
-        return []
+def _list(written: Json) -> list[Json]:
+    if type(written) is not list:
+        raise ValueError("a column is a list")
+    return written
+
+
+def _of_kind(kind: type, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
+    return values if len(kinds) == 1 else [value for value in values if type(value) is kind]
+
+
+def _numbers(values: Sequence[Any]) -> list[Any]:
+    """Return the numbers in references such as `{"blob": 7}`."""
     numbers = [value["blob"] for value in values]
-    if sum(map(len, values)) != len(values) or set(map(type, numbers)) - {int} or min(numbers) < 0:
+    if sum(map(len, values)) != len(values):
+        raise ValueError("blob")
+    return numbers
+
+
+def _contents(
+    numbers: Sequence[Any], blobs: Sequence[Content], types: frozenset[type], expansion: Expansion | None
+) -> list[Content]:
+    if not numbers:
+        return []
+    if set(map(type, numbers)) - {int} or min(numbers) < 0:
         raise ValueError("blob")
     read: list[Content] = [blobs[number] for number in numbers]
     if expansion is None:

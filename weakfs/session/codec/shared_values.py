@@ -6,7 +6,7 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from weakfs.session.blobs.blob import ContentSource, Held, Stored, content_found
 from weakfs.session.blobs.rope import Content, Rope, joined, parted
@@ -125,21 +125,26 @@ class Blobs:
         return bool(_key(one) == _key(other))
 
     def number_all(self, contents: Sequence[Content]) -> list[int]:
-        """Return the numbers of many blobs, as `number` of each would; 10,000 single calls cost twice as much."""
-        by_identity, by_content, rows, held = self._by_identity, self._by_content, self.rows, self.contents
-        numbers: list[int] = []
-        for content in contents:
-            number = by_identity.get(id(content))
-            if number is None:
-                if self._appended or type(content) is not bytes or content in by_content:
-                    number = self.number(content)
-                else:
-                    number = by_identity[id(content)] = by_content[content] = len(rows)
-                    rows.append(shown(content))
-                    held.append(content)
-                    self._lengths.add(len(content))
-            numbers.append(number)
-        return numbers
+        """Return the numbers of many blobs, as `number` of each would; blobs that are all new are added at once."""
+        numbers = list(map(self._by_identity.get, map(id, contents)))
+        if None not in numbers:
+            return cast("list[int]", numbers)
+        start = len(self.rows)
+        new = list(range(start, start + len(contents)))
+        if self._appended or {*map(type, contents)} != {bytes}:
+            return [self.number(content) for content in contents]
+        known = self._by_content
+        numbers = list(map(known.setdefault, contents, new))
+        if numbers != new:
+            for content in contents:
+                if known.get(content, -1) >= start:
+                    del known[content]
+            return [self.number(content) for content in contents]
+        self.rows += [shown(cast(bytes, content)) for content in contents]
+        self.contents += contents
+        self._by_identity.update(zip(map(id, contents), new, strict=True))
+        self._lengths.update(map(len, contents))
+        return new
 
     def _find_appended(self, data: bytes) -> int | None:
         """Find a blob that was written as a parent and a tail: by its length first, joined only if that matches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat, starmap
+from itertools import starmap
 from typing import Any
 
 from weakfs.session.blobs.blob import ContentSource
@@ -12,48 +12,19 @@ from weakfs.session.codec.columns import MANY, Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json, read_blobs
 from weakfs.session.errors import SessionError, SessionFileError, UnknownTag, UnknownType
-from weakfs.session.files.content_references import TELLING
 from weakfs.session.files.expansion import Expansion
-from weakfs.session.files.sections import Section, parts_of
+from weakfs.session.files.fields import Fields
+from weakfs.session.files.record_reader import RecordReader
+from weakfs.session.files.sections import Section
 from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
 from weakfs.session.history.past import Past
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
-
-_MISSING = object()
-
-
-class Fields:
-    """The fields of one JSON object: each must be taken, with one of the types allowed for it."""
-
-    def __init__(self, row: Json, where: str) -> None:
-        if type(row) is not dict:
-            raise SessionFileError(f"expected an object, not {type(row).__name__}", where=where)
-        self._row: dict[str, Json] = dict(row)
-        self._where = where
-
-    def take(self, name: str, *types: type, default: Any = _MISSING) -> Any:
-        """Return a field and count it as read."""
-        value = self._row.pop(name, default)
-        if value is _MISSING:
-            raise SessionFileError(f"the field {name!r} is missing", where=self._where)
-        if value is not default and type(value) not in types:
-            names = " or ".join("null" if type_ is type(None) else type_.__name__ for type_ in types)
-            raise SessionFileError(f"expected {names}, not {value!r:.60}", where=f"{self._where}.{name}")
-        return value
-
-    def done(self) -> None:
-        """Raise `SessionFileError` if a field was not taken."""
-        for name in self._row:
-            raise SessionFileError(
-                f"unknown field {name!r}; pass the registry of the session that was saved", where=self._where
-            )
 
 
 class LoadedDocument:
@@ -78,20 +49,12 @@ class LoadedDocument:
         for number, row in enumerate(fields.take("installed", list)):
             self._installed(row, f"$.installed[{number}]")
         self._dropped = fields.take("dropped", int)
-        # The records that hold a state wait for the slices: the place, shape and event of each.
-        self._waiting: list[tuple[int, Shape, Json]] = []
-        self._tags: set[str] = set()
-        self._rows = self._read_rows(fields.take("records", list, Section))
-        # The events of LOG slices by tag, and then by the number of their record.
-        self._events: dict[str, dict[int, tuple[Any, ...]]] = {}
+        self._records = RecordReader(self._reading, self._shape, expansion, self._dropped)
+        self._records.read(fields.take("records", list, Section))
         self._slices: list[tuple[str, str, Log[Any]]] = []
         for number, row in enumerate(fields.take("slices", list, Section)):
             self._slices.append(self._slice(row, f"$.slices[{number}]"))
         self._reading.table = self._nested_table
-        for place, shape, event in self._waiting:
-            value = self._reading.value(event, shape.cls, f"$.records[{place}].event")
-            at, cause, tag, _ = self._rows[place]
-            self._rows[place] = (at, cause, tag, shape.pack(value))
         self.line = self._line(fields)
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
@@ -109,8 +72,7 @@ class LoadedDocument:
             logs = self._table(base_fields.take("logs", list), "log", "$.base.logs")
             before = Mark(dropped, state, logs, base_fields.take("block_end", int))
             base_fields.done()
-        rows = Log(self._rows)
-        self._rows, self._events = [], {}
+        rows = self._records.log()
         snapshots: dict[str, SnapshotEntry] = {}
         for number, row in enumerate(fields.take("snapshots", list)):
             entry = self._snapshot(row, f"$.snapshots[{number}]", dropped + len(rows))
@@ -125,7 +87,7 @@ class LoadedDocument:
             rows=rows,
             base=before,
             snapshots=SnapshotTable.of(snapshots.values()),
-            past=Past(slices=frozenset(self.rules.specs), tags=frozenset(self._tags)),
+            past=Past(slices=frozenset(self.rules.specs), tags=frozenset(self._records.tags)),
         )
         line.pack_loaded()
         line.forget_keyframes(self._keyframes(fields.take("checkpoints", list, default=[]), line))
@@ -146,61 +108,6 @@ class LoadedDocument:
             last, _ = packed_mark(Mark(seq, state, logs, 0), last, None)
             marks.append(last)
         return Log(marks)
-
-    def _read_rows(self, records: list[Json] | Section) -> list[Row]:
-        rows: list[Row] = []
-        for part in parts_of(records):
-            plain = self._plain_rows(part, len(rows))
-            rows += self._rows_one_by_one(part, len(rows)) if plain is None else plain
-        return rows
-
-    def _rows_one_by_one(self, records: list[Json], start: int) -> list[Row]:
-        """Read records one by one, to name the first malformed one."""
-        rows: list[Row] = []
-        for place, record in enumerate(records, start):
-            where = f"$.records[{place}]"
-            fields = Fields(record, where)
-            number = self._dropped + place + 1
-            if fields.take("seq", int) != number:
-                raise SessionFileError(f"expected record {number}", where=f"{where}.seq")
-            at, tag = fields.take("at", int), fields.take("type", str)
-            cause = fields.take("cause", str, default=None)
-            shape = self._shape(tag, f"{where}.type")
-            (values,) = self._read_events(shape, [fields.take("event", dict)], [place])
-            fields.done()
-            self._tags.add(tag)
-            rows.append((at, cause, tag, values))
-        return rows
-
-    def _plain_rows(self, records: list[Json], start: int) -> list[Row] | None:
-        """Read records a field at a time. Return `None` if any of them is malformed."""
-        try:
-            ats = [record["at"] for record in records]
-            tags = [record["type"] for record in records]
-            causes = [record.get("cause") for record in records]
-            events = [record["event"] for record in records]
-            numbers = [record["seq"] for record in records]
-            fields = sum(map(len, records)) - 5 * len(records) + causes.count(None)
-            first = self._dropped + start + 1
-            if fields or numbers != list(range(first, first + len(records))):
-                return None
-            if set(map(type, ats)) - {int} or set(map(type, causes)) - {str, type(None)}:
-                return None
-        except (KeyError, TypeError, AttributeError):
-            return None
-        values: list[tuple[Any, ...]] = [()] * len(records)
-        places: dict[str, list[int]] = {}
-        if set(map(type, tags)) - {str}:
-            return None
-        for place, tag in enumerate(tags):
-            places.setdefault(tag, []).append(place)
-        self._tags.update(places)
-        for tag, own in places.items():
-            shape = self._shape(tag, f"$.records[{start + own[0]}].type")
-            read = self._read_events(shape, [events[place] for place in own], [start + place for place in own])
-            for place, value in zip(own, read, strict=True):
-                values[place] = value
-        return list(zip(ats, causes, tags, values, strict=True))
 
     def _shape(self, tag: Json, where: str) -> Shape:
         if type(tag) is not str:
@@ -236,18 +143,20 @@ class LoadedDocument:
         tag, kind = fields.take("tag", str), fields.take("kind", str)
         shape = self._install(tag, kind, where)
         items = self._items(shape, fields.take("items", list), f"{where}.items")
-        items += self._recorded(shape, fields.take("records", list, default=[]), f"{where}.records")
+        numbers = fields.take("records", list, default=[])
         after = fields.take("after", int, default=None)
         fields.done()
+        self._expansion.take(len(numbers) * (32 + 8 * len(shape.names)), "the values of a slice that are events", where)
+        events = self._records.events(shape, numbers, f"{where}.records")
         if after is None:
-            return tag, kind, Log(items)
+            return tag, kind, Log(items)._with_stretches(events)
         if not 0 <= after < len(self._slices) or self._slices[after][:2] != (tag, kind):
             raise SessionFileError(f"slice {after} is not an earlier one of {tag!r}", where=f"{where}.after")
         before = self._slices[after][2]
         if items:
             # A branch copies a part of the log that it grows from, at eight bytes per item.
             self._expansion.take(8 * min(len(before), SEGMENT), "the values of a slice that begins like another", where)
-        return tag, kind, before.extend(items)
+        return tag, kind, before.extend(items)._with_stretches(events)
 
     def _items(self, shape: Shape, items: list[Json], where: str) -> list[Any]:
         """Read the values of a slice: a field at a time if there are many and they are plain."""
@@ -256,39 +165,6 @@ class LoadedDocument:
         if rows is not None:
             return list(starmap(shape.build, rows))
         return [self._reading.value(item, shape.cls, f"{where}[{index}]") for index, item in enumerate(items)]
-
-    def _recorded(self, shape: Shape, numbers: list[Json], where: str) -> list[Any]:
-        """Return the events of records that are the values of a slice."""
-        if not numbers:
-            return []
-        events = self._events_of(shape.tag)
-        self._expansion.take(len(numbers) * (32 + 8 * len(shape.names)), "the values of a slice that are events", where)
-        for place, number in enumerate(numbers):
-            if type(number) is not int or number not in events:
-                raise SessionFileError(
-                    f"there is no record {number!r:.60} of type {shape.tag!r}", where=f"{where}[{place}]"
-                )
-        return [shape.build(*events[number]) for number in numbers]
-
-    def _events_of(self, tag: str) -> dict[int, tuple[Any, ...]]:
-        """Return the events of one type by the number of their record."""
-        if tag not in self._events:
-            rows = enumerate(self._rows, self._dropped + 1)
-            self._events[tag] = {number: row[3] for number, row in rows if row[2] == tag}
-        return self._events[tag]
-
-    def _read_events(self, shape: Shape, events: list[Json], places: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Read the events of one type: a field at a time if they are plain, later if they hold a state."""
-        if shape.tag in TELLING:
-            self._waiting += [(place, shape, event) for place, event in zip(places, events, strict=True)]
-            return [()] * len(events)
-        columns = Columns.of(shape)
-        read = columns.read(events, self._blobs, self._expansion) if columns is not None else None
-        if read is None:
-            wheres = [f"$.records[{place}].event" for place in places]
-            built = map(self._reading.value, events, repeat(shape.cls), wheres)
-            read = list(map(shape.pack, built))
-        return read
 
     def _successor(self, number: int) -> tuple[str, Log[Any]]:
         """Return the tag and values of the slice that replaces one of an older file."""

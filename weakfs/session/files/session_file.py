@@ -9,10 +9,11 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from os import PathLike
 from typing import Any, Protocol
 
@@ -24,10 +25,11 @@ from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, U
 from weakfs.session.external import External, HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
-from weakfs.session.files.reader import Fields, LoadedDocument
+from weakfs.session.files.fields import Fields
+from weakfs.session.files.reader import LoadedDocument
 from weakfs.session.files.sections import LARGE, sections_of
 from weakfs.session.files.sidecar import BlobFolder
-from weakfs.session.files.spool import JsonObject
+from weakfs.session.files.spool import IN_MEMORY, JsonObject
 from weakfs.session.files.writer import Document
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Missing, SaveReport
@@ -35,16 +37,17 @@ from weakfs.session.slices.schema import Rules
 
 FORMAT = "weakfs-session"
 # Version 2 states whether merged records were renumbered (`Merged.renumbered`). Version 3 stores values of slices that
-# are the events of records as the numbers of these. All are read, 3 is written.
-VERSION = 3
-READABLE = (1, 2, 3)
+# are the events of records as the numbers of these. Version 4 stores records in stretches, a field at a time. All are
+# read, 4 is written.
+VERSION = 4
+READABLE = (1, 2, 3, 4)
 
 # Enough bytes to tell one document from another: the checksum is among them.
 HEAD = 128
 
 logger = logging.getLogger("weakfs.session")
 
-_HEAD = re.compile(rb'\{"format":"weakfs-session","version":[123],"sha256":"([0-9a-f]{64})",')
+_HEAD = re.compile(rb'\{"format":"weakfs-session","version":[1234],"sha256":"([0-9a-f]{64})",')
 
 
 class SavedSession(Protocol):
@@ -76,8 +79,8 @@ def save_session(session: SavedSession, path: str | PathLike[str], *, embed: boo
     made = Document(rules, embed=embed, others=others, folder=os.path.dirname(target))
     with _explained(session, made), garbage_collection_paused():
         document = JsonObject({**header, **made.of(line)})
-        size, head = _measured(document)
-        lost = _put(target, head, document, made.stored, others, embed=embed)
+        size, head, pieces = _with_head(document)
+        lost = _put(target, head, pieces, made.stored, others, embed=embed)
     missing = (
         *(Missing("content", digest.hex()) for digest in (made.lost if embed else lost)),
         *(
@@ -100,8 +103,8 @@ def session_bytes(session: SavedSession) -> bytes:
     made = Document(rules, embed=True, others=others)
     with _explained(session, made), garbage_collection_paused():
         document = JsonObject({**header, **made.of(line)})
-        _, head = _measured(document)
-        return b"".join(_with_head(head, document))
+        _, head, pieces = _with_head(document)
+        return b"".join((head, *pieces))
 
 
 @contextmanager
@@ -118,22 +121,33 @@ def _explained(session: SavedSession, made: Document) -> Iterator[None]:
         made.close()
 
 
-def _measured(document: JsonObject) -> tuple[int, bytes]:
-    """Return the size of the file for a document, and the head that replaces the document's first brace."""
-    pieces = document.pieces()
-    body = sha256(next(pieces)[1:])
-    size = 0
-    for piece in pieces:
+def _with_head(document: JsonObject) -> tuple[int, bytes, Iterable[bytes]]:
+    """Return the size of the file for a document, the head that replaces its first brace, and the text after that.
+
+    The text of a large document is made twice: to compute its checksum, and to write it.
+    """
+    body, size = sha256(), 0
+    kept: list[bytes] = []
+    for piece in _without_brace(document):
         body.update(piece)
         size += len(piece)
+        kept.append(piece)
+        if size > IN_MEMORY:
+            kept.clear()
     head = b'{"format":"%s","version":%d,"sha256":"%s",' % (FORMAT.encode(), VERSION, body.hexdigest().encode())
-    return len(head) + len(next(document.pieces())) - 1 + size, head
+    return len(head) + size, head, kept if size <= IN_MEMORY else _without_brace(document)
+
+
+def _without_brace(document: JsonObject) -> Iterator[bytes]:
+    pieces = document.pieces()
+    yield next(pieces)[1:]
+    yield from pieces
 
 
 def _put(
     path: str,
     head: bytes,
-    document: JsonObject,
+    pieces: Iterable[bytes],
     stored: Mapping[bytes, Collection[Stored]],
     others: Sequence[ContentSource],
     *,
@@ -151,7 +165,7 @@ def _put(
         # Where there was no folder to lock, another process may have made one since.
         added, lost = folder.add(external, others) if is_there else ([], [])
         try:
-            write_atomically(path, _with_head(head, document))
+            write_atomically(path, chain((head,), pieces))
         except BaseException:
             if added and not _begins(path, head[:HEAD]):
                 folder.remove(added)
@@ -159,13 +173,6 @@ def _put(
         if is_there:
             folder.keep_only(external.keys() | read_here)
     return lost
-
-
-def _with_head(head: bytes, document: JsonObject) -> Iterator[bytes]:
-    yield head
-    rest = document.pieces()
-    yield next(rest)[1:]
-    yield from rest
 
 
 def _begins(path: str, head: bytes) -> bool:

@@ -115,11 +115,11 @@ def pieces_of(value: Any) -> Iterator[bytes]:
         yield b'"'
     elif type(value) is dict and _is_written_in_parts(value):
         yield from JsonObject(value).pieces()
-    elif type(value) is list and (len(value) > BATCH or any(map(_is_written_in_parts, value))):
+    elif type(value) is list and (len(value) > BATCH or _holds_parts(value)):
         before = b"["
         for start in range(0, len(value), BATCH):
             batch = value[start : start + BATCH]
-            if any(map(_is_written_in_parts, batch)):
+            if _holds_parts(batch):
                 for item in batch:
                     yield before
                     yield from pieces_of(item)
@@ -130,6 +130,13 @@ def pieces_of(value: Any) -> Iterator[bytes]:
         yield b"]"
     else:
         yield orjson.dumps(value, option=AS_IT_IS)
+
+
+def _holds_parts(items: list[Any]) -> bool:
+    """Return whether one of the items of a list is written in parts."""
+    if {*map(type, items)} == {str}:
+        return max(map(len, items)) > LONG
+    return any(map(_is_written_in_parts, items))
 
 
 def _is_written_in_parts(item: Any) -> bool:

@@ -9,14 +9,15 @@ of that record. The same state gives the same bytes.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
-from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import ContentSource, Stored
@@ -25,13 +26,14 @@ from weakfs.session.codec.encoding import AS_IT_IS, Writing
 from weakfs.session.codec.round_trip import difference
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionError
-from weakfs.session.files.spool import BATCH, JsonArray, JsonObject, Spool
+from weakfs.session.files.spool import JsonArray, JsonObject, Spool
 from weakfs.session.history.keyframes import PackedMark
 from weakfs.session.history.log import Log
-from weakfs.session.history.packing import are_same
+from weakfs.session.history.packing import PackedValues, are_same
+from weakfs.session.history.record_columns import RecordColumns, column_stretches
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
-from weakfs.session.replay.reduction import Row, event_of
+from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
 
 # Blobs up to this size are written at once; it does not matter that a few of them could be stored as tails.
 SMALL = 4096
-
-T = TypeVar("T")
 
 
 class Document:
@@ -65,9 +65,13 @@ class Document:
         self._columns_of: dict[str, Columns | None] = {}
         # What keyframes share.
         self._unpacked: dict[int, Any] = {}
-        # The records of the document, and the numbers of those written so far whose event a LOG slice may hold, by tag.
+        # The records of the document, and the numbers of those whose events a LOG slice may hold, by tag; and those in
+        # one stretch, by the identity of what the events are packed in.
         self._rows, self._dropped = Log[Row](), 0
         self._recorded: dict[str, array[int]] = {}
+        self._packed: dict[int, Sequence[int]] = {}
+        # The number of the record before the moment that is being written.
+        self._seq = 0
 
     def of(self, line: Timeline) -> dict[str, Json]:
         """Return the document of a timeline, without the session's own fields."""
@@ -78,11 +82,14 @@ class Document:
         keyframes: list[Json] = []
         shown: dict[str, Json] = {}
 
-        def show(moment: SnapshotEntry | PackedMark) -> None:
-            if isinstance(moment, SnapshotEntry):
-                shown[moment.snapshot_id] = self._snapshot(moment)
-            else:
-                keyframes.append(self._keyframe(moment))
+        def show_until(seq: int) -> None:
+            while waiting and waiting[0].seq <= seq:
+                moment = waiting.popleft()
+                self._seq = moment.seq
+                if isinstance(moment, SnapshotEntry):
+                    shown[moment.snapshot_id] = self._snapshot(moment)
+                else:
+                    keyframes.append(self._keyframe(moment))
 
         base: Json = None
         if line.dropped:
@@ -93,23 +100,14 @@ class Document:
                 "block_end": mark.block_end,
             }
         records = JsonArray(self._spool)
-        self._rows, seq = line.rows, line.dropped
-        self._dropped = seq
+        self._rows, self._dropped, seq = line.rows, line.dropped, line.dropped
         self._recorded = {tag: array("q") for tag in self._rules.logged_events}
-        for batch in batched(line.rows):
-            written: list[Json] = []
-            plain = self._plain_events(batch)
-            for row in batch:
-                seq += 1
-                while waiting and waiting[0].seq < seq:
-                    show(waiting.popleft())
-                written.append(self._record(seq, row, plain, f"$.records[{seq - line.dropped - 1}].event"))
-                numbers = self._recorded.get(row[2])
-                if numbers is not None:
-                    numbers.append(seq)
-            records.add([orjson.dumps(written, option=AS_IT_IS)[1:-1]])
-        for moment in waiting:
-            show(moment)
+        for place, stretch in enumerate(column_stretches(line.rows, line.dropped)):
+            records.add([self._stretch(stretch, seq + 1, f"$.records[{place}]", show_until)])
+            seq += len(stretch.tags)
+            show_until(seq)
+        show_until(seq)
+        self._seq = seq
         state, logs = self.table(line.state), self.table(line.logs)
         sections = {pool.section: writer.rows for pool, writer in self._writing.pools.values()}
         return {
@@ -140,43 +138,50 @@ class Document:
         """The digests of blobs that were to be embedded but that no source has any more, in order."""
         return sorted(self._writing.blobs.lost)
 
-    def _record(self, seq: int, row: Row, plain: Mapping[str, Iterator[Json]], where: str) -> Json:
-        at, cause, tag, _ = row
-        events = plain.get(tag)
-        if events is not None:
-            event = next(events)
-        else:
-            built = event_of(self._rules, row)
-            event = self._writing.value(built, type(built), where)
-        if cause is None:
-            return {"seq": seq, "at": at, "type": tag, "event": event}
-        return {"seq": seq, "at": at, "type": tag, "cause": cause, "event": event}
+    def _stretch(self, stretch: RecordColumns, first: int, where: str, show_until: Callable[[int], None]) -> bytes:
+        """Return a row of records. A moment among them is shown in its turn, and what may share values with it.
 
-    def _plain_events(self, rows: Sequence[Row]) -> dict[str, Iterator[Json]]:
-        """Return the events whose types have only plain records, written a field at a time: by tag, in order."""
-        values: dict[str, list[tuple[Any, ...]]] = {}
-        for row in rows:
-            values.setdefault(row[2], []).append(row[3])
-        plain: dict[str, Iterator[Json]] = {}
-        for tag, rows_of_type in values.items():
+        Those are values that are not plain, and large blobs, which may be known as tails by then.
+        """
+        tags, blobs = stretch.tags, self._writing.blobs
+        events: dict[str, Json] = {}
+        in_turn: dict[str, Iterator[Json]] = {}
+        for tag, fields in stretch.fields.items():
             columns = self._columns(tag)
-            if columns is None or not columns.fit(rows_of_type):
-                continue
-            if columns.largest(rows_of_type) <= SMALL:
-                plain[tag] = iter(columns.write(rows_of_type, self._writing.blobs))
+            is_plain = columns is not None and columns.fit(fields)
+            if columns is not None and is_plain and columns.largest(fields) <= SMALL:
+                events[tag] = columns.write_columns(fields, blobs)
             else:
-                plain[tag] = self._one_by_one(columns, rows_of_type)
-        return plain
+                events[tag] = []
+                in_turn[tag] = self._one_by_one(tag, stretch, columns if is_plain else None, f"{where}.events.{tag}")
+            if tag in self._recorded:
+                numbers = stretch.numbers_of(tag, first)
+                self._recorded[tag].extend(numbers)
+                if tag in stretch.blocks:
+                    self._packed[id(stretch.blocks[tag])] = numbers
+        for seq, tag in enumerate(tags, first) if in_turn else ():
+            if tag in in_turn:
+                show_until(seq - 1)
+                events[tag].append(next(in_turn[tag]))
+        row: dict[str, Json] = {"seq": first, "at": stretch.ats, "type": tags[0] if len(events) == 1 else tags}
+        if stretch.causes.count(None) < len(tags):
+            row["cause"] = stretch.causes
+        row["events"] = events
+        return orjson.dumps(row, option=AS_IT_IS)
 
     def _columns(self, tag: str) -> Columns | None:
         if tag not in self._columns_of:
             self._columns_of[tag] = Columns.of(self._rules.registry.shape(tag))
         return self._columns_of[tag]
 
-    def _one_by_one(self, columns: Columns, rows: list[tuple[Any, ...]]) -> Iterator[Json]:
-        """Yield rows one by one: a large blob is written in its turn, since by then it may be known as a tail."""
-        for row in rows:
-            yield columns.write((row,), self._writing.blobs)[0]
+    def _one_by_one(self, tag: str, stretch: RecordColumns, columns: Columns | None, where: str) -> Iterator[Json]:
+        """Yield the events of one type, each written when it is its turn."""
+        shape = self._rules.registry.shape(tag)
+        for index, fields in enumerate(stretch.fields_of(tag)):
+            if columns is not None:
+                yield columns.write((fields,), self._writing.blobs)[0]
+            else:
+                yield self._writing.value(shape.build(*fields), shape.cls, f"{where}[{index}]")
 
     def table(self, table: Table) -> Json:
         """Return the numbers of a table's slices, in order of tag."""
@@ -214,21 +219,20 @@ class Document:
         skip = index = len(before) if values.extends(before) else 0
         hashed = last.copy() if skip else sha256()
         parts = [Part(JsonArray(self._spool))]
-        for batch, numbers in self._with_records(spec, values, skip, len(before)):
-            for is_recorded, run in groupby(zip(numbers, batch, strict=True), _is_recorded):
-                own = list(run)
-                if is_recorded:
-                    parts[-1].records += [seq for seq, _ in own if seq is not None]
-                    texts = [b"@%d" % seq for seq, _ in own if seq is not None]
-                else:
-                    if parts[-1].records:
-                        parts.append(Part(JsonArray(self._spool)))
-                    items = self._items(spec, [value for _, value in own], f"$.slices[{number}].items", index)
-                    texts = [orjson.dumps(item, option=AS_IT_IS) for item in items]
-                    parts[-1].items.add(texts)
+        for batch, is_recorded in self._with_records(spec, values, skip, len(before)):
+            if is_recorded:
+                text = orjson.dumps(batch)[1:-1]
+                parts[-1].add_numbers(text, self._spool)
+                hashed.update(text + b",")
+            else:
+                if parts[-1].records is not None:
+                    parts.append(Part(JsonArray(self._spool)))
+                items = self._items(spec, batch, f"$.slices[{number}].items", index)
+                texts = [orjson.dumps(item, option=AS_IT_IS) for item in items]
+                parts[-1].items.add(texts)
                 hashed.update(b"%b\n" % b"\n".join(texts))
-                index += len(own)
-                parts[-1].end = index
+            index += len(batch)
+            parts[-1].end = index
             if not skip and index == len(before) and hashed.digest() == last.digest():
                 # It begins with equal items that are other objects: loading makes them the same.
                 parts, skip = [Part(JsonArray(self._spool))], len(before)
@@ -244,7 +248,7 @@ class Document:
             if skip:
                 row["after"] = after
             row["items"] = part.items
-            if part.records:
+            if part.records is not None:
                 row["records"] = part.records
             self._slices.append(JsonObject(row))
             self._values.append(values if part is parts[-1] else values.prefix(part.end))
@@ -255,26 +259,37 @@ class Document:
 
     def _with_records(
         self, spec: SliceSpec, values: Log[Any], skip: int, edge: int
-    ) -> Iterator[tuple[list[Any], list[int | None]]]:
-        """Yield the values after the first `skip` in batches, with the number of the record whose event each one is.
+    ) -> Iterator[tuple[list[Any], bool]]:
+        """Yield the values after the first `skip` in batches, or the numbers of the records whose events they are.
 
-        The newest values are compared with the newest records of their type. No batch goes across the place `edge`.
+        Values that share their packed form with records are their events. Others are compared with the events of the
+        newest records of their type. No batch goes across the place `edge`.
         """
-        remaining = values.since(skip)
-        batches = chain(batched(islice(remaining, max(edge - skip, 0))), batched(remaining))
         shape = self._rules.registry.by_type.get(spec.cls)
-        recorded = self._recorded.get(shape.tag) if shape is not None and spec.kind == "log" else None
-        if not recorded or shape is None:
-            for batch in batches:
-                yield batch, [None] * len(batch)
-            return
-        first = len(recorded) - len(values) + skip
-        numbers = recorded[max(first, 0) :]
-        rows = self._rows.since(numbers[0] - self._dropped - 1) if numbers else iter(())
-        fields = (row[3] for row in rows if row[2] == shape.tag)
-        events = chain([None] * -first, zip(numbers, fields, strict=False))
-        for batch in batches:
-            yield batch, [_number_of(shape, value, event) for value, event in zip(batch, events, strict=False)]
+        recorded = self._recorded.get(shape.tag, ()) if shape is not None and spec.kind == "log" else ()
+        offset = bisect_right(recorded, self._seq) - len(values)
+        for stretch, start, end in values._parts_since(skip, edge):
+            base = stretch.start
+            if isinstance(stretch.items, PackedValues) and id(stretch.items.block) in self._packed:
+                yield list(self._packed[id(stretch.items.block)][start - base : end - base]), True
+                continue
+            batch = stretch.read()[start - base : end - base]
+            if shape is None or not recorded or end + offset <= 0:
+                yield batch, False
+                continue
+            unknown = max(-offset - start, 0)
+            if unknown:
+                yield batch[:unknown], False
+            numbers = recorded[start + unknown + offset : end + offset].tolist()
+            own = zip(batch[unknown:], numbers, self._events(shape.tag, numbers), strict=True)
+            for is_same, run in groupby(own, partial(_is_event, shape)):
+                yield [number if is_same else value for value, number, _ in run], is_same
+
+    def _events(self, tag: str, numbers: list[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the fields of the records of a type with these numbers."""
+        first = numbers[0] - self._dropped - 1
+        rows = islice(self._rows.since(first), numbers[-1] - self._dropped - first)
+        return (row[3] for row in rows if row[2] == tag)
 
     def _items(self, spec: SliceSpec, values: Sequence[Any], where: str, start: int) -> Iterator[Json]:
         """Yield the values of a slice as JSON: a field at a time if there are many and they are plain."""
@@ -282,8 +297,8 @@ class Document:
         columns = self._columns(spec.tag) if len(values) >= MANY and shape is not None else None
         if columns is not None and shape is not None and all(type(value) is spec.cls for value in values):
             rows = list(map(shape.pack, values))
-            if columns.fit(rows):
-                yield from columns.write(rows, self._writing.blobs, whole=True)
+            if columns.fit(list(zip(*rows, strict=True))):
+                yield from columns.write(rows, self._writing.blobs)
                 return
         for index, value in enumerate(values, start):
             yield self._writing.value(value, spec.cls, f"{where}[{index}]")
@@ -312,28 +327,22 @@ class Part:
     """One row of a slice: values, then the numbers of records whose events are values. `end` counts the values."""
 
     items: JsonArray
-    records: list[int] = field(factory=list[int])
+    records: JsonArray | None = None
     end: int = 0
 
+    def add_numbers(self, text: bytes, spool: Spool) -> None:
+        """Add numbers of records, separated by commas."""
+        self.records = self.records or JsonArray(spool)
+        self.records.add([text])
 
-def _is_recorded(item: tuple[int | None, Any]) -> bool:
-    return item[0] is not None
 
-
-def _number_of(shape: Shape, value: Any, event: tuple[int, tuple[Any, ...]] | None) -> int | None:
-    """Return the number of a record if its event is the given value."""
-    if event is None or type(value) is not shape.cls:
-        return None
-    number, recorded = event
+def _is_event(shape: Shape, own: tuple[Any, int, tuple[Any, ...]]) -> bool:
+    """Return whether a value is the event of a record, given with its number and fields."""
+    value, _, recorded = own
+    if type(value) is not shape.cls:
+        return False
     fields = shape.pack(value)
-    return number if are_same(fields, recorded) or difference(fields, recorded, "") is None else None
-
-
-def batched(items: Iterable[T]) -> Iterator[list[T]]:
-    """Yield the items in lists small enough to hold in memory."""
-    rest = iter(items)
-    while batch := list(islice(rest, BATCH)):
-        yield batch
+    return are_same(fields, recorded) or difference(fields, recorded, "") is None
 
 
 def _by_tag(spec: SliceSpec) -> str:

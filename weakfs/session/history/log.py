@@ -259,6 +259,22 @@ class Log(Sequence[T], Generic[T]):
             items = stretch.read()
             yield from items if low == 0 and high == len(items) and stretch.is_packed else items[low:high]
 
+    def _parts_since(self, length: int, edge: int) -> Iterator[tuple[Stretch[T], int, int]]:
+        """Yield the stretches with items after the first `length`, oldest first, with the positions of their parts.
+
+        A stretch with items on both sides of the position `edge` is two parts.
+        """
+        parts: list[tuple[Stretch[T], int, int]] = []
+        for stretch, end in self._stretches():
+            start = max(stretch.start, length)
+            if start < edge < end:
+                parts += [(stretch, edge, end), (stretch, start, edge)]
+            elif start < end:
+                parts.append((stretch, start, end))
+            if stretch.start <= length:
+                break
+        yield from reversed(parts)
+
     def __len__(self) -> int:
         return self._length
 

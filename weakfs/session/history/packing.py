@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import attrs
 
 from weakfs.class_decorators import frozen
-from weakfs.session.history.log import STRETCH, Log, Stretch
+from weakfs.session.history.log import Log, Stretch
 from weakfs.session.slices.registry import Shape
 
 # How many of the newest full stretches are left unpacked. By the time one is packed, most keyframes of its time are
@@ -47,9 +47,14 @@ Item = TypeVar("Item")
 
 def pack_rows(rows: Sequence[Fields]) -> Block:
     """Pack tuples of equal length."""
+    return pack_columns(len(rows), zip(*rows, strict=True))
+
+
+def pack_columns(count: int, columns: Iterable[Sequence[Any]]) -> Block:
+    """Pack the columns of `count` tuples."""
     by_reference: list[Any] = []
-    columns = [_column(values, by_reference) for values in zip(*rows, strict=True)]
-    return len(rows), zlib.compress(marshal.dumps(columns), 1, -zlib.MAX_WBITS), tuple(by_reference)
+    packed = [_column(values, by_reference) for values in columns]
+    return count, zlib.compress(marshal.dumps(packed), 1, -zlib.MAX_WBITS), tuple(by_reference)
 
 
 def unpack_rows(block: Block) -> list[Fields]:
@@ -202,12 +207,12 @@ class Packing:
 
     @classmethod
     def of_history(cls, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> tuple[Packing, dict[str, Log[Any]]]:
-        """Pack a history that was read as a whole; return the packing and the slices.
+        """Pack what is not packed of a history that was read as a whole; return the packing and the slices.
 
-        The values of the slices are cut into stretches at the same places as the records, so that both
+        The newest values of the slices are cut into stretches at the same places as the records, so that both
         share blocks.
         """
-        stretches = _oldest_first(rows)
+        stretches = _unpacked(rows)
         counts = [Counter(row[2] for row in stretch.read()) for stretch in stretches]
         cut: dict[str, Log[Any]] = {}
         older: dict[str, tuple[Stretch[Any], ...]] = {}
@@ -216,11 +221,13 @@ class Packing:
             own = [count[tag] for count in counts]
             first = len(values) - sum(own)
             if first < 0 or first == len(values):
-                older[tag] = tuple(_oldest_first(values)[:-1])
+                older[tag] = tuple(_unpacked(values)[:-1])
                 continue
-            cut[tag] = _cut(values, first, own)
-            parts = deque(_oldest_first(cut[tag]))
-            older[tag] = tuple(parts.popleft() for _ in range(-(-first // STRETCH)))
+            before = values.prefix(first)
+            older[tag] = tuple(_unpacked(before))
+            every = list(values.since(first))
+            cut[tag] = before._with_stretches(every[start:end] for start, end in pairwise(accumulate(own, initial=0)))
+            parts = deque(_oldest_first(cut[tag])[-sum(map(bool, own)) :])
             for place, count in enumerate(own):
                 if count:
                     aligned[place][tag] = (parts.popleft(),)
@@ -259,11 +266,8 @@ def _oldest_first(log: Log[Any]) -> list[Stretch[Any]]:
     return [stretch for stretch, _ in log._stretches()][::-1]
 
 
-def _cut(values: Log[Any], first: int, counts: Iterable[int]) -> Log[Any]:
-    """Cut values into stretches: the `first` ones into whole stretches, the others into parts of the given sizes."""
-    every = list(values)
-    places = [*range(0, first, STRETCH), *accumulate(counts, initial=first)]
-    return Log._of_stretches(every[start:end] for start, end in pairwise(places))
+def _unpacked(log: Log[Any]) -> list[Stretch[Any]]:
+    return [stretch for stretch in _oldest_first(log) if not stretch.is_packed]
 
 
 def _full(log: Log[Any], known: set[int]) -> tuple[Stretch[Any], ...]:

@@ -30,7 +30,7 @@ from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
 from weakfs.session.errors import SessionFileError, UnsupportedVersion
-from weakfs.session.files.reader import Fields
+from weakfs.session.files.fields import Fields
 from weakfs.session.history.keyframes import GAP, Mark, PackedMark
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline

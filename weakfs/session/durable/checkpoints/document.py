@@ -24,7 +24,8 @@ from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHi
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.files.expansion import unlimited
-from weakfs.session.files.reader import Fields, LoadedDocument
+from weakfs.session.files.fields import Fields
+from weakfs.session.files.reader import LoadedDocument
 from weakfs.session.files.spool import JsonObject
 from weakfs.session.files.writer import Document
 from weakfs.session.history.keyframes import Mark

@@ -1,0 +1,97 @@
+"""Records of one stretch by column: the form in which a session file holds them, and in which they are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import field
+
+from weakfs.class_decorators import define
+from weakfs.session.history.log import STRETCH, Log
+from weakfs.session.history.packing import Block, PackedRecords, Recent, pack_columns, unpack_columns
+
+if TYPE_CHECKING:
+    from weakfs.session.replay.reduction import Row
+
+
+@define(eq=False)
+class RecordColumns:
+    """Consecutive records, a field at a time."""
+
+    ats: Sequence[int]
+    causes: Sequence[str | None]
+    tags: Sequence[str]
+    # The columns of the fields of each type, in the order of the first record of each.
+    fields: dict[str, list[Sequence[Any]]]
+    # What is packed of these.
+    blocks: dict[str, Block] = field(factory=dict[str, Block])
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> RecordColumns:
+        """Return the columns of rows."""
+        ats, causes, tags, values = zip(*rows, strict=True)
+        by_tag: dict[str, list[tuple[Any, ...]]] = {}
+        for tag, one in zip(tags, values, strict=True):
+            by_tag.setdefault(tag, []).append(one)
+        return cls(ats, causes, tags, {tag: list(zip(*own, strict=True)) for tag, own in by_tag.items()})
+
+    @classmethod
+    def unpacked(cls, packed: PackedRecords) -> RecordColumns:
+        """Return the columns of packed records."""
+        ats, causes, tags = unpack_columns(packed.heads)
+        blocks = dict(zip(dict.fromkeys(tags), packed.blocks, strict=True))
+        return cls(ats, causes, tags, {tag: unpack_columns(block) for tag, block in blocks.items()}, blocks)
+
+    def rows(self) -> list[Row]:
+        """Return the records as rows."""
+        fields = {tag: self.fields_of(tag) for tag in self.fields}
+        return list(zip(self.ats, self.causes, self.tags, map(next, map(fields.__getitem__, self.tags)), strict=True))
+
+    def fields_of(self, tag: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the fields of each record of a type."""
+        columns = self.fields[tag]
+        return zip(*columns, strict=True) if columns else iter([()] * self.tags.count(tag))
+
+    def numbers_of(self, tag: str, first: int) -> Sequence[int]:
+        """Return the numbers of the records of a type, where `first` is that of the first record."""
+        if len(self.fields) == 1:
+            return range(first, first + len(self.tags))
+        return [number for number, own in enumerate(self.tags, first) if own == tag]
+
+    def block(self, tag: str) -> Block:
+        """Return the fields of the records of a type, packed."""
+        block = self.blocks.get(tag)
+        if block is None:
+            block = self.blocks[tag] = pack_columns(self.tags.count(tag), self.fields[tag])
+        return block
+
+    def pack(self, recent: Recent) -> PackedRecords:
+        """Return the records in packed form."""
+        heads = pack_columns(len(self.tags), (self.ats, self.causes, self.tags))
+        return PackedRecords(heads, tuple([self.block(tag) for tag in self.fields]), recent)
+
+
+def column_stretches(rows: Log[Row], dropped: int) -> Iterator[RecordColumns]:
+    """Yield the records after the first `dropped` by column, in stretches that end at multiples of 512.
+
+    A packed stretch that is one of them, as nearly all are, is not turned into rows.
+    """
+    waiting: list[Row] = []
+    seq = dropped
+    for stretch, end in reversed(list(rows._stretches())):
+        size = end - stretch.start
+        packed = stretch.items
+        is_whole = isinstance(packed, PackedRecords) and size == len(packed) and (seq + size) % STRETCH == 0
+        if isinstance(packed, PackedRecords) and is_whole and not waiting:
+            yield RecordColumns.unpacked(packed)
+            seq += size
+            continue
+        waiting += stretch.read()[:size]
+        while len(waiting) >= STRETCH - seq % STRETCH:
+            size = STRETCH - seq % STRETCH
+            yield RecordColumns.of(waiting[:size])
+            del waiting[:size]
+            seq += size
+    if waiting:
+        yield RecordColumns.of(waiting)
