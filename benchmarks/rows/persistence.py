@@ -13,6 +13,7 @@ from benchmarks.results import Result, timed
 from benchmarks.rows import Bench
 from benchmarks.timing import Timing
 from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs.session import Session as AnySession
 from weakfs.tools import ToolCall
 
 HANDWRITTEN = "orjson by hand"
@@ -40,7 +41,7 @@ def measure(bench: Bench) -> Iterator[Result]:
         yield from saved_and_loaded(bench, tools.session, by_hand, " with calls")
 
 
-def saved_and_loaded(bench: Bench, session: Session, handwritten: Handwritten, what: str) -> Iterator[Result]:
+def saved_and_loaded(bench: Bench, session: AnySession, handwritten: Handwritten, what: str) -> Iterator[Result]:
     with tempfile.TemporaryDirectory() as folder:
         mine, theirs = Path(folder) / "ours.json", Path(folder) / "theirs.json"
         saving = alternately(lambda: session.save(mine), lambda: handwritten.save(theirs))
