@@ -225,6 +225,14 @@ def test_a_tool_says_in_its_answer_that_a_hard_link_was_broken(root: Path, tmp_p
     )
 
 
+def test_a_file_that_is_moved_to_its_other_name_has_that_name_only(fs: HostFilesystem, root: Path) -> None:
+    snapshot = fs.session.snapshot()
+    fs.move("/a", "/d/b")
+    assert (fs.exists("/a"), (root / "d/b").read_text(), (root / "d/b").stat().st_nlink) == (False, "before\n", 1)
+    fs.session.rollback(snapshot)
+    assert ((root / "a").read_text(), (root / "d/b").read_text()) == ("before\n", "before\n")
+
+
 CALLS = ("mkdir", "rename", "link", "unlink", "pwrite", "write", "utime", "rmdir", "chmod", "fchmod", "ftruncate")
 # More than there are such calls in one change.
 MOMENTS = 40

@@ -14,6 +14,7 @@ import pytest
 from tests.models.host import exact, record
 from weakfs import Session
 from weakfs.backends import HostFilesystem
+from weakfs.reducers.events import EntryMoved
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.journal.journal import Journal
 
@@ -222,3 +223,14 @@ def test_what_a_program_does_to_the_lower_layer_is_undone_exactly(fs: HostFilesy
         shutil.copytree(place / "moved", place / "d", symlinks=True, ignore=shutil.ignore_patterns("fifo"))
         raise KeyError
     assert exact(record(marked)) == before[0]
+
+
+def test_a_move_by_copying_notes_which_hard_links_it_broke(fs: HostFilesystem, root: Path) -> None:
+    # The link has a name outside the directory that is moved.
+    os.link(root.parent / "lower/d/sub/one", root.parent / "lower/outside")
+
+    notes = fs.apply(EntryMoved("/d/sub", "/moved", fs.now()))
+
+    (note,) = notes or ()
+    assert note.path in ("/moved/one", "/moved/two")
+    assert "hard link" in note.cause

@@ -28,6 +28,7 @@ from weakfs.processes.background import (
     TooManyProcesses,
 )
 from weakfs.processes.background import process as watching
+from weakfs.processes.background import table as process_table
 
 BUBBLEWRAP = Bubblewrap()
 MODES: list[SandboxMode] = ["off", "required"]
@@ -310,6 +311,18 @@ def test_no_more_run_than_are_allowed(start: Start, where: Place) -> None:
     first.end("it is not wanted")
     ended(first)
     assert ended(start("exit 4", where, max_running=1)) == (4, None)
+
+
+def test_the_oldest_of_many_that_have_ended_are_forgotten(
+    start: Start, table: ProcessTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_table, "MAX_ENDED", 2)
+    running = start("sleep 1000")
+    for _ in range(4):
+        ended(start("true"))
+    last = start("sleep 1000")
+
+    assert [*table.processes] == [running.process_id, "p4", "p5", last.process_id]
 
 
 @pytest.mark.slow

@@ -87,6 +87,19 @@ def test_without_common_ends_only_whole_lines_are_gone(old: str, new: str) -> No
     assert rest + lines_gone == whole
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (b"\na", b"\nb", (b"a", b"b")),
+        (b"a\nb\n", b"a\nc\n", (b"b\n", b"c\n")),
+        (b"b\na\n", b"c\na\n", (b"b\n", b"c\n")),
+        (b"same\n", b"same\n", (b"", b"")),
+    ],
+)
+def test_without_common_ends_no_whole_line_is_left_over(old: bytes, new: bytes, wanted: tuple[bytes, bytes]) -> None:
+    assert without_common_ends(old, new) == wanted
+
+
 def test_common_ends_longer_than_a_chunk_are_matched_as_one_run() -> None:
     same = [b"%d\n" % number for number in range(3 * lines.CHUNK + 5)]
     assert matches([*same, b"x\n", *same], [*same, b"y\n", b"z\n", *same]) == [

@@ -236,6 +236,13 @@ def test_a_conflict_survives_pickling() -> None:
 # Slices without paths
 
 
+def test_the_message_names_the_first_calls_of_a_side() -> None:
+    calls = tuple(f"call {number}" for number in range(7))
+    conflict = ConflictEntry("/a", "content", "fs/tree", our_calls=calls)
+
+    assert "ours by call 0, call 1, call 2, call 3, call 4\n" in f"{MergeConflict((conflict,))}\n"
+
+
 def test_a_slice_without_paths_names_its_tag_and_its_calls() -> None:
     session = make_session()
     fork = session.fork()

@@ -344,6 +344,8 @@ def test_a_value_that_must_lie_elsewhere_does() -> None:
 
 def test_contents_that_are_too_large_are_not_embedded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = elsewhere(ONE, TWO)
+    monkeypatch.setattr(shared_values, "MOST_EMBEDDED", len(ONE))
+    session.save(file, embed=True)
     session.save(file)
     before = file.read_bytes()
     monkeypatch.setattr(shared_values, "MOST_EMBEDDED", len(ONE) - 1)
