@@ -65,6 +65,35 @@ def test_a_command_closes_the_session_that_it_opened(
             session.snapshot()
 
 
+@pytest.mark.parametrize("command", ["export", "fsck"])
+def test_a_session_that_is_compacted_meanwhile_is_read_again(
+    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    where = f"sqlite:{tmp_path}/store.db"
+    run("import", saved, where)
+    open_session, keeps = Session.open, [50, 10]
+
+    def compacted(*arguments: Any, **options: Any) -> Session:
+        session = open_session(*arguments, **options)
+        if keeps:
+            with open_session(where, "s") as other:
+                fs = InMemoryFilesystem(other)
+                for number in range(300):
+                    fs.write("/more.txt", f"{number}\n" * 500)
+                other.compact(keep=keeps.pop(0))
+        return session
+
+    monkeypatch.setattr(Session, "open", compacted)
+    done = run(command, where, *([tmp_path / "back.json"] if command == "export" else []))
+    assert (done.status, keeps) == (0, [])
+    monkeypatch.undo()
+    with Session.open(where, "s") as session:
+        if command == "export":
+            assert (tmp_path / "back.json").read_bytes() == session.to_bytes()
+        else:
+            assert done.out == f"checked s: {len(session.records)} records, 1 snapshot: no damage\n"
+
+
 def test_a_session_in_a_storage_is_compacted(run: Run, saved: Path, tmp_path: Path) -> None:
     where = f"folder:{tmp_path / 'store'}"
     run("import", saved, where)

@@ -235,8 +235,9 @@ class Session(Undo):
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
         """Follow the session: yield each new record, including those that other processes store.
 
-        Ends after `timeout` seconds without a new one, or when the session is closed. Raises `SessionError` for a
-        session in memory, which only this process can change: `subscribe` to it.
+        Ends after `timeout` seconds without a new one, or when the session is closed. Raises `StorageError` if the
+        storage fails meanwhile, for example while its server restarts: watch again to go on. Raises `SessionError` for
+        a session in memory, which only this process can change: `subscribe` to it.
         """
         from weakfs.session.durable.watching import watch
 

@@ -33,7 +33,8 @@ class StreamContents:
         for digest in wanted:
             if digest not in found:
                 raise MissingBlob(
-                    f"the content {digest} is missing from storage; put it back from a copy",
+                    f"the content {digest} is missing from storage; call session.refresh() and try again if another "
+                    f"process has compacted the session, else put it back from a copy",
                     where=where,
                     digest=bytes.fromhex(digest),
                 )

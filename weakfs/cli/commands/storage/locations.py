@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 import click
 
@@ -12,11 +14,17 @@ from weakfs.cli.errors import USAGE, Failure, as_failure
 from weakfs.cli.formatting import counted, shown
 from weakfs.cli.output import Output, progress
 from weakfs.cli.sessions import Location, load, opened
-from weakfs.session import SessionError
+from weakfs.session import MissingBlob, SessionError
 from weakfs.session.durable.opening import stream_of
+from weakfs.session.errors import RecordsDropped
 from weakfs.storage import open_event_store
 from weakfs.storage.engines.urls import redacted
 from weakfs.storage.folder import FolderEventStore
+
+T = TypeVar("T")
+
+# How often a session is read that other processes compact.
+ATTEMPTS = 5
 
 
 def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
@@ -50,10 +58,25 @@ def import_session(
 
 def export_session(out: Output, where: str, file: str, registry: str | None, *, embed: bool, as_json: bool) -> None:
     """Save a session in storage to a file."""
-    session = opened(Location.of(where), registry)
     with as_failure(f"export {redacted(where)!r} to {file!r}"), progress(f"writing {file}"):
-        session.save(os.fspath(file), embed=embed)
+        session, _ = _read(where, registry, lambda session: session.save(os.fspath(file), embed=embed))
     _show_copied(out, "exported", session, file, as_json=as_json)
+
+
+def _read(where: str, registry: str | None, reading: Callable[[Session], T]) -> tuple[Session, T]:
+    """Open a session of a storage and read all of it; return it, and what was read.
+
+    It is opened again if records or contents are missing: another process may have compacted it meanwhile. Of a damaged
+    session they are missing each time.
+    """
+    for left in reversed(range(ATTEMPTS)):
+        session = opened(Location.of(where), registry)
+        try:
+            return session, reading(session)
+        except (RecordsDropped, MissingBlob):
+            if not left:
+                raise
+    raise AssertionError("the last attempt raises")
 
 
 def _show_copied(out: Output, what: str, session: Session, where: str, *, as_json: bool) -> None:
@@ -76,10 +99,10 @@ def check_session(out: Output, where: str, registry: str | None, *, give_up: boo
             out.record(type="set aside", name=f"{name}.damaged")
         else:
             out.line(("set aside", "bold"), f" {shown(name)}.damaged")
-    session = opened(Location.of(where), registry)
     with as_failure(f"check {redacted(where)!r}"), progress(f"reading {redacted(where)}"):
-        records = sum(1 for _ in session.records)
-        size = len(session.to_bytes())
+        session, (records, size) = _read(
+            where, registry, lambda session: (sum(1 for _ in session.records), len(session.to_bytes()))
+        )
     if as_json:
         out.record(type="checked", session_id=session.session_id, records=records, bytes=size)
         return
