@@ -25,7 +25,7 @@ ROOT = Path(weakfs.__file__).parent
 
 # From the bottom up. A package may import itself, those beside it, and those below.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"class_decorators", "errors", "lazy_names", "messages", "platforms", "short_repr"}),
+    frozenset({"class_decorators", "errors", "fast_init", "lazy_names", "messages", "platforms", "short_repr"}),
     frozenset({"storage"}),
     frozenset({"session"}),
     frozenset({"reducers"}),
@@ -269,7 +269,17 @@ print(*sorted(name for name in sys.modules if name.partition(".")[0] == "weakfs"
 def test_a_session_without_files_never_loads_anything_of_filesystems() -> None:
     loaded = run_python(WORK_A_SESSION).split()
     assert loaded
-    parts = ("class_decorators", "errors", "lazy_names", "messages", "platforms", "session", "short_repr", "storage")
+    parts = (
+        "class_decorators",
+        "errors",
+        "fast_init",
+        "lazy_names",
+        "messages",
+        "platforms",
+        "session",
+        "short_repr",
+        "storage",
+    )
     below = tuple(f"weakfs.{part}" for part in parts)
     assert [name for name in loaded if name != "weakfs" and not name.startswith(below)] == []
 

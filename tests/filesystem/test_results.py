@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import copy
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +11,16 @@ from attrs.exceptions import FrozenInstanceError
 
 from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
-from weakfs.filesystem import FileStat, GlobMatch, GlobResult, GrepMatch, GrepResult, RestoreReport, Statistics
+from weakfs.filesystem import (
+    FileStat,
+    GlobMatch,
+    GlobResult,
+    GrepMatch,
+    GrepResult,
+    ReadResult,
+    RestoreReport,
+    Statistics,
+)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,6 +46,21 @@ def test_times_are_in_the_order_of_their_nanoseconds() -> None:
     assert all(
         moment <= EPOCH + timedelta(microseconds=at / 1000 + 1) for moment, at in zip(told, moments, strict=True)
     )
+
+
+def test_the_lines_of_a_file_that_is_read_whole_are_counted_like_others() -> None:
+    fs = InMemoryFilesystem(Session())
+    for text, lines in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)]:
+        fs.write("/a", text)
+        whole = ReadResult(text, "/a", lines, 0, None, False)
+        assert fs.read("/a") == whole == pickle.loads(pickle.dumps(fs.read("/a")))
+        assert hash(fs.read("/a")) == hash(whole)
+        assert repr(fs.read("/a")) == repr(whole) == repr(copy(fs.read("/a")))
+        assert fs.read("/a").total_lines == lines
+    with pytest.raises(AttributeError, match="'ReadResult' object has no attribute 'lines'"):
+        fs.read("/a").lines  # type: ignore[attr-defined]  # noqa: B018  # this is what must fail
+    with pytest.raises(FrozenInstanceError):
+        fs.read("/a").total_lines = 3  # type: ignore[misc]  # this too
 
 
 def test_a_link_knows_its_target() -> None:

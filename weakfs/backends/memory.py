@@ -113,20 +113,23 @@ class InMemoryFilesystem(SessionFilesystem):
         return node
 
     def _locate(self, path: PathArg, *, follow: bool = True) -> Place:
-        if type(path) is str and path[:1] == "/":
+        if type(path) is str:
             # Where every segment is the name of an entry, the path is canonical. With 100,000 files this takes 1 µs
             # less than parsing the path first, because their paths do not fit into the parser's cache.
-            segments = path[1:].split("/")
-            node = self.lookup(segments)
-            if type(node) is FileTree or (type(node) is tuple and not (follow and is_link(node))):
-                return path, tuple(segments), node
+            names = path.split("/")
+            if not names.pop(0):
+                node = self.lookup(names)
+                if type(node) is FileTree or (type(node) is tuple and not (follow and is_link(node))):
+                    return path, tuple(names), node
         return super()._locate(path, follow=follow)
 
     def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:
-        if type(path) is str and path[:1] == "/":
-            node = self.lookup(path[1:].split("/"))
-            if type(node) is tuple and type(node[0]) not in NO_FILE:
-                return path, node
+        if type(path) is str:
+            names = path.split("/")
+            if not names.pop(0):
+                node = self.lookup(names)
+                if type(node) is tuple and type(node[0]) not in NO_FILE:
+                    return path, node
         return self._file_there(path, verb)
 
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init, open_class
 from weakfs.reducers import FileTree
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
@@ -31,6 +32,12 @@ def as_datetime(at: int) -> datetime:
         return datetime.min.replace(tzinfo=UTC) if at < 0 else datetime.max.replace(tzinfo=UTC)
 
 
+def count_lines(text: str) -> int:
+    """Count lines, which end at `\\n` only; a last line without `\\n` counts too."""
+    return text.count("\n") + (not text.endswith("\n") if text else 0)
+
+
+@fast_init
 @frozen
 class FileStat:
     """The status of an entry, available without reading it.
@@ -65,6 +72,7 @@ class FileStat:
         return as_datetime(self.modified_ns)
 
 
+@fast_init
 @frozen
 class FileEntry:
     """An entry of a directory. A link is neither a file nor a directory; a FIFO or the like is none of the three."""
@@ -76,6 +84,7 @@ class FileEntry:
     is_symlink: bool = False
 
 
+@fast_init
 @frozen
 class ReadResult:
     """Text of a file: `offset` lines were skipped, and at most `limit` (`None`: all) were read.
@@ -90,7 +99,34 @@ class ReadResult:
     limit: int | None
     truncated: bool
 
+    if not TYPE_CHECKING:
 
+        def __getattr__(self, name: str) -> int:
+            # Called for what is not set: see `whole_text`.
+            if name != "total_lines":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            total = count_lines(self.content)
+            object.__setattr__(self, name, total)
+            return total
+
+
+_OpenReadResult = open_class(ReadResult)
+
+
+def whole_text(content: str, path: str) -> ReadResult:
+    """Return the result of reading all of a file; its lines are counted when somebody asks how many there are."""
+    made = _OpenReadResult()
+    made.content = content
+    made.path = path
+    made.offset = 0
+    made.limit = None
+    made.truncated = False
+    made.__class__ = ReadResult
+    result: ReadResult = made
+    return result
+
+
+@fast_init
 @frozen
 class ReadBytesResult:
     """Bytes of a file from `offset` on; `size_bytes` is the size of the whole file."""
@@ -114,6 +150,7 @@ class Note:
         return f"{self.path}: {self.cause}"
 
 
+@fast_init
 @frozen
 class WriteResult:
     """The result of a write: `bytes_written` is the length of the caller's content, `mode` the write mode.
@@ -127,6 +164,7 @@ class WriteResult:
     notes: tuple[Note, ...] = ()
 
 
+@fast_init
 @frozen
 class GlobMatch:
     """An entry that matches a pattern; `is_file` is false for directories, links, FIFOs and the like."""
@@ -135,6 +173,7 @@ class GlobMatch:
     is_file: bool
 
 
+@fast_init
 @frozen
 class GrepMatch:
     """A matching line: its number from 1, its text without the line ending, the first match in characters."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.reducers.tree.node import FileTree
 from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.session import event
@@ -20,6 +21,7 @@ from weakfs.session.slices.tags import tag_of
 
 
 @event("fs/file_written")
+@fast_init
 @frozen
 class FileWritten:
     """A file's whole content was set; missing parents were made. `mode` is `None` if unchanged (new files: 0644)."""
@@ -32,6 +34,7 @@ class FileWritten:
 
 
 @event("fs/file_appended")
+@fast_init
 @frozen
 class FileAppended:
     """`tail` was added to the end of a file, which was created if it was missing."""
@@ -43,6 +46,7 @@ class FileAppended:
 
 
 @event("fs/file_spliced")
+@fast_init
 @frozen
 class FileSpliced:
     """Pieces of a file were replaced: `(start, stop, content)` in bytes of the old content, in order."""

@@ -7,10 +7,12 @@ from typing import Any
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import event
 
 
+@fast_init
 @frozen
 class Record:
     """One entry of the log: the event, its number (from 1), when it was applied and who caused it.
@@ -52,6 +54,7 @@ class SliceCleared:
 
 
 @event("session/rolled_back", numbers=("target",))
+@fast_init
 @frozen
 class RolledBack:
     """Every STATE slice went back to its values after record `target`.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.session import Cancellation, Session
 from weakfs.tools.errors import DeadlineExceeded, ToolValidationError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from weakfs.tools.permissions import Capability, Operation, PathPolicy
 
 
+@fast_init
 @frozen(kw_only=True)
 class ToolContext:
     """The context of one call. Made by `build_tool_context`, and by a toolset itself.

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from attrs import Factory, field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.messages import a_type, clip, one_line, printable
 from weakfs.tools.schemas.content import Image, OpenAIApi, Provider, content_parts
 
@@ -52,6 +53,7 @@ def _summary(result: ToolResult[object]) -> str:
     return summarize(result.message)
 
 
+@fast_init
 @frozen
 class ToolResult(Generic[V_co]):
     """The answer to one call: `message` goes to the model, `value` is for the program.

@@ -11,11 +11,13 @@ from zlib import crc32
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.session import Session, Slice, append_all, event, reducer
 from weakfs.session.slices.slice import Declaration
 
 
 @event("tools/called", numbers=("first_seq", "last_seq"))
+@fast_init
 @frozen
 class ToolCall:
     """One call and its outcome. The event is the slice's value.
@@ -66,6 +68,7 @@ class KeptBlob:
 
 
 @event("tools/file_seen", numbers=("seq",))
+@fast_init
 @frozen
 class FileSeen:
     """A caller saw a version of a file, after record `seq`.

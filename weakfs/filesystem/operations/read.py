@@ -12,7 +12,15 @@ from typing import cast
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.lookup import PathLookup
 from weakfs.filesystem.primitives import entry_of
-from weakfs.filesystem.results import FileEntry, FileStat, ReadBytesResult, ReadResult, Statistics
+from weakfs.filesystem.results import (
+    FileEntry,
+    FileStat,
+    ReadBytesResult,
+    ReadResult,
+    Statistics,
+    count_lines,
+    whole_text,
+)
 from weakfs.reducers.tree.leaf import CONTENT, MODE, MODIFIED_AT, Special, is_file, is_link, size_of
 from weakfs.reducers.tree.listing import in_path_order
 from weakfs.reducers.tree.node import FileTree, Node, Segments
@@ -21,17 +29,13 @@ from weakfs.session.interruption import check_interrupted
 PathArg = str | os.PathLike[str]
 
 
-def decode(path: str, data: bytes, encoding: str) -> str:
-    """Decode a file's bytes; raise `ValueError` naming the offset of bytes that are not text in that encoding."""
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"cannot read {path!r} as {encoding}: the byte 0x{data[error.start]:02x} at offset {error.start} is not "
-            f"text ({error.reason}); use read_bytes, or another encoding"
-        ) from None
-    except LookupError:
-        raise _no_encoding(path, encoding) from None
+def _undecodable(path: str, data: bytes, encoding: str, error: UnicodeDecodeError | LookupError) -> ValueError:
+    if isinstance(error, LookupError):
+        return _no_encoding(path, encoding)
+    return ValueError(
+        f"cannot read {path!r} as {encoding}: the byte 0x{data[error.start]:02x} at offset {error.start} is not "
+        f"text ({error.reason}); use read_bytes, or another encoding"
+    )
 
 
 def check_encoding(path: PathArg, encoding: str) -> None:
@@ -44,11 +48,6 @@ def check_encoding(path: PathArg, encoding: str) -> None:
 
 def _no_encoding(path: PathArg, encoding: str) -> ValueError:
     return ValueError(f"cannot open {path!r} as text: {encoding!r} is not an encoding; use one such as 'utf-8'")
-
-
-def count_lines(text: str) -> int:
-    """Count lines, which end at `\\n` only; a last line without `\\n` counts too."""
-    return text.count("\n") + (not text.endswith("\n") if text else 0)
 
 
 def slice_lines(text: str, offset: int, limit: int) -> str:
@@ -80,10 +79,13 @@ class Reading(PathLookup):
         canonical, leaf = self._file(path, "read")
         content = leaf[CONTENT]
         data = content if type(content) is bytes else self.content(canonical, leaf)
-        text = decode(canonical, data, encoding)
-        total = text.count("\n") + (not text.endswith("\n") if text else 0)
-        if offset == 0 and (limit is None or limit >= total):
-            return ReadResult(text, canonical, total, 0, limit, False)
+        try:
+            text = data.decode(encoding)
+        except (UnicodeDecodeError, LookupError) as error:
+            raise _undecodable(canonical, data, encoding, error) from None
+        if limit is None and not offset:
+            return whole_text(text, canonical)
+        total = count_lines(text)
         wanted = max(total - offset, 0) if limit is None else limit
         return ReadResult(slice_lines(text, offset, wanted), canonical, total, offset, limit, offset + wanted < total)
 

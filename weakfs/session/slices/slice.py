@@ -304,7 +304,7 @@ class SliceView(Generic[T]):
         self._source = source
         self._spec = spec
         # The table that was read last and its newest value: tables are immutable, and a lookup is slow by comparison.
-        self._known: tuple[object, Any] = (None, None)
+        self._known: tuple[object, T | None] = (None, None)
 
     def __repr__(self) -> str:
         spec = self._spec
@@ -323,10 +323,12 @@ class SliceView(Generic[T]):
         if known is not table:
             values = table.get(spec.tag)
             if values is None:
-                return cast("T | None", self._values().last())
+                values = self._values()
+                found: T | None = values.last()
+                return found
             value = values.last()
             self._known = (table, value)
-        return cast("T | None", value)
+        return value
 
     def all(self) -> tuple[T, ...]:
         """Return every value, oldest first."""

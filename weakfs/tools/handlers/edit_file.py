@@ -11,6 +11,7 @@ from attrs import field
 
 from weakfs.class_decorators import frozen
 from weakfs.editing import EditError, EmptyOldString
+from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem, Note
 from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.filesystem.protocol import check_readable
@@ -39,6 +40,7 @@ class Edit:
     replace_all: bool = field(default=False, metadata=param("as above"))
 
 
+@fast_init
 @frozen
 class EditFileParams:
     """What `edit_file` takes: one edit, or several in `edits`."""
@@ -74,6 +76,7 @@ class EditFileParams:
         return self.edits
 
 
+@fast_init
 @frozen(kw_only=True)
 class EditFileReceipt(Receipt):
     """What was edited.

@@ -10,6 +10,7 @@ from typing import Literal
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.filesystem import FileEntry, FileStat, Filesystem
 from weakfs.filesystem.lookup import canonical_path
 from weakfs.messages import one_line, plural
@@ -121,6 +122,7 @@ def _size(fs: Filesystem, entry: FileEntry) -> int | None:
     return None
 
 
+@fast_init
 @frozen
 class StatParams:
     """What `stat` takes."""
@@ -128,6 +130,7 @@ class StatParams:
     path: str = field(metadata=param("the file or directory"))
 
 
+@fast_init
 @frozen(kw_only=True)
 class StatReceipt(Receipt):
     """The status of an entry; times are in nanoseconds, and `target` is where a link points, if it may be read."""

@@ -8,9 +8,10 @@ from typing import Literal
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem, ReadBytesResult, ReadResult
-from weakfs.filesystem.operations.read import count_lines
 from weakfs.filesystem.protocol import check_readable
+from weakfs.filesystem.results import count_lines
 from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
@@ -27,6 +28,7 @@ MAX_IMAGE = 3_932_160
 SIGNATURE = 16
 
 
+@fast_init
 @frozen
 class ReadFileParams:
     """What `read_file` takes: lines counted from 1, or bytes counted from 0, never both."""
@@ -44,6 +46,7 @@ class ReadFileParams:
     images: bool = field(default=False, metadata=param("return image files as images", for_models=False))
 
 
+@fast_init
 @frozen(kw_only=True)
 class ReadFileReceipt(Receipt):
     """The content: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.

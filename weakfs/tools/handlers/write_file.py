@@ -8,6 +8,7 @@ from typing import Literal
 from attrs import field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.filesystem import WriteMode
 from weakfs.messages import plural
 from weakfs.tools.blobs import BlobArgument
@@ -39,6 +40,7 @@ class InlineBytes:
             raise ToolValidationError(f"content.base64: it is not base64 ({error}); encode the bytes again") from None
 
 
+@fast_init
 @frozen
 class WriteFileParams:
     """What `write_file` takes: text, bytes, or a blob that a receipt referred to.
@@ -54,6 +56,7 @@ class WriteFileParams:
     create_parents: bool = field(default=True, metadata=param("create missing directories"))
 
 
+@fast_init
 @frozen(kw_only=True)
 class WriteFileReceipt(Receipt):
     """What was written: the bytes of `content`, whether the file is new, and its time in nanoseconds."""
