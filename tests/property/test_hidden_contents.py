@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from weakfs import Capability, InMemoryFilesystem, Policy, PolicyRule, Session, ToolResult, Toolset
-from weakfs.tools import ToolCalls
+from weakfs.tools import DEFAULT_TOOLS, HISTORY_TOOLS, ToolCalls
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.permissions import Visibility
 from weakfs.tools.permissions.operations import OPERATIONS, Operation
-from weakfs.tools.slices import KeptBlob
+from weakfs.tools.slices import KeptBlob, ToolCall
 
 DIRECTORIES = ("", "/src", "/src/lib", "/secrets", "/secrets/old", "/pub")
 NAMES = ("app.py", "token.py", "main.key", "a.txt")
@@ -86,7 +86,9 @@ class Setting:
         policy = policy_of(random)
         session = Session(session_id="s", clock=count(1).__next__)
         files = InMemoryFilesystem(session, follow_symlinks="within_root_only")
-        tools = Toolset(session, files, policy=policy, capability=capability_of(random))
+        tools = Toolset(
+            session, files, tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS], policy=policy, capability=capability_of(random)
+        )
         made = cls(random, policy, files, tools)
         for path in random.sample(PATHS, random.randint(6, 16)):
             pieces = [piece_of(random) for _ in range(PIECES)]
@@ -165,6 +167,21 @@ def blocks(setting: Setting) -> dict[str, object]:
     return {"patch": text, "patch_format": "search_replace"}
 
 
+def reversion(setting: Setting, name: str) -> tuple[str, dict[str, object]]:
+    random = setting.random
+    arguments: dict[str, object] = {"preview": random.random() < 0.3}
+    if name == "restore":
+        arguments |= {"moment": str(random.randint(1, setting.tools.session.seq))}
+    else:
+        arguments |= {"on_conflict": random.choice(("raise", "ours", "theirs", "markers"))}
+    if name == "revert":
+        calls = setting.tools.session[ToolCall].all()
+        arguments |= {"call_id": random.choice(calls).call_id if calls else "none"}
+    if name in ("revert", "restore") and random.random() < 0.3:
+        arguments |= {"paths": [setting.path()]}
+    return name, arguments
+
+
 CALLS: dict[str, Callable[[Setting], tuple[str, dict[str, object]]]] = {
     "ls": lambda s: ("ls", {"path": s.random.choice(DIRECTORIES) or "/"}),
     "read": lambda s: ("read_file", {"path": s.path()}),
@@ -192,6 +209,10 @@ CALLS: dict[str, Callable[[Setting], tuple[str, dict[str, object]]]] = {
     "cp directory": lambda s: ("cp", {"source": s.random.choice(DIRECTORIES) or "/", "destination": "/src/copied"}),
     "stat": lambda s: ("stat", {"path": s.path()}),
     "exists": lambda s: ("exists", {"path": s.path()}),
+    "undo": lambda s: reversion(s, "undo"),
+    "redo": lambda s: reversion(s, "redo"),
+    "revert": lambda s: reversion(s, "revert"),
+    "restore": lambda s: reversion(s, "restore"),
     "shell": lambda s: ("shell", {"command": "cat */*.py; cp -r secrets open"}),
 }
 
@@ -242,7 +263,8 @@ SECRETS = (
     "\ufeffkey ".encode() + "é".encode() * 11 + b"\n",
 )
 TARGETS = ("/pub/app.py", "token.py", "/", "../outside", "/nowhere", "way")
-GUESSING = ("edit", "v4a", "unified", "blocks", "patch of a blob")
+MERGING = ("undo", "redo", "revert", "restore")
+GUESSING = ("edit", "v4a", "unified", "blocks", "patch of a blob", *MERGING)
 
 
 def with_secrets(seed: int, variant: int) -> tuple[Setting, list[str]]:
