@@ -361,7 +361,7 @@ def test_an_anchor_may_be_the_beginning_of_one_line() -> None:
     for anchor in ("class", "clas", "B(Base):", "class Base"):
         refused(content, f"@@ {anchor}", "-    x = 1", "+    x = 2")
     several = refused("def run(a):\n x\ndef run(b):\n x\n", "@@ def run", "- x", "+ y")
-    assert "several begin like it, lines 1, 3" in str(several)
+    assert "is not a whole line of the file, and lines 1, 3 begin with it" in str(several)
 
 
 def test_hunks_out_of_order_find_their_anchors() -> None:

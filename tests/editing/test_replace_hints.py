@@ -177,7 +177,7 @@ def test_a_short_new_text_that_happens_to_be_there_is_not_taken_for_the_edit(new
 
 @pytest.mark.parametrize("old", ["zzzz", "print(quux)", "%%"])
 def test_what_is_like_nothing_in_the_file_has_no_lines(old: str) -> None:
-    with pytest.raises(TargetNotFound, match="nor is anything similar") as caught:
+    with pytest.raises(TargetNotFound, match="nothing in the file is similar") as caught:
         replace(SHOP, old, "y")
 
     assert (caught.value.hint, caught.value.lines) == (None, ())

@@ -14,9 +14,7 @@ def test_the_tool_answers_and_its_failures_are_told(capsys: pytest.CaptureFixtur
 
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == ["class A:", "    def b(self):"]
-    assert printed[2] == (
-        "cannot call outline: file: no such argument; there are path; path: missing; give the Python file"
-    )
+    assert printed[2] == ("cannot call outline: file: no such argument; use path; path: missing; give the Python file")
     assert printed[3].startswith("cannot read '/b.py': there is no such entry")
     assert json.loads(printed[4]) == {
         "type": "object",

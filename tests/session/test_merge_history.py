@@ -184,7 +184,9 @@ def test_a_fork_is_merged_only_into_the_session_that_it_left() -> None:
     sibling = session.fork()
 
     for other in (session, sibling, make_session("stranger")):
-        with pytest.raises(ValueError, match=f"it was not forked from it; merge it into '{fork.session_id}'"):
+        with pytest.raises(
+            ValueError, match=f"the first is not a fork of the second; merge it into '{fork.session_id}'"
+        ):
             other.merge(inner)
         assert total_of(other) == 0
 
@@ -203,7 +205,7 @@ def test_another_session_of_the_same_id_is_not_the_one_that_was_forked() -> None
     fork.dispatch(Added(1))
     namesake = make_session()
 
-    with pytest.raises(ValueError, match="not forked from it"):
+    with pytest.raises(ValueError, match="the first is not a fork of the second"):
         namesake.merge(fork)
 
     assert total_of(namesake) == 0

@@ -105,7 +105,7 @@ def test_an_argument_may_have_another_name() -> None:
 
 def test_an_unknown_argument_without_a_near_name_is_answered_with_all_names() -> None:
     assert problems(TOOLS["ls"], {"verbose": True}) == (
-        "verbose: no such argument; there are path, max_results, depth, sizes",
+        "verbose: no such argument; use path, max_results, depth or sizes",
     )
 
 

@@ -256,9 +256,9 @@ def test_mcp_is_told_what_a_tool_may_do() -> None:
 
 
 def test_a_provider_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ValueError, match="there is no provider 'clippy'; there are openai, anthropic, gemini, mcp"):
+    with pytest.raises(ValueError, match="there is no provider 'clippy'; use one of openai, anthropic, gemini, mcp"):
         definitions(DEFAULT_TOOLS, "clippy")  # type: ignore[arg-type]  # what a program without types would do
-    with pytest.raises(ValueError, match="OpenAI has no API 'fax'; there are chat, responses"):
+    with pytest.raises(ValueError, match="OpenAI has no API 'fax'; use one of chat, responses"):
         definitions(DEFAULT_TOOLS, "openai", api="fax")  # type: ignore[arg-type]  # the same
 
 

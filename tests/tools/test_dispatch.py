@@ -126,7 +126,7 @@ def test_a_name_that_is_no_tools_is_an_answer_that_lists_them(session: Session) 
     result = dispatch_tool_call(prompt, "count_line", {}, session=session)
 
     assert (result.status, result.error_code) == ("error", "unknown_tool")
-    assert result.message.endswith("did you mean count_lines? there are count_lines, rm")
+    assert result.message.endswith("did you mean count_lines? use one of count_lines, rm")
     assert [call.tool for call in session[ToolCalls].all()] == ["count_line"]
     assert dispatch_tool_call(Prompt(sections=[]), "rm", {}, session=session).error_code == "unknown_tool"
     no_name: Any = ["rm"]

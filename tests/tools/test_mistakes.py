@@ -130,12 +130,12 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a capability of no name": (
         lambda any: any(Capability)(zzz=5),
         TypeError,
-        "a Capability has no 'zzz'; there are allowed_fs_ops, fs_roots, ",
+        "a Capability has no 'zzz'; use one of allowed_fs_ops, fs_roots, ",
     ),
     "an operation of another name": (
         lambda any: any(Capability)(allowed_fs_ops=["raed"]),
         ValueError,
-        "there is no operation 'raed'; did you mean 'read'? there are read, write, ",
+        "there is no operation 'raed'; did you mean 'read'? use one of read, write, ",
     ),
     "a handler without a context": (
         lambda any: any(Tool)("probe", "", Nothing, without_context),

@@ -57,7 +57,7 @@ def test_an_unknown_tool_is_an_answer_with_the_nearest_name() -> None:
     result = toolset.call("read_fil", {})
 
     assert (result.success, result.status, result.error_code) == (False, "error", "unknown_tool")
-    assert result.message.startswith("there is no tool 'read_fil'; did you mean read_file? there are ls, ")
+    assert result.message.startswith("there is no tool 'read_fil'; did you mean read_file? use one of ls, ")
     assert only_call(toolset.session).tool == "read_fil"
 
 

@@ -95,7 +95,9 @@ class RecordLog(Snapshots):
         with self.lock:
             line = self._writable()
             if line is not self._trunk:
-                raise SessionError("cannot compact inside a transaction: it may still be rolled back; compact after it")
+                raise SessionError(
+                    "cannot compact inside a transaction, which may still be rolled back; compact after the transaction"
+                )
             if self._base is not None:
                 # What is not merged yet is still needed.
                 keep = max(keep, line.seq - self._base.seq)
@@ -111,7 +113,9 @@ class RecordLog(Snapshots):
         """
         with self.lock:
             if self._writable() is not self._trunk:
-                raise SessionError("cannot drop history inside a transaction, which may be rolled back; do it after it")
+                raise SessionError(
+                    "cannot drop history inside a transaction, which may still be rolled back; do so afterwards"
+                )
             log = self._log
             try:
                 for _ in range(ATTEMPTS):

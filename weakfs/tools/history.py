@@ -184,9 +184,7 @@ def _reversion(
     fs, preview = require_filesystem(context), params.preview
     on_conflict = "raise" if isinstance(params, RestoreParams) else params.on_conflict
     if fs.read_only:
-        raise fault(
-            PermissionError, EROFS, "cannot take work back: the filesystem is read-only; use a filesystem to write to"
-        )
+        raise fault(PermissionError, EROFS, "cannot take work back: the filesystem is read-only; use a writable one")
     context.check_deadline()
     try:
         if isinstance(fs, GuardedFilesystem) and on_conflict != "raise":
@@ -240,7 +238,7 @@ def _own_paths(context: ToolContext, paths: tuple[str, ...] | None) -> tuple[str
         found = point.own(path) if path.startswith("/") else path
         if found is None:
             raise ToolValidationError(
-                f"paths: {path!r} is outside {point.path!r}, which has all files; give a path there"
+                f"paths: {path!r} is outside {point.path!r}, where all files are; give a path there"
             )
         own.append(found)
     return tuple(own)

@@ -94,7 +94,7 @@ class Tool:
             )
         if self.operation is not None and self.operation not in OPERATIONS:
             raise ValueError(
-                f"the tool {self.name!r} has no operation {self.operation!r}: there are {', '.join(OPERATIONS)}"
+                f"the tool {self.name!r} has no operation {self.operation!r}: use one of {', '.join(OPERATIONS)}"
             )
         if self.runs_programs:
             self._check_programs()

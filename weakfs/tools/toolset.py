@@ -343,7 +343,7 @@ class Toolset:
     def _unknown(self, name: str) -> UnknownTool:
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
-        return UnknownTool(f"there is no tool {name!r}; {hint}there are {', '.join(self._tools)}")
+        return UnknownTool(f"there is no tool {name!r}; {hint}use one of {', '.join(self._tools)}")
 
 
 def _no_session(given: object) -> str:

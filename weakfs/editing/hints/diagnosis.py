@@ -192,7 +192,7 @@ class QuotedFile:
         if place is None:
             if sure is not None:
                 return Diagnosis(f"{sure.why}; {sure.remedy}. Nothing else in the file is similar to it", hint)
-            return Diagnosis("nor is anything similar; read the file again and copy the text exactly")
+            return Diagnosis("nothing in the file is similar; read the file again and copy the text exactly")
         quote = _quote_of(meant, counts_blanks=subject.counts_blanks)
         difference = first_difference(self.lines, self.rows, quote, place, subject.name)
         if difference is None:

@@ -36,7 +36,7 @@ def check_planned(fs: Filesystem, steps: list[Step]) -> None:
         raise fault(
             PermissionError,
             EROFS,
-            f"cannot change {path!r}: the filesystem is read-only; open one that is not to make changes",
+            f"cannot change {path!r}: the filesystem is read-only; open it for writing to make changes",
         )
     for step in steps:
         path = step.destination

@@ -26,7 +26,7 @@ NAMES: dict[EditorVersion, str] = {
 
 def _definition(version: EditorVersion, max_characters: int | None) -> BetaToolUnionParam:
     if version not in NAMES:
-        raise ValueError(f"there is no version {version!r} of the text editor; there are {', '.join(NAMES)}")
+        raise ValueError(f"there is no version {version!r} of the text editor; use one of {', '.join(NAMES)}")
     if max_characters is not None and (version != "20250728" or max_characters < 1):
         raise ValueError("max_characters is a number above 0, and only for the version 20250728; leave it out")
     definition: dict[str, object] = {"type": f"text_editor_{version}", "name": NAMES[version]}

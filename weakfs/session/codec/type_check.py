@@ -99,8 +99,7 @@ def fit_of(event: object, again: object, names: tuple[str, ...], values: tuple[A
             rules += [(place, rule) for rule in more if callable(rule)]
         if not _fits(value, hint):
             raise TypeError(
-                f"{type_.__name__}.{name} is {value!r:.60}, {a_type(value)}; its type is {_shown(hint)}, "
-                f"pass a value of that type"
+                f"{type_.__name__}.{name} is {value!r:.60}, {a_type(value)}; pass a value of its type, {_shown(hint)}"
             )
         if _is_safe_by_type(type(value), hint, registry):
             continue

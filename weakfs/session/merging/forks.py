@@ -78,7 +78,8 @@ class Forks(Transactions):
             if fork._base is None or parent is not self:
                 remedy = "merge a fork of this session" if parent is None else f"merge it into {parent.session_id!r}"
                 raise ValueError(
-                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: it was not forked from it; {remedy}"
+                    f"cannot merge {fork.session_id!r} into {self.session_id!r}: the first is not a fork of the "
+                    f"second; {remedy}"
                 )
             if preview:
                 merged_state(

@@ -37,7 +37,7 @@ def _known_formats(
 ) -> None:
     for name in value or ():
         if name not in PATCH_FORMATS:
-            raise ValueError(f"there is no patch format {name!r}; there are {', '.join(PATCH_FORMATS)}")
+            raise ValueError(f"there is no patch format {name!r}; use one of {', '.join(PATCH_FORMATS)}")
 
 
 @frozen(kw_only=True)
@@ -77,7 +77,7 @@ class Capability:
         for name in given:
             if name not in names:
                 near = get_close_matches(name, names, n=1)
-                remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+                remedy = f"did you mean {near[0]}?" if near else f"use one of {', '.join(names)}"
                 raise TypeError(f"a Capability has no {name!r}; {remedy}")
         return super().__new__(cls)
 

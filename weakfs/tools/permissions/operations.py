@@ -38,5 +38,5 @@ def checked(operations: str | Iterable[str]) -> frozenset[Operation]:
     if unknown:
         near = get_close_matches(unknown[0].strip("'"), OPERATIONS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"there is no operation {', '.join(unknown)}; {hint}there are {', '.join(OPERATIONS)}")
+        raise ValueError(f"there is no operation {', '.join(unknown)}; {hint}use one of {', '.join(OPERATIONS)}")
     return cast("frozenset[Operation]", named)

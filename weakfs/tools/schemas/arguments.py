@@ -178,8 +178,14 @@ def _unknown(where: str, key: object, known: Sequence[str], offered: Sequence[st
         return f"{where}{shown(key)}: not an argument name; names are text"
     name = one_line(clip(key, SHOWN))
     near = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}" if offered else "there are none"
+    remedy = f"did you mean {near[0]}?" if near else _names(offered)
     return f"{where}{name}: no such argument; {remedy}"
+
+
+def _names(offered: Sequence[str]) -> str:
+    if not offered:
+        return "it takes no arguments"
+    return f"use {' or '.join(filter(None, (', '.join(offered[:-1]), offered[-1])))}"
 
 
 def shown(value: object) -> str:

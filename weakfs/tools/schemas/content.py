@@ -48,14 +48,14 @@ def image_type(data: bytes) -> ImageType | None:
 def check_provider(provider: str | None) -> None:
     """Raise `ValueError` for a provider that is not known."""
     if provider is not None and provider not in get_args(Provider):
-        raise ValueError(f"there is no provider {provider!r}; there are {', '.join(get_args(Provider))}")
+        raise ValueError(f"there is no provider {provider!r}; use one of {', '.join(get_args(Provider))}")
 
 
 def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
     """Return the provider whose definitions are asked for, by default that of the toolset or prompt itself."""
     if asked is None and own is None:
         raise ValueError(
-            f"cannot define tools without a provider: there are {', '.join(get_args(Provider))}; name one here, or "
+            f"cannot define tools without a provider: name one of {', '.join(get_args(Provider))} here, or "
             f"pass provider=... to the Toolset or Prompt"
         )
     return cast(Provider, own if asked is None else asked)

@@ -45,7 +45,7 @@ def definitions(
     """
     check_provider(provider)
     if api not in get_args(OpenAIApi):
-        raise ValueError(f"OpenAI has no API {api!r}; there are {', '.join(get_args(OpenAIApi))}")
+        raise ValueError(f"OpenAI has no API {api!r}; use one of {', '.join(get_args(OpenAIApi))}")
     chosen = offered(list(tools), provider)
     if provider == "openai":
         return [_openai(tool, _schema(tool, provider, used_by), api, strict_schemas) for tool in chosen]

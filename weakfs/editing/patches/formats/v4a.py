@@ -133,7 +133,7 @@ class _Reader:
     def _unexpected(self, line: str, after: Operation | None) -> PatchParseError:
         where = self.at + 1
         if line in (BEGIN, END):
-            return malformed(where, f"{line!r} is in the middle; send one patch with all operations in it")
+            return malformed(where, f"{line!r} is in the middle of the patch; send one patch with all operations in it")
         if isinstance(after, AddFile):
             return malformed(
                 where, f"{quoted(line)} is not a line of an added file; start each one with '+', empty or not"

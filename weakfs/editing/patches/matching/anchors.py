@@ -128,7 +128,7 @@ class Anchors:
             if len(lines) > 1 and not self._lines_inside(anchor, at, end):
                 named = ", ".join(str(line + 1) for line in lines[:MAX_PLACES])
                 return Misfit(
-                    f"its anchor {quoted(anchor)} is not a line of the file, and several begin like it, lines {named}; "
+                    f"its anchor {quoted(anchor)} is not a whole line of the file, and lines {named} begin with it; "
                     "give the whole line",
                     lines=tuple(line + 1 for line in lines[:MAX_PLACES]),
                     is_all=True,
