@@ -140,7 +140,9 @@ class Snapshots(SessionCore):
                 state, seq, snapshot_id, externals = entry.state, entry.seq, entry.snapshot_id, entry.externals
                 if externals:
                     self._quiesce(line, dict(externals))
-            wanted = dict(externals) | (dict(aims(seq)) if externals and aims is not None else {})
+            wanted = dict(externals)
+            if wanted and aims is not None:
+                wanted.update(aims(seq))
             record = self._roll_back(line, RolledBack(seq, snapshot_id, state), cause, wanted)
         self._notify()
         return record

@@ -239,15 +239,19 @@ class Log(Sequence[T], Generic[T]):
             stretch.limit = min(stretch.limit, self._length - stretch.start)
 
     def after(self, length: int) -> Sequence[T]:
-        """Return the items after the first `length`; faster than `since` for a few of the newest."""
-        stretch = self._stretch
-        items = stretch.items
-        if stretch.start <= length and isinstance(items, list):
-            return items[length - stretch.start : self._length - stretch.start]
+        """Return the items after the first `length`, as a list."""
         return list(self.since(length))
 
     def since(self, length: int) -> Iterator[T]:
-        """Yield the items after the first `length`; O(log n) to start, however many come before."""
+        """Return an iterator over the items after the first `length`; O(log n), however many come before."""
+        stretch = self._stretch
+        items = stretch.items
+        if stretch.start <= length and isinstance(items, list):
+            # Mostly a few of the newest are wanted, which takes no generator.
+            return iter(items[length - stretch.start : self._length - stretch.start])
+        return self._since(length)
+
+    def _since(self, length: int) -> Iterator[T]:
         parts: list[tuple[Stretch[T], int]] = []
         for part in self._stretches():
             parts.append(part)

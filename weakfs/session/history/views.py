@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeVar, overload
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.session.events import Record
 from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import Log
@@ -18,6 +19,7 @@ from weakfs.session.slices.table import Table
 T = TypeVar("T")
 
 
+@fast_init
 @frozen
 class Snapshot:
     """A moment of a session that it keeps and can go back to.

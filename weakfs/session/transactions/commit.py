@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from weakfs.session.errors import RollbackIncomplete, SessionConflict, SessionError, TransactionCancelled
 from weakfs.session.events import RolledBack
@@ -22,6 +22,9 @@ from weakfs.session.transactions.cancellation import Cancellation, in_own_thread
 from weakfs.session.transactions.steps import Steps, run, supplied
 from weakfs.session.transactions.transaction import ACTIVE, Conclusion, Transaction, current_owner, innermost
 from weakfs.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from weakfs.session.durable.commits.commit_log import CommitLog
 
 T = TypeVar("T")
 
@@ -200,7 +203,10 @@ class Transactions(RecordLog):
             self._check_end(own)
             if own.outer is not None:
                 own.outer.merged += own.merged
-            self._perform(self._committed(own))
+            if self._log is None:
+                self._join_in_memory(own)
+            else:
+                self._perform(self._log, self._committed(own))
 
     def _check_end(self, own: Transaction) -> None:
         if own.cancelled is not None:
@@ -210,18 +216,10 @@ class Transactions(RecordLog):
         if self._closed is not None:
             self._refuse()
 
-    def _perform(self, steps: Steps[T]) -> T:
+    def _perform(self, log: CommitLog, steps: Steps[T]) -> T:
         """Perform the steps of a change, with the session locked until they end."""
-        log = self._log
-        if log is not None:
-            log.complete_pending()
-            return run(steps, log.store)
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        raise SessionError("a session in memory has no storage")
+        log.complete_pending()
+        return run(steps, log.store)
 
     def _committed(self, own: Transaction) -> Steps[None]:
         try:
@@ -252,7 +250,7 @@ class Transactions(RecordLog):
             states = dict.fromkeys(journals, f"in doubt, as its commit may be stored in {place.url!r}: {failure}")
 
             def settle() -> None:
-                if self._perform(log.was_stored(self, place)):
+                if self._perform(log, log.was_stored(self, place)):
                     close_all(journals)
                 else:
                     for journal in reversed(list(journals.values())):
@@ -303,8 +301,11 @@ class Transactions(RecordLog):
             if is_failure or not own.is_ending:
                 queue.keep(Transaction(self, None, own.line, own.base, None, (0, None), {}))
             return
+        if self._log is None:
+            self._join_in_memory(own)
+            return
         try:
-            self._perform(self._join(own, {}))
+            self._perform(self._log, self._join(own, {}))
         except (StorageError, SessionConflict) as failure:
             # Everything is as it was before; only the records of what failed are lost.
             logger().warning("the records of a transaction that failed could not be stored: %s", failure)
@@ -328,6 +329,12 @@ class Transactions(RecordLog):
         failed = yield from self._join_all((own,), journals)
         if failed:
             raise failed[own]
+
+    def _join_in_memory(self, own: Transaction) -> None:
+        """Merge a transaction into the enclosing timeline, in a session without a storage."""
+        line = self._line_outside(own)
+        after, shift = self._joined(own, line)
+        self._replace_line(line, after, ((own, shift),))
 
     def _join_all(
         self, group: Sequence[Transaction], journals: Mapping[str, Journal]
@@ -357,19 +364,23 @@ class Transactions(RecordLog):
         if rules is not self._rules and is_trunk:
             # While the commit was awaited.
             last.rules_change(rules, self._rules)
-        for own, _, shift in joined:
+        if joined:
+            self._replace_line(line, last, [(own, shift) for own, _, shift in joined])
+        return failed
+
+    def _replace_line(self, line: Timeline, after: Timeline, joined: Iterable[tuple[Transaction, Shift]]) -> None:
+        """Replace the timeline that encloses transactions by one into which they were merged."""
+        outer = None
+        for own, shift in joined:
             # For the forks that were made or merged inside.
             own.line.numbering.shift = shift
-            own.joined = last
-        outer = self._outside(group[0])
-        if not joined:
-            return failed
+            own.joined = after
+            outer = self._outside(own)
         if outer is None:
-            self._trunk = last
-            self._post_since(last, line.seq)
+            self._trunk = after
+            self._post_since(after, line.seq)
         else:
-            outer.line = last
-        return failed
+            outer.line = after
 
     def _joined(self, own: Transaction, line: Timeline) -> tuple[Timeline, Shift]:
         """Return a copy of a timeline with a transaction merged into it, and how its records were renumbered."""

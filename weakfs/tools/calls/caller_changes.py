@@ -49,25 +49,27 @@ class CallerChanges:
 
     def may_exist(self) -> bool:
         """Return whether any caller may have changed anything. O(records since this was last asked)."""
-        self._take_over()
-        return self._have_callers or self._session.seq > self._session._settled_seq
+        settled = self._take_over()
+        return self._have_callers or self._session.seq > settled
 
     def newest(self, path: str, seq: int) -> CallerChange | None:
         """Return the newest change of a path, or of a directory above it, after record `seq`."""
-        self._take_over()
+        settled = self._take_over()
         open_changes: dict[str, CallerChange] = {}
-        self._collect(self._session._settled_seq, self._session.seq, open_changes)
+        self._collect(settled, self._session.seq, open_changes)
         above = [*with_parents(path)]
         found = [changes[one] for changes in (self._changes, open_changes) for one in above if one in changes]
         newest = max(found, default=None)
         return newest if newest is not None and newest.seq > seq else None
 
-    def _take_over(self) -> None:
+    def _take_over(self) -> int:
+        """Add the changes of all records that are settled, and return the number of the newest of these."""
         settled = self._session._settled_seq
         if settled > self._seq:
             with self._lock:
                 self._have_callers |= self._collect(self._seq, settled, self._changes)
                 self._seq = max(self._seq, settled)
+        return settled
 
     def _collect(self, seq: int, last: int, changes: dict[str, CallerChange]) -> bool:
         """Add the changes by calls recorded after `seq` up to `last`; return whether any call had a caller."""
