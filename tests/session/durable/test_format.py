@@ -21,8 +21,8 @@ FIXTURES = Path(__file__).parents[3] / "fixtures/streams"
 pytestmark = pytest.mark.parametrize(
     ("version", "name"),
     [
-        *product(["v1", "v1-compressed"], ["whole", "compacted"]),
-        ("v1-compressed", "copied"),
+        *product(["v1", "v1-compressed", "v1-lists"], ["whole", "compacted"]),
+        *product(["v1-compressed", "v1-lists"], ["copied"]),
     ],
 )
 

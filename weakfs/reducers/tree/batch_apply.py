@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard, cast
 
 from weakfs.reducers import events as e
-from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, segments_of, spliced
+from weakfs.reducers.apply import REDUCERS, is_whiteout, newborn, spliced
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.children import Children
 from weakfs.reducers.tree.lazy_directory import counts_of, recounted, settled, sums, unpacked, unread
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, find
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import LENGTH, Packed, entry_of, part_of
 from weakfs.session.blobs.rope import Rope, joined, read_together
 from weakfs.session.history.log import Log
@@ -200,7 +200,8 @@ LEAF = 5
 def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[FileTree]:
     """Reduce a run of events into the slice of a session's own files, which may be packed."""
     before = values.last() if isinstance(values, Log) else values.packed
-    _read_what_is_needed(before, run)
+    # Tails are joined with what they are appended to.
+    read_together(tail for _, type_, fields in run if type_ is e.FileAppended and type(tail := fields[1]) is Rope)
     draft = TreeDraft(EMPTY_TREE if before is None else before)
     handlers = draft.handlers
     for _, type_, fields in run:
@@ -213,30 +214,6 @@ def folded(values: Log[FileTree] | PackedValue, run: Sequence[Folded]) -> Log[Fi
     if isinstance(values, Log):
         return values if tree is before else values.replace_last(tree)
     return Log((tree,))
-
-
-def _read_what_is_needed(tree: Any, run: Sequence[Folded]) -> None:
-    """Read the contents that a run needs, all together: tails, pieces, and the files that these are put into.
-
-    A file that was moved or copied in between is read on its own.
-    """
-    written = dict[str, Any]()
-    contents = list[Any]()
-    for _, type_, fields in run:
-        if type_ is e.FileWritten:
-            written[fields[0]] = fields[1]
-        elif type_ is e.FileAppended:
-            contents.append(fields[1])
-        elif type_ is e.FileSpliced:
-            path = fields[0]
-            if path in written:
-                contents.append(written[path])
-            elif isinstance(tree, FileTree) and type(entry := find(tree, segments_of(path))) is tuple:
-                contents.append(entry[CONTENT])
-            # What follows changes what was read.
-            written[path] = b""
-            contents += (piece for _, _, piece in fields[1])
-    read_together(content for content in contents if type(content) is Rope)
 
 
 class TreeDraft:
@@ -353,8 +330,15 @@ class TreeDraft:
     ) -> None:
         directory, name, old = self._find(path)
         if directory is not None and _is_file(old):
-            whole = [(start, stop, joined(piece)) for start, stop, piece in pieces]
-            directory.put(name, spliced(cast(Leaf, old), whole, at))
+            leaf = cast(Leaf, old)
+            content = leaf[CONTENT]
+            base = cast("bytes | Rope", content if type(content) in (bytes, Rope) else leaves.content_of(leaf))
+            try:
+                # Put together when somebody reads the file.
+                changed = leaves.with_content(leaf, Rope.spliced(base, pieces), at)
+            except ValueError:
+                changed = spliced(leaf, [(start, stop, joined(piece)) for start, stop, piece in pieces], at)
+            directory.put(name, changed)
 
     def on_directory_made(self, path: str, at: int, filesystem: str | None = None) -> None:
         if path != "/" and not is_directory(self._find(path)[2]):

@@ -1,10 +1,10 @@
-"""Ropes: bytes that grow at their end, kept in pieces and joined when they are read."""
+"""Ropes: bytes that grow or change in places, kept in pieces and joined when they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from weakfs.session.blobs.blob import Stored
 
@@ -18,6 +18,28 @@ class Unread:
         self.content = content
 
 
+# Replaces the bytes from one offset to another by others.
+Piece = tuple[int, int, "bytes | Rope"]
+
+
+class Spliced:
+    """A blob with pieces of it replaced; put together when it is first needed."""
+
+    __slots__ = ("base", "pieces")
+
+    def __init__(self, base: bytes | Rope, pieces: tuple[Piece, ...]) -> None:
+        self.base, self.pieces = base, pieces
+
+    def apply(self, content: bytes) -> bytes:
+        """Return the contents of the base with the pieces replaced."""
+        # A view, so that unchanged parts are copied only once.
+        whole, parts, end = memoryview(content), list[bytes | memoryview](), 0
+        for start, stop, piece in self.pieces:
+            parts += (whole[end:start], joined(piece))
+            end = stop
+        return b"".join((*parts, whole[end:]))
+
+
 class Rope:
     """A blob and its tail. 5,000 appends of 1 kB cost what they add, not 12.5 GB of copies.
 
@@ -27,7 +49,7 @@ class Rope:
     __slots__ = ("_length", "_parts", "start")
 
     # One field, so that a thread that reads while another joins sees either the pieces or the whole.
-    _parts: bytes | tuple[Content, bytes] | Unread
+    _parts: bytes | tuple[Content, bytes] | Unread | Spliced
 
     def __init__(self, base: Content, tail: bytes) -> None:
         self._parts = (base, tail)
@@ -40,6 +62,22 @@ class Rope:
         """Return bytes in memory that are only read from a store when they are first needed."""
         rope = cls.__new__(cls)
         rope._parts, rope._length, rope.start = Unread(content), content.size, None
+        return rope
+
+    @classmethod
+    def spliced(cls, base: bytes | Rope, pieces: tuple[Piece, ...]) -> Rope:
+        """Return a blob with pieces replaced, which are in order and do not overlap. Raises `ValueError` otherwise."""
+        size, end = len(base), 0
+        for start, stop, piece in pieces:
+            if not end <= start <= stop <= len(base):
+                raise ValueError("the pieces overlap, or are outside the contents")
+            size += len(piece) - (stop - start)
+            end = stop
+        if type(base) is Rope and type(base._parts) is tuple:
+            # So that reading never goes deeper than one rope that was appended to.
+            base = base.join()
+        rope = cls.__new__(cls)
+        rope._parts, rope._length, rope.start = Spliced(base, pieces), size, None
         return rope
 
     def __len__(self) -> int:
@@ -105,14 +143,25 @@ class Rope:
             parts = rope._parts
             if isinstance(parts, bytes):
                 rope = parts
-            elif isinstance(parts, Unread):
-                rope._parts = whole = parts.content.join()
+            elif isinstance(parts, Unread | Spliced):
+                rope._parts = whole = parts.content.join() if isinstance(parts, Unread) else rope._put_together()
                 rope = whole
             else:
                 rope, tail = parts
                 pieces.append(tail)
         pieces.reverse()
         return rope, pieces
+
+    def _put_together(self) -> bytes:
+        spliced: list[Spliced] = []
+        base: bytes | Rope = self
+        while type(base) is Rope and isinstance(parts := base._parts, Spliced):
+            spliced.append(parts)
+            base = parts.base
+        content = joined(base)
+        for parts in reversed(spliced):
+            content = parts.apply(content)
+        return content
 
 
 @runtime_checkable
@@ -129,12 +178,31 @@ def read_together(ropes: Iterable[Rope]) -> None:
     unread: dict[Batched, list[tuple[Rope, str]]] = {}
     for rope in ropes:
         parts = rope._parts
+        while isinstance(parts, Spliced) and type(parts.base) is Rope:
+            rope = parts.base
+            parts = rope._parts
         if type(parts) is Unread and isinstance(parts.content.source, Batched):
             unread.setdefault(parts.content.source, []).append((rope, parts.content.digest.hex()))
     for source, own in unread.items():
         found = source.read_many([digest for _, digest in own])
         for rope, digest in own:
             rope._parts = found[digest]
+
+
+def ropes_in(value: Any) -> Iterator[Rope]:
+    """Yield the ropes in a field of an event, which may be a tuple."""
+    if type(value) is Rope:
+        yield value
+    elif type(value) is tuple:
+        for item in value:
+            yield from ropes_in(item)
+
+
+def without_ropes(value: Any) -> Any:
+    """Return a field of an event with its ropes joined."""
+    if type(value) is tuple:
+        return tuple(map(without_ropes, value))
+    return value.join() if type(value) is Rope else value
 
 
 # What a file holds: bytes in memory, bytes that grew, or a stored blob.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from threading import RLock
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
-from weakfs.session.blobs.rope import Rope, read_together
+from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.errors import RecordsDropped, SessionFileError
@@ -59,7 +59,7 @@ class StreamHistory:
     size: int = 0
     _counts: Counter[str] = field(factory=Counter[str])
     # Rows that were added and are not counted yet, and the record before the frame for which the index gets an entry.
-    _uncounted: list[Row] = field(factory=list[Row])
+    _uncounted: list[Sequence[Any]] = field(factory=list[Sequence[Any]])
     _due: int = 0
     _recent: dict[int, list[Row]] = field(factory=dict[int, list[Row]])
     _lock: Any = field(factory=RLock)
@@ -82,13 +82,9 @@ class StreamHistory:
         for row in frame.get("blobs", ()):
             if type(row) is dict and type(row.get("size")) is int:
                 size += row["size"]
-        self.size += size
-        if frame["after"] >= self._due:
-            self._open(number, frame["after"])
-        for record in frame.get("records", ()):
-            self._counts[record["type"]] += 1
+        self.add(number, frame["after"], frame.get("rows", ()), size)
 
-    def add(self, number: int, after: int, rows: Iterable[Row], size: int) -> None:
+    def add(self, number: int, after: int, rows: Iterable[Sequence[Any]], size: int) -> None:
         """Count a frame of rows that follow record `after`; with its contents, it has some bytes."""
         self.size += size
         if after >= self._due:
@@ -115,11 +111,11 @@ class StreamHistory:
         entry = self.index[place]
         frame_number, seq, counts = entry.frame, entry.seq, Counter(entry.counts)
         for number, data in self.store.read(self.stream, after=entry.frame - 1):
-            records = parsed(number, data).get("records", ())
-            if seq + len(records) > dropped:
+            rows = parsed(number, data).get("rows", ())
+            if seq + len(rows) > dropped:
                 break
-            frame_number, seq = number + 1, seq + len(records)
-            counts.update([record["type"] for record in records])
+            frame_number, seq = number + 1, seq + len(rows)
+            counts.update([row[2] for row in rows])
         with self._lock:
             self.index.insert(place + 1, IndexEntry(frame_number, seq, dict(counts)))
             self._recent = {}
@@ -239,9 +235,9 @@ class UnreadRecords:
         """Return the rows."""
         rows = self._rows
         if not self._is_read:
-            read_together(rope for row in rows for rope in _ropes(row[3]))
+            read_together(rope for row in rows for rope in ropes_in(row[3]))
             # In this order: other threads read at the same time.
-            self._rows = rows = [(at, cause, tag, _whole(fields)) for at, cause, tag, fields in rows]
+            self._rows = rows = [(at, cause, tag, without_ropes(fields)) for at, cause, tag, fields in rows]
             self._is_read = True
         return rows
 
@@ -250,20 +246,6 @@ def _dropped(what: str) -> RecordsDropped:
     return RecordsDropped(
         f"{what} are not in storage: another process dropped them; call session.refresh() and try again"
     )
-
-
-def _ropes(value: Any) -> Iterator[Rope]:
-    if type(value) is Rope:
-        yield value
-    elif type(value) is tuple:
-        for item in value:
-            yield from _ropes(item)
-
-
-def _whole(value: Any) -> Any:
-    if type(value) is tuple:
-        return tuple(map(_whole, value))
-    return value.join() if type(value) is Rope else value
 
 
 @frozen(eq=False)

@@ -94,7 +94,8 @@ def open_session(
     """Open a session, or create one; see `Session.open`. `create` makes an empty session with an id."""
     store = event_store(where, options.durability)
     try:
-        session = run(opened(create, store, session_id, exclusive=options.exclusive), store)
+        with garbage_collection_paused():
+            session = run(opened(create, store, session_id, exclusive=options.exclusive), store)
     except BaseException:
         if store is not where:
             store.close()

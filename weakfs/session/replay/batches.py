@@ -1,33 +1,60 @@
 """Folding: reducing many events into a slice at once, in a replay whose intermediate states nobody reads.
 
 A slice type may declare a fold in addition to its reducers. It returns the same value as applying the reducers one by
-one, and is faster: it builds each directory of a tree once, where the reducers rebuild it for every event.
+one, and is faster: it builds each directory of a tree once, where the reducers rebuild it for every event. Events that
+are only appended to a LOG slice are built when they are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import field
 
 from weakfs.class_decorators import define
+from weakfs.session.blobs.rope import read_together, ropes_in, without_ropes
 from weakfs.session.errors import SessionError
-from weakfs.session.history.log import Log
+from weakfs.session.history.log import STRETCH, Log
 from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Folded
 from weakfs.session.slices.table import Table
 
+# A slice gets so many events at least as a stretch of events that are not built yet.
+MANY = 64
+
+
+class UnbuiltEvents:
+    """A stretch of a slice's values that are built, all together, when one is read."""
+
+    def __init__(self, build: Callable[..., Any], events: list[tuple[Any, ...]]) -> None:
+        self._build, self._events, self._is_built = build, list[Any](events), False
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def load(self) -> list[Any]:
+        """Return the events."""
+        events = self._events
+        if not self._is_built:
+            read_together(rope for fields in events for rope in ropes_in(fields))
+            # In this order: other threads read at the same time.
+            self._events = events = [self._build(*without_ropes(fields)) for fields in events]
+            self._is_built = True
+        return events
+
 
 @define(eq=False)
 class Runs:
-    """The events that are waiting to be folded, by slice."""
+    """The events that are waiting to be folded or appended, by slice."""
 
     rules: Rules
     # The slices that the replay starts with, in the packed form of a keyframe until they are read.
     _packed: dict[str, PackedValue] = field(factory=dict)
     _waiting: dict[str, list[Folded]] = field(factory=dict)
+    # The fields of events to be appended to LOG slices.
+    _appended: dict[str, list[tuple[Any, ...]]] = field(factory=dict)
 
     def begin(self, state: Mapping[str, Log[Any] | PackedValue]) -> Table:
         """Return the slices that a replay starts with, except for those that are packed."""
@@ -44,6 +71,27 @@ class Runs:
     def of(self, tag: str) -> list[Folded]:
         """Return the list of events waiting for one slice, oldest first; callers may append to it."""
         return self._waiting.setdefault(tag, [])
+
+    def appended_to(self, tag: str) -> list[tuple[Any, ...]]:
+        """Return the list of the fields of events to be appended to a LOG slice; callers may append to it."""
+        return self._appended.setdefault(tag, [])
+
+    def extended(self, logs: Table, tags: Iterable[str] | None = None) -> Table:
+        """Return the LOG slices with the waiting events of `tags`, or of all slices, appended to them."""
+        for tag in self._appended if tags is None else tags:
+            events = self._appended.get(tag)
+            if events:
+                spec = self.rules.specs[tag]
+                build = self.rules.registry.by_type[spec.cls].build
+                stretches = [
+                    UnbuiltEvents(build, events[start : start + STRETCH]) for start in range(0, len(events), STRETCH)
+                ]
+                values: Log[Any] = logs.get(tag, spec.empty)
+                is_many = len(events) >= MANY
+                values = values._with_stretches(stretches) if is_many else values.extend(stretches[0].load())
+                logs = logs.set(tag, values)
+                events.clear()
+        return logs
 
     def forget(self) -> None:
         """Discard all waiting events, because the STATE slices go back to another time."""

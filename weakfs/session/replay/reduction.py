@@ -151,7 +151,9 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
         _, _, tag, fields = row
         plan = plans.get(tag) or plans.setdefault(tag, rules.plan(tag))
         part = plan.if_none if plan.place is not None and fields[plan.place] is None else plan.if_set
-        if seq <= block_end and not plan.is_logged:
+        if part.appended_to is not None:
+            runs.appended_to(part.appended_to).append(fields)
+        elif seq <= block_end and not plan.is_logged:
             pass
         elif part.only is not None and seq > block_end:
             waiting[part.only].append((seq, plan.shape.cls, fields))
@@ -160,7 +162,7 @@ def advance(rules: Rules, mark: Mark | PackedMark, rows: Iterable[Row], stops: I
             if type(event) is Merged and seq > block_end:
                 block_end = seq + event.count
         if seq == stop:
-            state = runs.reduced(state)
+            state, logs = runs.reduced(state), runs.extended(logs)
             yield Mark(seq, state, logs, block_end)
             stop = next(upcoming, None)
             if stop is None:
@@ -175,14 +177,14 @@ def _advanced(
     part = plan.if_none if plan.place is not None and row[3][plan.place] is None else plan.if_set
     try:
         event = plan.shape.build(*row[3])
+        touched = [step.tag for step in part.steps] + ([event.slice] if type(event) in SLICE_EVENTS else [])
+        logs = runs.extended(logs, touched)
         if logs_only:
             return event, *changed(rules, state, logs, event, logs_only=True)
         if type(event) in (RolledBack, Merged):
             runs.forget()
-        elif type(event) in SLICE_EVENTS:
-            state = runs.reduced(state, (event.slice,))
         else:
-            state = runs.reduced(state, [step.tag for step in part.steps])
+            state = runs.reduced(state, touched)
         for step in part.folds:
             runs.of(step.tag).append((seq, plan.shape.cls, row[3]))
         return event, *changed(rules, state, logs, event, steps=part.steps)

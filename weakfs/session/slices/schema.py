@@ -20,6 +20,7 @@ from weakfs.session.slices.slice import (
     StateMerge,
     WholeMerge,
     WholeSlice,
+    append_all,
     marked_reducers,
     reaction,
 )
@@ -172,6 +173,7 @@ class Rules:
             reaction(reducer),
             concerns,
             test=concerns.test() if concerns is not None else None,
+            appends=reducer is append_all and event is spec.cls,
             fold=fold if spec.kind == "state" else None,
             is_whole=is_whole,
             is_checked=not (keeps_events or rules.registry.is_safe(spec.cls)),

@@ -23,6 +23,8 @@ class Step:
     concerns: EventFilter | None = None
     # Returns whether an event concerns the slice.
     test: Callable[[Any], bool] | None = None
+    # Whether it only appends the event to the slice.
+    appends: bool = False
     # Reduces many of these events at once.
     fold: Fold | None = None
     # Whether it may change values other than the newest, and whether its values have to be checked.
@@ -45,8 +47,14 @@ class Part:
 
     folds: tuple[Step, ...]
     steps: tuple[Step, ...]
-    # The slice, if only one is concerned and it folds the event.
+    # The slice, if only one is concerned and it folds the event, or if that is a LOG slice and gets the event appended.
     only: str | None
+    appended_to: str | None = None
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether nothing needs the event, or contents in it, before a slice is read."""
+        return self.only is not None or self.appended_to is not None
 
 
 @frozen(eq=False)
@@ -78,4 +86,5 @@ class Plan:
 def _part(steps: list[Step]) -> Part:
     folds = tuple(step for step in steps if step.fold is not None)
     others = tuple(step for step in steps if step.fold is None)
-    return Part(folds, others, folds[0].tag if len(folds) == 1 and not others else None)
+    appended_to = steps[0].tag if len(steps) == 1 and steps[0].appends and steps[0].is_log else None
+    return Part(folds, others, folds[0].tag if len(folds) == 1 and not others else None, appended_to)

@@ -1,9 +1,14 @@
-"""Decoding frames: their blobs, their records, and the values in them."""
+"""Decoding frames: their blobs, their records, and the values in them.
+
+A plain event is a list of values; see `weakfs.session.durable.frames.plain_events`. Any other is an object, as in a
+session file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -11,12 +16,13 @@ from attrs import field
 
 from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.blobs.rope import Content, Rope, read_together
+from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json, read_blobs
 from weakfs.session.durable.checkpoints.copies import COPY, Copies, copied_digest
 from weakfs.session.durable.contents import StreamContents
+from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, digest_in, events_of
 from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
 from weakfs.session.files.expansion import unlimited
@@ -41,8 +47,9 @@ class FrameDecoder:
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
     _columns: dict[str, Columns | None] = field(factory=dict, init=False)
-    # The types of event that are known to be plain.
+    # The types of event that are known to be plain, and what reads those that cannot be read together.
     _plain: set[str] = field(factory=set[str], init=False)
+    _plain_reading: Reading | None = field(default=None, init=False)
 
     def columns(self, tag: Json) -> Columns | None:
         """Return how plain events with a tag are read; `None` if they hold more than atoms and blobs."""
@@ -110,85 +117,115 @@ class FrameDecoder:
             values[:] = pool.read(frame.get(pool.section, []), blobs, unlimited())
         return reading
 
-    def plain_rows(self, frames: Sequence[Frame], where: str) -> list[Row]:
-        """Return the records of frames with only plain records, one field at a time."""
-        records, rows_of_blobs = _records_of(frames)
-        return self._rows(records, self.blobs(rows_of_blobs), where, frozenset())
+    def contents_in(self, frames: Iterable[Frame], *, may_be_unread: bool = False) -> Contents:
+        """Return the contents that frames list, by digest. They are read now unless they may be unread."""
+        listed = {digest: row for frame in frames for row in frame.get("blobs", ()) if (digest := digest_in(row))}
+        read = self.unread_blobs if may_be_unread else self.blobs
+        return dict(zip(listed, read([*listed.values()]), strict=True)) if listed else {}
 
-    def unread_rows(self, frames: Sequence[Frame], where: str) -> tuple[list[Row], bool]:
-        """Return what `plain_rows` does, and whether contents among them are ropes that are not read yet.
+    def is_plain(self, frame: Frame) -> bool:
+        """Return whether all events of a frame are plain. Those that an earlier version wrote become lists."""
+        are_lists = True
+        for row in frame.get("rows", ()):
+            tag = row[2]
+            if tag not in self._plain and not self._is_plain(tag):
+                return False
+            are_lists = are_lists and type(row[3]) is list
+        if not are_lists:
+            found = as_lists(frame["rows"], frame.get("blobs", ()))
+            if found is None:
+                return False
+            frame["fields"], frame["rows"] = found
+        return True
 
-        Contents are read now if more than a fold of the events may need them.
+    def _is_plain(self, tag: Json) -> bool:
+        if plain_fields(self.shape(tag)) is None:
+            return False
+        self._plain.add(tag)
+        return True
+
+    def plain_rows(self, frames: Sequence[Frame], where: str, *, may_be_unread: bool = False) -> tuple[list[Row], bool]:
+        """Return the records of frames with only plain events, and whether there are ropes in them.
+
+        With `may_be_unread`, these are contents that only a fold of the events may need, and that are not read yet.
         """
-        records, rows_of_blobs = _records_of(frames)
-        blobs = self.unread_blobs(rows_of_blobs)
-        by_tag: dict[str, list[Json]] = {}
-        for record in records:
-            by_tag.setdefault(record["type"], []).append(record["event"])
-        unread = frozenset(tag for tag, events in by_tag.items() if self._is_only_folded(tag, events))
-        numbers = [
-            value["blob"]
-            for tag, events in by_tag.items()
-            if tag not in unread
-            for event in events
-            for value in event.values()
-            if type(value) is dict and type(value.get("blob")) is int
-        ]
-        ropes = {number: blob for number in numbers if type(blob := blobs[number]) is Rope}
-        read_together(ropes.values())
-        rows = self._rows(records, blobs, where, unread)
-        return rows, len(ropes) < sum(type(blob) is Rope for blob in blobs)
+        fields: dict[str, str] = {}
+        for place, frame in enumerate(frames):
+            own = frame.get("fields", fields)
+            if not own.items() <= fields.items():
+                if any(fields.get(tag, names) != names for tag, names in own.items()):
+                    # The class of an event has changed in between.
+                    first, has_ropes = self.plain_rows(frames[:place], where, may_be_unread=may_be_unread)
+                    rest, also = self.plain_rows(frames[place:], where, may_be_unread=may_be_unread)
+                    return first + rest, has_ropes or also
+                fields.update(own)
+        rows: list[Json] = list(chain.from_iterable(frame.get("rows", ()) for frame in frames))
+        if not rows:
+            return [], False
+        contents = self.contents_in(frames, may_be_unread=may_be_unread)
+        times, causes, tags, events = zip(*rows, strict=True)
+        by_tag: dict[str, Iterator[tuple[Any, ...]]] = {}
+        has_ropes = False
+        for tag in set(tags):
+            own = (
+                events
+                if len(fields) == 1
+                else [event for event, other in zip(events, tags, strict=True) if other == tag]
+            )
+            if tag not in fields:
+                raise SessionFileError(f"the names of the fields of {tag!r:.60} are missing", where=where)
+            keep = may_be_unread and self._is_only_folded(tag, fields[tag], own)
+            has_ropes = has_ropes or (keep and bool(contents))
+            by_tag[tag] = iter(self._events(tag, fields[tag], own, contents, where, keep_ropes=keep))
+        if not ({int}.issuperset(map(type, times)) and {str, type(None)}.issuperset(map(type, causes))):
+            raise _bad_head(where)
+        values = [next(by_tag[tag]) for tag in tags]
+        return list(zip(times, causes, tags, values, strict=True)), has_ropes
 
-    def _is_only_folded(self, tag: str, events: Sequence[Json]) -> bool:
-        """Return whether nothing but a fold takes some events of one type."""
+    def _events(
+        self, tag: str, fields: str, events: Sequence[Json], contents: Contents, where: str, *, keep_ropes: bool = False
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return the values of plain events of one type, whose fields have these names."""
+        columns, names = self.columns(tag), fields.split(",") if fields else []
+        if columns is not None:
+            found = events_of(columns, names, events, contents, keep_ropes=keep_ropes)
+            if found is not None:
+                return found
+        reading = self._plain_reading
+        if reading is None or reading.registry is not self.rules.registry:
+            reading = self._plain_reading = Reading(self.rules.registry, [], {})
+        shape = self.shape(tag)
+        read: list[tuple[Any, ...]] = []
+        for event in events:
+            if type(event) is not list or len(event) != len(names):
+                raise SessionFileError(f"expected {len(names)} values of {tag!r:.60}", where=where)
+            value, reading.blobs = as_object(names, event, contents)
+            read.append(shape.pack(reading.value(value, shape.cls, where)))
+        return read
+
+    def _is_only_folded(self, tag: str, fields: str, events: Sequence[Json]) -> bool:
+        """Return whether nothing needs some events of one type before the slice that they change is read."""
         columns, plan = self.columns(tag), self.rules.plan(tag)
         if columns is None:
             return False
         parts = [plan.if_set, plan.if_none]
         if plan.place is not None:
-            name = columns.columns[plan.place].name
-            if all(event.get(name) is None for event in events):
+            name, names = columns.columns[plan.place].name, fields.split(",")
+            if name not in names or all(event[names.index(name)] is None for event in events):
                 parts = [plan.if_none]
-        return all(part.only is not None for part in parts)
+        return all(part.may_wait for part in parts)
 
-    def _rows(
-        self, records: Sequence[Json], blobs: Sequence[Content], where: str, unread: Collection[str]
-    ) -> list[Row]:
-        """Return records as rows; those of the types `unread` may hold ropes."""
-        places: dict[str, list[int]] = {}
-        for place, record in enumerate(records):
-            places.setdefault(record["type"], []).append(place)
-        values: list[Any] = [None] * len(records)
-        for tag, positions in places.items():
-            columns = self.columns(tag)
-            read: list[tuple[Any, ...]] | None = None
-            if columns is not None:
-                events = [records[place]["event"] for place in positions]
-                read = columns.read(events, blobs, None if tag in unread else unlimited())
-            if read is None:
-                reading = self.reading(blobs, {})
-                shape = self.shape(tag)
-                read = [shape.pack(reading.value(records[at]["event"], shape.cls, where)) for at in positions]
-            for place, value in zip(positions, read, strict=True):
-                values[place] = value
-        times, causes = [record.get("at") for record in records], [record.get("cause") for record in records]
-        if not ({int}.issuperset(map(type, times)) and {str, type(None)}.issuperset(map(type, causes))):
-            return [head(record, where, value) for record, value in zip(records, values, strict=True)]
-        return list(zip(times, causes, [record["type"] for record in records], values, strict=True))
-
-    def is_plain(self, frame: Frame) -> bool:
-        """Return whether all records of a frame are plain: of atoms, blobs, and tuples of these."""
-        for record in frame.get("records", ()):
-            tag = record["type"]
-            if tag not in self._plain and not self._is_plain(tag):
-                return False
-        return True
-
-    def _is_plain(self, tag: Json) -> bool:
-        if self.columns(tag) is None and plain_fields(self.shape(tag)) is None:
-            return False
-        self._plain.add(tag)
-        return True
+    def row(self, frame: Frame, row: Json, reading: Reading, contents: Contents, where: str) -> Row:
+        """Return one record of a frame whose events are not all plain; `reading` is that of the frame."""
+        at, cause, tag, event = row
+        shape = self.shape(tag)
+        if type(at) is not int or type(cause) not in (str, type(None)):
+            raise _bad_head(where)
+        if type(event) is list:
+            (values,) = self._events(tag, frame.get("fields", {}).get(tag, ""), [event], contents, where)
+        else:
+            values = shape.pack(reading.value(event, shape.cls, where))
+        return at, cause, tag, values
 
     def rows(self, frames: Sequence[tuple[int, Frame]], state_of: Callable[[int], Table]) -> list[Row]:
         """Return the records of frames. The states in them are looked up by record number."""
@@ -199,27 +236,21 @@ class FrameDecoder:
             if self.is_plain(frame):
                 plain.append(frame)
                 continue
-            rows += self.plain_rows(plain, where)
+            rows += self.plain_rows(plain, where)[0]
             plain = []
-            reading = self.reading(self.blobs(frame.get("blobs", [])), frame)
-            for seq, record in enumerate(frame["records"], frame["after"] + 1):
-                shape = self.shape(record["type"])
+            reading, contents = self.reading(self.blobs(frame.get("blobs", [])), frame), self.contents_in([frame])
+            for seq, row in enumerate(frame.get("rows", ()), frame["after"] + 1):
                 reading.table = partial(_state_at, state_of, seq)
-                event = reading.value(record["event"], shape.cls, where)
-                rows.append(head(record, where, shape.pack(event)))
-        return rows + self.plain_rows(plain, "the records")
+                rows.append(self.row(frame, row, reading, contents, where))
+        return rows + self.plain_rows(plain, "the records")[0]
 
 
 def _state_at(state_of: Callable[[int], Table], seq: int, row: Json) -> Table:
     return state_of(seq)
 
 
-def head(record: Frame, where: str, values: tuple[Any, ...]) -> Row:
-    """Return the row of a record whose fields were read."""
-    at, cause, tag = record.get("at"), record.get("cause"), record["type"]
-    if type(at) is not int or type(cause) not in (str, type(None)):
-        raise SessionFileError("a record's time is not a number, or its cause is not text", where=where)
-    return at, cause, tag, values
+def _bad_head(where: str) -> SessionFileError:
+    return SessionFileError("a record's time is not a number, or its cause is not text", where=where)
 
 
 def parsed(number: int, data: bytes) -> Frame:
@@ -230,41 +261,19 @@ def parsed(number: int, data: bytes) -> Frame:
         raise SessionFileError(f"this is not JSON: {error}", where=f"frame {number}") from None
     if type(frame) is not dict or not REQUIRED.issubset(frame):
         raise SessionFileError("this is not a frame of a session", where=f"frame {number}")
+    try:
+        if "records" in frame:
+            # From an earlier version.
+            records = frame.pop("records")
+            frame["rows"] = [[row.get("at"), row.get("cause"), row["type"], row["event"]] for row in records]
+        is_right = not any(len(row) != 4 for row in frame.get("rows", ()))
+    except (AttributeError, KeyError, TypeError):
+        is_right = False
+    if not is_right:
+        raise SessionFileError("a record is malformed", where=f"frame {number}")
     return frame
 
 
 def name_of(frame: StoredFrame) -> str:
     """Return the name by which the writer of a frame recognizes it."""
     return str(parsed(frame.number, frame.data)["id"])
-
-
-def _records_of(frames: Sequence[Frame]) -> tuple[list[Json], list[Json]]:
-    """Return the records of plain frames, and their blobs, in one list each."""
-    records: list[Json] = []
-    blobs: list[Json] = []
-    for frame in frames:
-        own = frame.get("records", [])
-        if "blobs" in frame:
-            if blobs:
-                _renumber(own, len(blobs))
-            blobs += frame["blobs"]
-        records += own
-    return records, blobs
-
-
-def _renumber(records: Iterable[Frame], shift: int) -> None:
-    """Renumber the blobs of plain records for a list that begins with `shift` others."""
-    for record in records:
-        for value in record["event"].values():
-            if type(value) is dict or type(value) is list:
-                _renumber_value(value, shift)
-
-
-def _renumber_value(value: Json, shift: int) -> None:
-    if type(value) is dict:
-        if "blob" in value:
-            value["blob"] += shift
-        return
-    for item in value:
-        if type(item) is dict or type(item) is list:
-            _renumber_value(item, shift)

@@ -16,7 +16,7 @@ from weakfs.class_decorators import define
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, head, parsed
+from weakfs.session.durable.frames.decoder import Frame, FrameDecoder, parsed
 from weakfs.session.durable.frames.state_difference import pools_that_compare, read_values
 from weakfs.session.durable.history import UnreadRecords
 from weakfs.session.errors import SessionFileError, UnknownTag, UnsupportedVersion
@@ -26,12 +26,12 @@ from weakfs.session.history.keyframes import Mark
 from weakfs.session.history.log import STRETCH, Packed
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline
-from weakfs.session.replay.reduction import Row, advance, changed
+from weakfs.session.replay.reduction import Row, advance, changed, event_of
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.
-PLAIN = frozenset({"id", "after", "counter", "records", "blobs"})
+PLAIN = frozenset({"id", "after", "counter", "fields", "rows", "blobs"})
 # All fields: one that a later version adds may change the state in ways not known here.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
 # So many records are applied one by one.
@@ -112,16 +112,13 @@ class FrameReader:
         seq = self.line.seq + len(self._rows)
         for number, frame in frames:
             _check_place(number, frame, seq)
-            seq += len(frame.get("records", ()))
+            seq += len(frame.get("rows", ()))
             self.counter = max(self.counter, frame["counter"])
         where = f"frames {frames[0][0]} to {frames[-1][0]}"
         plain = [frame for _, frame in frames]
-        if self.is_new:
-            rows, are_unread = self.decoder.unread_rows(plain, where)
-            self._are_unread |= are_unread
-        else:
-            rows = self.decoder.plain_rows(plain, where)
+        rows, are_unread = self.decoder.plain_rows(plain, where, may_be_unread=self.is_new)
         self._rows += rows
+        self._are_unread |= are_unread
         if len(self._rows) >= BATCH:
             self._reduce()
 
@@ -140,8 +137,7 @@ class FrameReader:
             line.state, line.logs = after.state, after.logs
         else:
             for row in chain.from_iterable(part.load() for part in parts) if self._are_unread else rows:
-                event = self.rules.registry.shape(row[2]).build(*row[3])
-                line.add(row, *changed(self.rules, line.state, line.logs, event))
+                line.add(row, *changed(self.rules, line.state, line.logs, event_of(self.rules, row)))
         self._rows, self._are_unread = [], False
 
     def _apply_one(self, number: int, frame: Frame, *, is_after_gap: bool) -> None:
@@ -161,17 +157,16 @@ class FrameReader:
         self._install(frame.get("installed", ()), reading, where)
         before = line.copy()
         reading.table = lambda row: self._state(row, before, None, reading)
-        block_end = 0
-        for record in frame.get("records", ()):
-            shape = self.decoder.shape(record["type"])
-            event = reading.value(record["event"], shape.cls, where)
+        block_end, contents = 0, self.decoder.contents_in([frame])
+        for written in frame.get("rows", ()):
+            row = self.decoder.row(frame, written, reading, contents, where)
+            event = event_of(self.rules, row)
             seq = line.seq + 1
             inside = seq <= block_end
             state, logs = changed(self.rules, line.state, line.logs, event, logs_only=inside)
             is_merge = type(event) is Merged and not inside
             if is_merge:
                 block_end = seq + event.count
-            row = head(record, where, shape.pack(event))
             line.add(row, state, logs, mark=is_merge, block_end=block_end if is_merge else 0)
             if seq == block_end:
                 line.add_keyframe(Mark(seq, line.state, line.logs, block_end))

@@ -2,7 +2,7 @@
 
 A frame holds the new records, the blobs in them, and what records do not contain: snapshots, installed slices, ids. A
 state, such as that of a rollback, is written as its difference from the state before the frame. Frames are written
-under the session's lock: an event costs one dict, made by a function that is compiled for its type.
+under the session's lock: nearly all rows are JSON as they are, and only blobs in them are replaced.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 import orjson
@@ -30,16 +30,20 @@ from weakfs.session.slices.registry import Registry, Shape
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
-from weakfs.session.slices.tags import tag_of
+from weakfs.session.slices.tags import stored_name, tag_of
 
 # Contents up to this size are in the frame itself; larger ones are stored once by digest.
 INLINE = 512
 
 ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
+# The types of values that JSON has not.
+BLOBS: frozenset[Any] = frozenset({bytes, Stored, tuple})
+PLAIN = ATOMS | BLOBS
 
 NO_EXTERNALS = Timeline().externals
 
-WriteField = Callable[[Any, "FrameBlobs"], Json]
+# How plain events of a type are written: the names of their fields, and the places of those that may hold blobs.
+PlainFields = tuple[str, tuple[int, ...]]
 
 
 class FrameBlobs(Blobs):
@@ -79,6 +83,19 @@ class FrameBlobs(Blobs):
     def number_all(self, contents: Sequence[Content]) -> list[int]:
         """Return the numbers of many blobs."""
         return [self.number(content) for content in contents]
+
+    def plain(self, value: Any) -> Json:
+        """Return a value of a plain event as JSON: a small blob as itself, any other by its digest."""
+        kind = type(value)
+        if kind is tuple:
+            return [self.plain(item) for item in value]
+        if kind is bytes and len(value) <= INLINE:
+            text = shown(value)
+            return {"text": text} if type(text) is str else text
+        if kind is bytes or kind is Stored:
+            row = self.rows[self.number(value)]
+            return {"content": row["content"]} if kind is bytes else {"stored": row["stored"]}
+        return value
 
     def are_equal(self, one: Content, other: Content) -> bool:
         """Return whether two blobs are the same object. Treating any others as different is always correct."""
@@ -161,22 +178,22 @@ class FrameWriter:
         As `frame` does for nearly every call, in half the time.
         """
         events, blobs = self._events, None
-        records: list[Json] = []
-        for at, cause, tag, values in rows:
-            fields = events.get(tag)
-            if fields is None:
+        fields: dict[str, str] = {}
+        written: list[Row] = []
+        for row in rows:
+            _, _, tag, values = row
+            known = events.get(tag)
+            if known is None:
                 return None
-            names, special = fields
-            event = dict(zip(names, values))  # noqa: B905  # the fields of the event's type
-            for field_name, place, write in special:
-                value = values[place]
-                if type(value) is not str:
-                    if blobs is None:
-                        blobs = FrameBlobs(self._known)
-                    event[field_name] = write(value, blobs)
-            records.append({"at": at, "type": tag, "cause": cause, "event": event})
-        frame: dict[str, Json] = {"id": name, "after": after, "counter": counter, "records": records}
-        if blobs is not None:
+            fields[tag], places = known
+            for place in places:
+                if type(values[place]) in BLOBS:
+                    blobs = blobs or FrameBlobs(self._known)
+                    row = (*row[:3], tuple(map(blobs.plain, values)))
+                    break
+            written.append(row)
+        frame: dict[str, Json] = {"id": name, "after": after, "counter": counter, "fields": fields, "rows": written}
+        if blobs is not None and blobs.rows:
             frame["blobs"] = blobs.rows
         try:
             return orjson.dumps(frame, option=AS_IT_IS), blobs
@@ -210,18 +227,20 @@ class FrameWriter:
                 for spec in change.installed
             ]
         if change.rows:
-            records: list[Json] = []
+            names: dict[str, str] = {}
+            rows: list[Json] = []
             for at, cause, tag, values in change.rows:
-                fields = self._plain_fields(rules, tag) if fast else None
-                if fields is not None:
-                    event: Json = fields.write(values, blobs)
+                known = self._plain_fields(rules, tag) if fast else None
+                if known is not None:
+                    names[tag] = known[0]
+                    event: Json = tuple(map(blobs.plain, values))
                 else:
                     writing = writing or self._begin(rules, blobs, before)
                     if change.is_part:
                         writing.write_state = _no_state
                     event = self._event(rules, writing, before, tag, values)
-                records.append({"at": at, "type": tag, "cause": cause, "event": event})
-            frame["records"] = records
+                rows.append((at, cause, tag, event))
+            frame["fields"], frame["rows"] = names, rows
         slices = self._undeclared(rules, change) if change.undeclared else []
         if slices:
             writing = writing or self._begin(rules, blobs, before)
@@ -344,67 +363,27 @@ def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotE
     return sorted(taken, key=attrgetter("age")), gone
 
 
-class PlainFields(NamedTuple):
-    """The fields of a type of event that are strings, integers, blobs, or tuples of these: they are written fast."""
-
-    names: tuple[str, ...]
-    # The fields that JSON does not take as they are: their names, their places, and what writes them.
-    special: tuple[tuple[str, int, WriteField], ...]
-
-    def write(self, values: tuple[Any, ...], blobs: FrameBlobs) -> dict[str, Json]:
-        """Return an event as JSON."""
-        row = dict(zip(self.names, values, strict=True))
-        for name, place, write in self.special:
-            row[name] = write(values[place], blobs)
-        return row
-
-
 def plain_fields(shape: Shape) -> PlainFields | None:
-    """Return the fields of a type of event; `None` if some need the slow path."""
+    """Return how events of a type are written that hold only atoms, blobs and tuples of these; `None` for any other."""
     if shape.tag in (tag_of(RolledBack), tag_of(Merged)) or not attrs.has(shape.cls):
         return None
     try:
         hints = get_type_hints(shape.cls, include_extras=True)
     except NameError:
         return None
-    special: list[tuple[str, int, WriteField]] = []
-    for place, name in enumerate(shape.names):
-        write = _field_writer(hints[name]) if name in hints else None
-        if write is None:
-            return None
-        if write is not _plain:
-            special.append((name, place, write))
-    return PlainFields(tuple(shape.names), tuple(special))
+    fields = [field for field in attrs.fields(shape.cls) if field.init]
+    kinds = [_members(hints.get(field.name)) for field in fields]
+    if not all(PLAIN.issuperset(members) for members in kinds):
+        return None
+    places = tuple(place for place, members in enumerate(kinds) if not ATOMS.issuperset(members))
+    return ",".join(map(stored_name, fields)), places
 
 
-def _field_writer(hint: Any) -> WriteField | None:
+def _members(hint: Any) -> frozenset[Any]:
+    """Return the types in a type hint, with `tuple` and those inside for a tuple."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
-    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if ATOMS.issuperset(members):
-        return _plain
-    if {bytes, Stored, *ATOMS}.issuperset(members):
-        return _blob
     if get_origin(hint) is tuple:
-        return _tuple_writer(get_args(hint))
-    return None
-
-
-def _plain(value: Any, blobs: FrameBlobs) -> Json:
-    return value
-
-
-def _blob(value: Any, blobs: FrameBlobs) -> Json:
-    return {"blob": blobs.number(value)} if type(value) in (bytes, Stored) else value
-
-
-def _tuple_writer(members: tuple[Any, ...]) -> WriteField | None:
-    if len(members) == 2 and members[1] is ...:
-        write = _field_writer(members[0])
-        if write is None:
-            return None
-        return lambda value, blobs: [write(item, blobs) for item in value]
-    writers = [writer for member in members if (writer := _field_writer(member)) is not None]
-    if len(writers) != len(members):
-        return None
-    return lambda value, blobs: [own(item, blobs) for own, item in zip(writers, value, strict=True)]
+        inside = [item for item in get_args(hint) if item is not ...]
+        return frozenset({tuple}).union(*map(_members, inside))
+    return frozenset(get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))

@@ -43,6 +43,10 @@ class Record(NamedTuple):
     seed: int
 
 
+# The first four fields of a record, of which a journal that is opened has two or three for every frame.
+Part = tuple[int, int, int, memoryview]
+
+
 class BadRecord(Exception):
     """There is no whole record at `offset`; `cause` says why."""
 
@@ -114,14 +118,14 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
         offset += size
 
 
-def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[tuple[list[Record], int, int]]:
+def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[tuple[list[Part], int, int]]:
     """Yield the whole batches between two offsets: the records before each commit, where it ends, and its checksum.
 
     Raises `BadRecord` at the first record that is not part of a whole batch.
     """
     unpack_prefix, unpack_checksum, head_size = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size
-    new, seed = tuple.__new__, seed_at(file, start)
-    waiting: list[Record] = []
+    seed = seed_at(file, start)
+    waiting: list[Part] = []
     data, window, base, at, needed = b"", memoryview(b""), start, 0, head_size
     while base + at < end:
         if at + needed > len(data):
@@ -132,28 +136,27 @@ def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[t
                 raise BadRecord(base, "the record is cut off")
         length, kind = unpack_prefix(data, at)
         offset, size = base + at, length + OVERHEAD
-        if kind not in KINDS:
-            raise BadRecord(offset, f"there is no record of kind {kind}")
-        # Checked before reading anything of that length.
-        if offset + size > end:
-            raise BadRecord(offset, "the record is cut off")
-        if at + size > len(data):
+        following = at + size
+        if following > len(data) or kind not in KINDS:
+            if kind not in KINDS:
+                raise BadRecord(offset, f"there is no record of kind {kind}")
+            # Checked before reading anything of that length.
+            if offset + size > end:
+                raise BadRecord(offset, "the record is cut off")
             needed = size
             continue
-        stop, needed = at + size - 4, head_size
+        stop, needed = following - 4, head_size
         # `is_sound`, inlined.
         checksum: int = unpack_checksum(data, stop)[0]
         if crc32(window[at:stop], seed ^ offset & MASK) != checksum:
             raise BadRecord(offset, "the record does not match its checksum")
-        seed = checksum
+        seed, body, at = checksum, at + head_size, following
         if kind != COMMIT:
-            waiting.append(new(Record, (kind, offset, size, window[at + head_size : stop], seed)))
-            at += size
+            waiting.append((kind, offset, size, window[body:stop]))
             continue
-        if length != COMMIT_BODY.size or data[at + head_size : at + head_size + 4] != marker:
+        if length != COMMIT_BODY.size or data[body : body + 4] != marker:
             raise BadRecord(offset, "the commit is malformed")
-        at += size
-        start = offset + size
+        start = base + at
         yield waiting, start, seed
         waiting = []
     if waiting:

@@ -20,7 +20,7 @@ from weakfs.storage.folder.journal.index import (
 )
 from weakfs.storage.folder.journal.reader import (
     BadRecord,
-    Record,
+    Part,
     batches,
     head_at,
     read_header,
@@ -150,7 +150,7 @@ class Segment:
         offsets, kept = self._offsets, self.kept
         for batch, end, seed in batches(self.file, self.end, size, self.marker):
             for record in batch:
-                kind, offset, taken, body, _ = record
+                kind, offset, taken, body = record
                 # Nearly all are of these two kinds.
                 if kind == FRAME and len(body) >= 8 and _number(body)[0] == self.last + 1:
                     self.last = number = self.last + 1
@@ -168,8 +168,8 @@ class Segment:
             if self.following is not None:
                 return
 
-    def _take(self, record: Record) -> None:
-        kind, offset, _, body, _ = record
+    def _take(self, record: Part) -> None:
+        kind, offset, _, body = record
         if kind == FRAME and len(body) >= 8:
             raise BadRecord(offset, f"frame {_number(body)[0]} follows frame {self.last}")
         if kind == TOMBSTONE_RECORD and is_digest(body):
