@@ -90,8 +90,7 @@ class FrameBlobs(Blobs):
         if kind is tuple:
             return [self.plain(item) for item in value]
         if kind is bytes and len(value) <= INLINE:
-            text = shown(value)
-            return {"text": text} if type(text) is str else text
+            return inline(value)
         if kind is bytes or kind is Stored:
             row = self.rows[self.number(value)]
             return {"content": row["content"]} if kind is bytes else {"stored": row["stored"]}
@@ -100,6 +99,12 @@ class FrameBlobs(Blobs):
     def are_equal(self, one: Content, other: Content) -> bool:
         """Return whether two blobs are the same object. Treating any others as different is always correct."""
         return one is other
+
+
+def inline(data: bytes) -> Json:
+    """Return a small blob in a plain event as JSON."""
+    text = shown(data)
+    return {"text": text} if type(text) is str else text
 
 
 class KnownDigests:
@@ -179,19 +184,25 @@ class FrameWriter:
         """
         events, blobs = self._events, None
         fields: dict[str, str] = {}
-        written: list[Row] = []
+        written: list[Json] = []
         for row in rows:
-            _, _, tag, values = row
+            at, cause, tag, values = row
             known = events.get(tag)
             if known is None:
                 return None
             fields[tag], places = known
+            changed: list[Json] | None = None
             for place in places:
-                if type(values[place]) in BLOBS:
-                    blobs = blobs or FrameBlobs(self._known)
-                    row = (*row[:3], tuple(map(blobs.plain, values)))
-                    break
-            written.append(row)
+                value = values[place]
+                kind = type(value)
+                if kind in BLOBS:
+                    changed = changed or [*values]
+                    if kind is bytes and len(value) <= INLINE:
+                        changed[place] = inline(value)
+                    else:
+                        blobs = blobs or FrameBlobs(self._known)
+                        changed[place] = blobs.plain(value)
+            written.append(row if changed is None else (at, cause, tag, changed))
         frame: dict[str, Json] = {"id": name, "after": after, "counter": counter, "fields": fields, "rows": written}
         if blobs is not None and blobs.rows:
             frame["blobs"] = blobs.rows
