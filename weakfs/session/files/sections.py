@@ -22,8 +22,8 @@ from weakfs.session.codec.shared_values import Json
 from weakfs.session.errors import SessionFileError
 
 # Files from this size on are parsed in parts, of at least this size each.
-LARGE = 1 << 26
-PART = 1 << 24
+LARGE = 1 << 24
+PART = 1 << 22
 
 _SLICES = re.compile(rb',"state":\[[\d,]*\],"logs":\[[\d,]*\],"slices":\[')
 _RECORDS = re.compile(

@@ -14,7 +14,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -281,8 +282,11 @@ class Document:
             if unknown:
                 yield batch[:unknown], False
             numbers = recorded[start + unknown + offset : end + offset].tolist()
-            own = zip(batch[unknown:], numbers, self._events(shape.tag, numbers), strict=True)
-            for is_same, run in groupby(own, partial(_is_event, shape)):
+            rest, events = batch[unknown:], list(self._events(shape.tag, numbers))
+            if _are_events(shape, rest, events):
+                yield numbers, True
+                continue
+            for is_same, run in groupby(zip(rest, numbers, events, strict=True), partial(_is_event, shape)):
                 yield [number if is_same else value for value, number, _ in run], is_same
 
     def _events(self, tag: str, numbers: list[int]) -> Iterator[tuple[Any, ...]]:
@@ -334,6 +338,13 @@ class Part:
         """Add numbers of records, separated by commas."""
         self.records = self.records or JsonArray(spool)
         self.records.add([text])
+
+
+def _are_events(shape: Shape, values: list[Any], events: list[tuple[Any, ...]]) -> bool:
+    """Return whether values are the events of records and hold the identical objects, as most do."""
+    if {*map(type, values)} != {shape.cls}:
+        return False
+    return all(map(is_, chain.from_iterable(map(shape.pack, values)), chain.from_iterable(events)))
 
 
 def _is_event(shape: Shape, own: tuple[Any, int, tuple[Any, ...]]) -> bool:

@@ -35,8 +35,8 @@ GAP = 4096
 # What permanent keyframes may cost, as a fraction of the memory that the records take. With 100,000 files in 5,000
 # directories they are 8,192 records apart.
 SHARE = 1.0
-# What lasting keyframes may cost, as a fraction of the same. In a file they take a smaller part of it: 16 % at most,
-# as its records name their fields and their times, and a directory is written as its difference from another.
+# What lasting keyframes may cost, as a fraction of the same. In a file they take a smaller part of it, about a quarter
+# at most: a directory is written as its difference from another.
 LASTING_SHARE = 0.65
 # The memory that a record takes besides the text and bytes in it.
 RECORD_SIZE = 250
