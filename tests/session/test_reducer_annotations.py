@@ -33,7 +33,7 @@ def test_a_reducer_that_takes_another_event_is_refused() -> None:
     class Counter:
         count: int = 0
 
-        @reducer(on=Counted)
+        @reducer(on=Counted)  # type: ignore[arg-type]  # the mistake, which type checkers find too
         def add(self, event: Named) -> Counter:
             return self
 
@@ -58,6 +58,25 @@ def test_a_reducer_that_returns_another_type_is_refused(result: type, name: str)
         install(Counter)
 
 
+def test_type_checkers_find_a_reducer_of_another_event_or_result() -> None:
+    # mypy reports an `ignore` that nothing needs.
+    class Counter:
+        @reducer(on=Counted)  # type: ignore[arg-type]  # another event
+        def one(self, event: Named) -> Counter:
+            return self
+
+        @reducer(on=Counted)  # type: ignore[misc]  # another result
+        def two(self, event: Counted) -> int:
+            return 1
+
+        @reducer(on=Counted)
+        @reducer(on=Named)
+        def both(self, event: Counted | Named) -> Counter:
+            return self
+
+    assert vars(Counter)["both"].__reduces__ == (Named, Counted)
+
+
 def test_annotations_that_are_missing_wide_or_unknown_are_fine() -> None:
     @frozen
     class Counter:
@@ -67,7 +86,7 @@ def test_annotations_that_are_missing_wide_or_unknown_are_fine() -> None:
         def add(self, event):  # type: ignore[no-untyped-def]  # as many people write it
             return evolve(self, count=self.count + event.by)
 
-        @reducer(on=Named)
+        @reducer(on=Named)  # type: ignore[misc]  # type checkers want the slice itself
         def name(self, event: Named | Counted) -> object:
             return self
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weakfs.session.merging.sides import Sides
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
+E = TypeVar("E")
 
 Kind = Literal["state", "log"]
 # (value, event) -> value, on the latest value of the slice; `None` if it is empty.
@@ -193,10 +193,15 @@ class Declaration:
     outside: Callable[[str, tuple[Any, ...]], str | None] | None = None
 
 
-def reducer(*, on: type) -> Callable[[F], F]:
-    """Mark a method of a slice type as the reducer of one event type: `(self, event) -> value`."""
+def reducer(*, on: type[E]) -> Callable[[Callable[[T, E], T]], Callable[[T, Any], T]]:
+    """Mark a method of a slice type as the reducer of one event type: `(self, event) -> value`.
 
-    def mark(method: F) -> F:
+    A method that takes another event, or returns something other than its slice, is an error for type checkers and on
+    installation. A method may be marked for several event types.
+    """
+
+    # `Any`, so that a method that is marked again is checked against the other event type alone.
+    def mark(method: Callable[[T, E], T]) -> Callable[[T, Any], T]:
         events: tuple[type, ...] = getattr(method, "__reduces__", ())
         method.__reduces__ = (*events, on)  # type: ignore[attr-defined]  # functions take attributes
         return method
