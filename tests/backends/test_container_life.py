@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,8 @@ from tests.containers import IMAGE, Said
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.backends.container import Container, ContainerFilesystem, ContainerOptions, Podman
 from weakfs.backends.container.layers.layer_size import LayerSize, size_of_layer
-from weakfs.backends.container.podman import inspect
+from weakfs.backends.container.podman import Inspected, inspect
+from weakfs.backends.container.root import ContainerRoot
 from weakfs.composition import Registry
 from weakfs.processes import CommandLimits
 from weakfs.processes.background import ProcessesRunning, ProcessLimits
@@ -83,6 +87,34 @@ def test_a_container_in_use_is_not_idle(files: ContainerFilesystem) -> None:
     assert not container.is_running
 
 
+def test_threads_that_find_a_container_stopped_open_its_files_once(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.write("a", "a")
+    root, opened, others = files._root, [], []
+    number, open_files, inspect_container = root.directory.descriptor, ContainerRoot._open_files, Container._inspect
+
+    def open_once(self: ContainerRoot) -> int:
+        opened.append(threading.get_ident())
+        return open_files(self)
+
+    def look(self: Container) -> Inspected:
+        # Another file that is opened meanwhile must not be taken for the directory.
+        others.append(other := os.open("/", os.O_RDONLY))
+        with root.lock.attempt():
+            os.close(other)
+        return inspect_container(self)
+
+    files.container.stop()
+    monkeypatch.setattr(ContainerRoot, "_open_files", open_once)
+    monkeypatch.setattr(Container, "_inspect", look)
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(lambda _: files.read("a").content, range(4))] == ["a"] * 4
+    assert len(opened) == 1
+    assert root.directory.descriptor == number
+    assert number not in others
+
+
 @pytest.mark.parametrize("name", ["idle_after", "max_layer_size"])
 def test_a_limit_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 0; give a number above 0, or None"):
@@ -117,8 +149,6 @@ def test_a_process_that_writes_too_much_is_killed(files: ContainerFilesystem) ->
 
 
 def test_a_layer_is_measured_only_when_it_may_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     from weakfs.backends.container.layers import layer_size
 
     free, measured = [1 << 30], [0]
@@ -247,22 +277,33 @@ def test_docker_is_called_by_the_same_commands_without_options_of_podman(podman:
     options = " ".join(podman.options)
     # Only this program knows where the storage is, and that there are no cgroups here.
     docker.write_text(
-        f'#!/bin/sh\necho "$@" >> {log}\ncase $1 in create) shift; set -- create --cgroups=disabled "$@";; esac\n'
-        f'test -d /sys/fs/cgroup/unified && umount /sys/fs/cgroup/unified 2>/dev/null\nexec {real} {options} "$@"\n'
+        f"""#!/bin/sh
+echo "$@" >> {log}
+case "$*" in
+mount*|umount*|"rm --force --time"*|commit*--quiet*|*--cgroups*|*--image-volume*)
+    echo 'unknown command or flag' >&2
+    exit 125;;
+esac
+case $1 in create) shift; set -- create --cgroups=disabled "$@";; esac
+test -d /sys/fs/cgroup/unified && umount /sys/fs/cgroup/unified 2>/dev/null
+exec {real} {options} "$@"
+"""
     )
     docker.chmod(0o755)
-    files = ContainerFilesystem(image=IMAGE, store=tmp_path / "store", runtime=Podman(str(docker)))
+    files = ContainerFilesystem(image=IMAGE, store=tmp_path / "store", runtime=Podman(str(docker)), snapshots="image")
     try:
         assert files.exec("echo x > a; cat a").stdout == "x\n"
+        snapshot = files.snapshot()
+        files.exec("rm a /bin/sh")
         files.container.stop()
-        assert files.read("a").content == "x\n"
+        assert not files.exists("a")
+        files.restore(snapshot)
+        assert files.exec("cat a").stdout == "x\n"
     finally:
         files.container.remove()
-    words = log.read_text()
-    assert "--cgroups" not in words
-    assert "--image-volume" not in words
-    assert {line.split()[0] for line in words.splitlines() if line[:1].isalpha()} >= {
-        *("image", "create", "container", "start", "stop", "rm")
+        podman.run("rmi", "--force", snapshot.ref)
+    assert {line.split()[0] for line in log.read_text().splitlines() if line[:1].isalpha()} >= {
+        *("image", "create", "container", "start", "stop", "rm", "commit")
     }
 
 

@@ -33,13 +33,13 @@ from weakfs.tools.sections import PodmanSection, Prompt, dispatch_tool_call
 
 @pytest.fixture(scope="module")
 def _others(podman: Podman) -> set[str]:
-    return set(labelled(podman, **{"weakfs.session": ""}))
+    return set(labelled(podman, "weakfs.session"))
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left(podman: Podman, _others: set[str]) -> Iterator[None]:
     yield
-    left = labelled(podman, **{"weakfs.session": ""})
+    left = labelled(podman, "weakfs.session")
     for one in left:
         if one not in _others:
             podman.run("rm", "--force", "--time", "0", one)

@@ -18,9 +18,10 @@ from tests.backends.test_container import state
 from tests.containers import IMAGE
 from tests.sampling import is_exhaustive
 from weakfs import Session
-from weakfs.backends.container import ContainerFilesystem, Podman, containers, replacement
+from weakfs.backends.container import ContainerFilesystem, Podman, containers, remove_unused, replacement
+from weakfs.backends.container.listing import of_sessions
 from weakfs.backends.container.monitors import monitors_of
-from weakfs.backends.container.podman import _prefix, labelled
+from weakfs.backends.container.podman import _prefix
 
 TOP = Path(__file__).parents[2]
 
@@ -74,6 +75,50 @@ def until_ended(files: ContainerFilesystem) -> None:
         time.sleep(0.005)
 
 
+HOLDING = """
+import sys
+from weakfs import Session
+from weakfs.backends.container import ContainerFilesystem, Podman
+
+image, folder, *options = sys.argv[1:]
+session = Session.load(f"{folder}/session.json")
+podman = Podman(options=tuple(options))
+files = ContainerFilesystem(
+    session, image=image, store=f"{folder}/store", runtime=podman, capabilities=["dac_override"]
+)
+print("ready", flush=True)
+files.exec("exec 9>/run/weakfs/requests; echo x > held; sleep 1000", timeout=1000)
+"""
+
+
+@pytest.mark.parametrize("then", ["open", pytest.param("remove", marks=pytest.mark.exhaustive)])
+def test_a_command_that_holds_the_requests_of_a_killed_runtime_ends_with_the_next_one(
+    podman: Podman, tmp_path: Path, then: str
+) -> None:
+    session = Session()
+    session.save(tmp_path / "session.json")
+    words = [sys.executable, "-c", HOLDING, IMAGE, str(tmp_path), *podman.options]
+    with subprocess.Popen(words, cwd=TOP, stdout=subprocess.PIPE) as runtime:
+        assert runtime.stdout is not None
+        assert runtime.stdout.readline() == b"ready\n"
+        (inspected,) = of_sessions(podman, session_id=session.session_id)
+        while not Path(f"/proc/{inspected.pid}/root/workspace/held").exists():
+            time.sleep(0.005)
+        runtime.kill()
+    # The capability lets it: without it, no command opens the requests.
+    assert Path(f"/proc/{inspected.pid}/root/workspace/held").exists()
+    if then == "open":
+        loaded = Session.load(tmp_path / "session.json")
+        files = ContainerFilesystem(loaded, image=IMAGE, store=tmp_path / "store", runtime=podman)
+        assert not files.exists("held")
+        assert files.exec("ps -o comm").stdout.count("sleep") == 0
+        files.container.remove()
+    else:
+        assert len(remove_unused(podman, session_id=session.session_id)) == 1
+    assert monitors_of(inspected.container_id) == []
+    assert not Path(f"/proc/{inspected.pid}/root/workspace").exists()
+
+
 @pytest.fixture
 def files(podman: Podman, tmp_path: Path) -> ContainerFilesystem:
     return ContainerFilesystem(Session(), image=IMAGE, store=tmp_path, runtime=podman)
@@ -112,12 +157,12 @@ def test_a_container_that_ended_without_its_monitor_is_replaced(files: Container
         assert state(files) == before
         assert files.exec("cat kept").stdout == "kept\n"
         assert is_stopped or files.container.container_id != inspected.container_id
-        assert len(labelled(files.container.podman, **{"weakfs.session": files.session.session_id})) == 1
+        assert len(containers(files.container.podman, session_id=files.session.session_id)) == 1
         files.container.stop()
         assert state(files) == before
     finally:
         files.container.remove()
-    assert labelled(files.container.podman, **{"weakfs.session": files.session.session_id}) == []
+    assert containers(files.container.podman, session_id=files.session.session_id) == ()
 
 
 @pytest.mark.exhaustive
@@ -144,13 +189,13 @@ def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
         while True:
             files.read("kept")
     monkeypatch.undo()
-    assert len(labelled(podman, **{"weakfs.session": session.session_id})) == 2
+    assert len(containers(podman, session_id=session.session_id)) == 2
     files.container.close()
 
     again = ContainerFilesystem(Session.load(tmp_path / "session.json"), image=IMAGE, store=tmp_path, runtime=podman)
     try:
         assert again.exec("cat kept").stdout == "kept\n"
-        assert len(labelled(podman, **{"weakfs.session": session.session_id})) == 1
+        assert len(containers(podman, session_id=session.session_id)) == 1
     finally:
         again.container.remove()
 

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from weakfs.processes.errors import SandboxUnavailable
     from weakfs.processes.pipes import StopEvent
     from weakfs.processes.resource_limits import CommandLimits
-    from weakfs.processes.runner import CompletedCommand, RunsCommands, SandboxMode, check_command, run_command
+    from weakfs.processes.runner import (
+        CompletedCommand,
+        RunsCommands,
+        SandboxMode,
+        check_bounds,
+        check_command,
+        run_command,
+    )
     from weakfs.processes.sandbox import Bubblewrap, check_mount_point
 
 __all__ = [
@@ -29,6 +36,7 @@ __all__ = [
     "SandboxMode",
     "SandboxUnavailable",
     "StopEvent",
+    "check_bounds",
     "check_command",
     "check_mount_point",
     "host_path",
@@ -44,7 +52,7 @@ __getattr__, __dir__ = lazy_names(
         "errors": "SandboxUnavailable",
         "pipes": "StopEvent",
         "resource_limits": "CommandLimits",
-        "runner": "CompletedCommand RunsCommands SandboxMode check_command run_command",
+        "runner": "CompletedCommand RunsCommands SandboxMode check_bounds check_command run_command",
         "sandbox": "Bubblewrap check_mount_point",
     },
 )

@@ -114,7 +114,9 @@ def run_command(
     check_command(command)
     if mounted_at is not None:
         check_mount_point(mounted_at)
-    _check(timeout, max_output, sandbox)
+    check_bounds(timeout, max_output)
+    if sandbox not in get_args(SandboxMode):
+        raise ValueError(f"sandbox is {sandbox!r}; use 'auto', 'required' or 'off'")
     top = os.path.realpath(directory)
     place = _inside(top, directory, workdir)
     arguments = [shell, "-c", command]
@@ -188,13 +190,12 @@ def check_command(command: str) -> None:
         )
 
 
-def _check(timeout: float, max_output: int, sandbox: str) -> None:
+def check_bounds(timeout: float, max_output: int) -> None:
+    """Raise `ValueError` for a time that does not end, or an amount of output below 0."""
     if not (timeout > 0 and math.isfinite(timeout)):
         raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0")
     if max_output < 0:
         raise ValueError(f"max_output is {max_output!r}; give a number of at least 0 bytes")
-    if sandbox not in get_args(SandboxMode):
-        raise ValueError(f"sandbox is {sandbox!r}; use 'auto', 'required' or 'off'")
 
 
 def _inside(top: str, directory: str, workdir: str | None) -> str:

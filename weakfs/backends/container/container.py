@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
-import shutil
 import signal
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from errno import EBUSY, EINVAL, ENOENT
+from errno import EINVAL, ENOENT
 from functools import cached_property, partial
 from hashlib import sha256
 from threading import RLock
@@ -19,15 +17,15 @@ from weakref import WeakSet
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.command_files import is_readable
+from weakfs.backends.container.commands.first_process import put_back_layer, start
 from weakfs.backends.container.commands.process_list import mount_points, owner_of, refers_to_lower, topmost
 from weakfs.backends.container.commands.supervisor import Supervisor
-from weakfs.backends.container.first_process import put_back_layer, start
 from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
 from weakfs.backends.container.monitors import end, has_monitor, remove_container
-from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions
+from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE
 from weakfs.backends.container.podman import (
     AT_ONCE,
     ContainerNotFound,
@@ -37,27 +35,20 @@ from weakfs.backends.container.podman import (
     PodmanError,
     find_image,
     inspect,
-    labelled,
 )
-from weakfs.backends.container.replacement import is_lost, replace, settled
+from weakfs.backends.container.replacement import is_lost, replace
 from weakfs.filesystem.errors import fault
-from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
 from weakfs.snapshots.directory.entries import remove as remove_entry
 
 logger = logging.getLogger("weakfs.backends")
 
-# Where a container sees the directory through which its supervisor is reached.
-INSIDE = "/run/weakfs"
-
 # The same in the root of a container that somebody else made.
 BESIDE = ".weakfs"
 
 # In the control directory of a container that holds its initial files.
 FILLED = "filled"
-
-SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
 
 
 class Container:
@@ -66,7 +57,7 @@ class Container:
     `close` releases it, `stop` ends its processes and keeps its files, `remove` removes it.
     """
 
-    def __init__(self, podman: Podman, container_id: str, control: str, *, is_own: bool) -> None:
+    def __init__(self, podman: Podman, container_id: str, control: str, held: int, *, is_own: bool) -> None:
         inspected = inspect(podman, container_id)
         self.podman = podman
         self.container_id = inspected.container_id
@@ -75,8 +66,9 @@ class Container:
         self.image_id = inspected.image_id
         self._path = control
         self._inspected = inspected
-        self._lock = RLock()
-        self._control = os.open(control, DIRECTORY)
+        # Held to start, stop or close it, and to open its files.
+        self.lock = RLock()
+        self._control = held
         self._process: int | None = None
         self._supervised: Supervisor | None = None
         # The directory of the supervisor in a container that somebody else made.
@@ -89,96 +81,27 @@ class Container:
         self.idle_after: float | None = IDLE_AFTER
         self._used_at = monotonic()
         self.users: WeakSet[User] = WeakSet()
-        try:
-            fcntl.flock(self._control, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._control)
-            raise fault(
-                OSError,
-                EBUSY,
-                f"cannot use the container {self.name!r}: another process uses it for the same session; end that "
-                f"process, or give this one another session or name",
-            ) from None
 
     def __repr__(self) -> str:
         return f"<Container {self.name!r}>"
 
-    @classmethod
-    def create(cls, podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str) -> Container:
-        """Create a container for a session, with its control directory in `state`; it is not started yet."""
-        find_image(podman, options.image)
-        own = f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-{secrets.token_hex(4)}"
-        control = os.path.join(state, own)
-        mark = _mark_of(control)
-        os.makedirs(state, mode=0o700, exist_ok=True)
-        supervision.make_control(control, None)
-        labels = {SESSION: session_id, NAME: name, CONTROL: control}
-        try:
-            podman.run(
-                *("create", "--pull", "never", "--name", own, "--hostname", "weakfs"),
-                *(word for label, value in labels.items() for word in ("--label", f"{label}={value}")),
-                *options.words(),
-                *podman.creation,
-                *("--volume", f"{control}:{INSIDE}:ro", "--workdir", "/", "--entrypoint", "[]"),
-                *(options.image, "/bin/sh", "-c", supervision.script(), "sh", INSIDE, mark),
-            )
-            return cls(podman, own, control, is_own=True)
-        except BaseException:
-            shutil.rmtree(control, ignore_errors=True)
-            raise
-
-    @classmethod
-    def find(cls, podman: Podman, *, session_id: str, name: str) -> Container | None:
-        """Find the container that an earlier process made for a session; `None` if there is none.
-
-        Raises `OSError` (EBUSY) if that process is still alive.
-        """
-        found = [inspect(podman, one) for one in labelled(podman, **{SESSION: session_id, NAME: name})]
-        for one in settled(podman, found):
-            control = one.labels.get(CONTROL, "")
-            if not os.path.isdir(control):
-                # Podman was killed while it made the container.
-                remove_container(podman, one.container_id, control)
-                continue
-            made = cls(podman, one.container_id, control, is_own=True)
-            if made._is_filled:
-                return made
-            # The process that made it was killed before its files were in it.
-            made.remove()
-        return None
-
     @property
-    def _is_filled(self) -> bool:
+    def is_filled(self) -> bool:
+        """Whether it holds its initial files."""
         return os.path.exists(os.path.join(self._path, FILLED))
 
     def mark_filled(self) -> None:
         """Mark a new container as filled: it holds its initial files."""
         os.close(os.open(FILLED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644, dir_fd=self._control))
 
-    @classmethod
-    def attach(cls, podman: Podman, name: str, *, state: str) -> Container:
-        """Attach to a container that somebody else made and started."""
-        inspected = inspect(podman, name)
-        if not inspected.is_running:
-            raise fault(
-                OSError,
-                EINVAL,
-                f"cannot attach to the container {name!r}: it is not running; start it with "
-                f"'{podman.program} start {name}'",
-            )
-        control = os.path.join(state, inspected.container_id[:16])
-        os.makedirs(control, mode=0o700, exist_ok=True)
-        return cls(podman, name, control, is_own=False)
-
     # Life
 
     def _inspect(self) -> Inspected:
         """Return what is known about the container, after starting it if it is not running."""
-        with self._lock:
+        with self.lock:
             self._used_at = monotonic()
             if not self.is_running:
-                if self.is_closed:
-                    raise ValueError(f"cannot use the container {self.name!r}: it is closed; open its session again")
+                self.check_open()
                 self._start()
             return self._inspected
 
@@ -199,13 +122,13 @@ class Container:
         self._let_go()
         found = inspect(self.podman, self.container_id)
         if self.is_own:
-            found = end(self.podman, found, _mark_of(self._path))
+            found = end(self.podman, found, mark_of(self._path))
             put_back_layer(self.podman, found)
             if is_lost(found):
                 found = replace(self.podman, found)
                 self.container_id = found.container_id
             self._lifeline = supervision.lifeline(self._control)
-            found = start(self.podman, found, self._control, has_started=self._is_filled)
+            found = start(self.podman, found, self._control, has_started=self.is_filled)
         elif not found.is_running:
             raise fault(
                 ContainerNotFound,
@@ -241,14 +164,14 @@ class Container:
     @property
     def _supervisor(self) -> Supervisor:
         """The supervisor of the running container. What an earlier process left running is killed first."""
-        with self._lock:
+        with self.lock:
             inspected = self._inspect()
             if self._supervised is None:
                 self._supervised = self._supervise(inspected)
             return self._supervised
 
     def _supervise(self, inspected: Inspected) -> Supervisor:
-        mark, control = _mark_of(self._path), self._control
+        mark, control = mark_of(self._path), self._control
         if not self.is_own:
             control = self._requests = self._make_requests()
             self._lifeline = supervision.lifeline(control)
@@ -294,7 +217,7 @@ class Container:
 
     def stop(self) -> None:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
-        with self._lock:
+        with self.lock:
             if self.is_own and not has_monitor(self._inspected):
                 # After `podman stop` it could not be distinguished from one that ended by itself.
                 self._end()
@@ -312,7 +235,7 @@ class Container:
         """Stop it unless it is in use, or was used again."""
 
         def stop() -> None:
-            with self._lock:
+            with self.lock:
                 at = self.idle_at()
                 if at is not None and at <= monotonic():
                     self.stop()
@@ -327,18 +250,26 @@ class Container:
 
     def remove(self) -> None:
         """Remove the container and its files; one that somebody else made stays."""
-        with self._lock:
-            self.close()
-            if self.is_own:
-                remove_container(self.podman, self.container_id, self._path)
+        with self.lock:
+            try:
+                self._let_go()
+                if self.is_own:
+                    remove_container(self.podman, self.container_id, self._path)
+            finally:
+                self.close()
 
     def close(self) -> None:
         """Release the container, so that another process may use it."""
-        with self._lock:
+        with self.lock:
             self._let_go()
             if self._control >= 0:
                 os.close(self._control)
                 self._control = -1
+
+    def check_open(self) -> None:
+        """Raise `ValueError` if this process has released the container."""
+        if self.is_closed:
+            raise ValueError(f"cannot use the container {self.name!r}: it is closed; open its session again")
 
     @property
     def is_closed(self) -> bool:
@@ -368,7 +299,7 @@ class Container:
     # Files
 
     @cached_property
-    def _image(self) -> Image:
+    def image(self) -> Image:
         """The image that the container was made from."""
         return find_image(self.podman, self.image_id)
 
@@ -396,12 +327,11 @@ class Container:
     def path_of_files(self) -> str:
         """Return the path on the host of the root of the container's files, while it runs."""
         inspected = self._inspect()
-        merged = self._merged(inspected)
-        if not inspected.monitor:
-            return merged
-        if has_monitor(inspected):
+        if inspected.monitor and has_monitor(inspected):
             # The mount may be in a mount namespace of its own.
-            return f"/proc/{inspected.monitor}/root{merged}"
+            return f"/proc/{inspected.monitor}/root{self._merged(inspected)}"
+        if not inspected.monitor and inspected.merged is not None and os.path.ismount(inspected.merged):
+            return inspected.merged
         return f"/proc/{inspected.pid}/root/."
 
     def open_layer(self) -> int:
@@ -410,8 +340,10 @@ class Container:
         return os.open(upper, DIRECTORY) if upper is not None and self.has_layer else self.open_files()
 
     def _merged(self, inspected: Inspected) -> str:
+        if inspected.merged:
+            return inspected.merged
         # The driver vfs has no mounts, and does not say where the files are before it is asked for one.
-        return inspected.merged or self.podman.run("mount", self.container_id).decode().strip()
+        return self.podman.run("mount", self.container_id).decode().strip()
 
     def mount_points(self) -> tuple[str, ...]:
         """Return the paths in the container that are not files of its own, mostly mounts; none below another."""
@@ -424,6 +356,6 @@ class Container:
         return owner_of(self._inspect().pid)
 
 
-def _mark_of(control: str) -> str:
+def mark_of(control: str) -> str:
     """Return the prefix of the marks of a container's commands, which is the same in every process."""
     return f"{sha256(control.encode()).hexdigest()[:12]}."

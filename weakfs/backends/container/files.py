@@ -10,9 +10,10 @@ from typing import cast
 import attrs
 
 from weakfs.backends.checkout import changed_paths
+from weakfs.backends.container.commands.command_files import is_variable
 from weakfs.backends.container.commands.program import ContainerLauncher
 from weakfs.backends.container.container import Container
-from weakfs.backends.container.layers.layer import ATTRIBUTES, Layer
+from weakfs.backends.container.layers.layer import ATTRIBUTES, Attributes, Layer
 from weakfs.backends.container.podman import find_image
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerKinds
@@ -94,10 +95,13 @@ class ContainerWorkplace(HostWorkplace):
 
 
 def variables(allow: Iterable[str], more: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a command besides those of its image: the runtime's that are allowed, and `more`."""
+    """Return the variables of a command besides those of its image: the runtime's that are allowed, and `more`.
+
+    Of the former, those are left out that no shell can set, such as the functions that a shell exports.
+    """
     allowed = select(os.environ, set(allow) - set(ENVIRONMENT))
     del allowed["PATH"]
-    return {**allowed, **more}
+    return {**{name: value for name, value in allowed.items() if is_variable(name)}, **more}
 
 
 def host_text(name: str) -> str:
@@ -249,6 +253,28 @@ class ContainerFiles(HostFilesystem):
         self._session.dispatch(
             TreeSeen(layer.packed(layer.encoded), snapshot.snapshot_id, self.now(), self.trees_recorded_as)
         )
+
+    def _record_image(self) -> None:
+        """Record the image of a new container; see `_check_image`."""
+        layer = Layer(EMPTY_TREE, Attributes(), self.container.image.base)
+        self._session.dispatch(TreeSeen(layer.packed(layer.encoded), "its image", self.now(), self.trees_recorded_as))
+
+    def _check_image(self, name: str) -> None:
+        """Raise `ValueError` if the session knows the container over another image, to which changes do not apply."""
+        known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.trees_recorded_as)
+        if ATTRIBUTES not in known.children:
+            # It is rolled back to before the container was made.
+            seen = (record.event for record in reversed(self._session.records))
+            known = next(
+                (one.tree for one in seen if type(one) is TreeSeen and one.filesystem == self.trees_recorded_as), known
+            )
+        before = Layer.unpacked(known).base if ATTRIBUTES in known.children else ""
+        image = self.container.image
+        if before and before != image.base:
+            raise ValueError(
+                f"cannot make the container {name!r} of its session again: its image had the layers {before}, "
+                f"and now it has {image.base}; tag the earlier image, or name it by its id"
+            )
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
         is_own = snapshot.filesystem_id == self.filesystem_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,8 @@ from attrs import field
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
 from weakfs.backends.container.container import Container
 from weakfs.backends.container.files import ContainerFiles, host_text, variables
-from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions
+from weakfs.backends.container.opening import attach, open_container
+from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE, ContainerOptions, check_text
 from weakfs.backends.container.podman import Podman
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
@@ -27,7 +29,7 @@ from weakfs.filesystem.checkout import ReadBack
 from weakfs.filesystem.operations.restore import as_snapshot
 from weakfs.filesystem.registry import session_of_files
 from weakfs.platforms import require_linux
-from weakfs.processes import ENVIRONMENT, CommandLimits, CompletedCommand, StopEvent, check_command
+from weakfs.processes import ENVIRONMENT, CommandLimits, CompletedCommand, StopEvent, check_bounds, check_command
 from weakfs.processes.runner import MAX_OUTPUT, TIMEOUT
 from weakfs.reducers import ExternalFsSnapshot, FileTree
 from weakfs.reducers.apply import segments_of
@@ -38,6 +40,8 @@ from weakfs.reducers.tree.node import path_of
 from weakfs.session import ConflictEntry, MergeConflict, Session
 from weakfs.session.merging.conflicts import Choice
 from weakfs.snapshots.store.store import Store
+
+logger = logging.getLogger("weakfs.backends")
 
 
 @frozen(kw_only=True)
@@ -122,6 +126,9 @@ class ContainerFilesystem(ContainerFiles):
             )
         if follow_symlinks not in get_args(SymlinkPolicy):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
+        check_text("name", name)
+        if isinstance(container, str):
+            check_text("container", container)
         session = session_of_files(session)
         self._name = name
         self._at = paths.parse(root)[1]
@@ -139,7 +146,11 @@ class ContainerFilesystem(ContainerFiles):
             idle_after=idle_after,
         )
         is_new = False
-        if isinstance(known, HostExternal) and isinstance(known.root, ContainerRoot):
+        if (
+            isinstance(known, HostExternal)
+            and isinstance(known.root, ContainerRoot)
+            and not known.root.container.is_closed
+        ):
             opened = known.root
         else:
             kept = store if store is not None else default_store(f"/{session.session_id}/{filesystem_id}")
@@ -181,14 +192,11 @@ class ContainerFilesystem(ContainerFiles):
         """Return the container to use, and whether it is a new one."""
         if isinstance(container, Container):
             return container, False
-        state = os.path.join(store.path if isinstance(store, Store) else os.fspath(store), "containers")
+        # Another process, which finds it by a label, may have another working directory.
+        state = os.path.join(os.path.abspath(store.path if isinstance(store, Store) else store), "containers")
         if container is not None:
-            return Container.attach(podman, container, state=state), False
-        found = Container.find(podman, session_id=session.session_id, name=self._name)
-        if found is not None:
-            return found, False
-        made = Container.create(podman, self._options, session_id=session.session_id, name=self._name, state=state)
-        return made, True
+            return attach(podman, container, state=state), False
+        return open_container(podman, self._options, session_id=session.session_id, name=self._name, state=state)
 
     def bind(self, session: Session) -> ContainerFilesystem:
         """Return the same files bound to another session, such as a fork that runs a call beside others."""
@@ -271,8 +279,11 @@ class ContainerFilesystem(ContainerFiles):
             if self._root.directory.status(place[:depth]) is None:
                 self._root.directory.make_directory(place[:depth], mode=leaves.DIRECTORY_MODE)
         if self._is_known():
+            self._check_image(self._name)
             self._rebuild()
-        elif mounts:
+            return
+        self._record_image()
+        if mounts:
             tree = InMemoryFilesystem(mounts=mounts, limits=self.limits).tree()
             with self.checkout():
                 for entry, node in tree.children.items():
@@ -306,9 +317,12 @@ class ContainerFilesystem(ContainerFiles):
         """Stop the container and release it; its files stay for the next process that opens the session."""
         with self.lock():
             if not self.container.is_closed:
-                self.background.end_all("its container was stopped")
-                self.container.stop()
-                self.container.close()
+                try:
+                    self.background.end_all("its container was stopped")
+                    self.container.stop()
+                finally:
+                    # What is left of it ends by itself.
+                    self.container.close()
 
     # Commands
 
@@ -362,6 +376,7 @@ class ContainerFilesystem(ContainerFiles):
         stop: StopEvent | None,
     ) -> CompletedCommand:
         """Run a shell command, whose changes a checkout records or undoes."""
+        check_bounds(timeout, max_output)
         return self._root.container._supervisor.run(
             command,
             workdir=host_text(self._root.path_in_container(workdir)),
@@ -378,7 +393,11 @@ class ContainerFilesystem(ContainerFiles):
 
 def _give_up(container: Container, *, is_new: bool) -> None:
     """After a failure to open a container, remove it if it is new, else release it."""
-    if is_new:
-        container.remove()
-    else:
-        container.close()
+    try:
+        if is_new:
+            container.remove()
+        else:
+            container.close()
+    except OSError:
+        # The failure itself says more, and the next process that opens the session tries again.
+        logger.warning("cannot give up the container %s", container.name, exc_info=True)

@@ -1,16 +1,70 @@
-"""The containers of all sessions on this machine: listing them, and removing those that are not in use."""
+"""The containers of all sessions on this machine: finding, listing, and removing those that are not in use.
+
+A process that uses a container, creates or removes it, holds a lock on the container's control directory.
+"""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import time
+from errno import EBUSY
+from hashlib import sha256
 
-from weakfs.backends.container.container import CONTROL, NAME, SESSION
 from weakfs.backends.container.monitors import remove_container
-from weakfs.backends.container.podman import Inspected, Podman, inspect, labelled
+from weakfs.backends.container.podman import Inspected, Podman, inspect_all, labelled
 from weakfs.class_decorators import frozen
+from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
+
+# Who only looks whether a container is in use holds it for a moment: how often that is waited for, and how long.
+LOOKING, PAUSE = 10, 0.005
+
+# The labels of a container: its session and its name in it, and the control directory.
+SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
+
+
+def name_prefix(session_id: str) -> str:
+    """Return how the names begin, in Podman, of all containers of a session."""
+    return f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-"
+
+
+def of_sessions(podman: Podman, *, session_id: str = "") -> list[Inspected]:
+    """Return the containers that were made for sessions, or for one session.
+
+    Labels are compared here, because a filter of Podman takes no comma in a value.
+    """
+    found = inspect_all(podman, labelled(podman, SESSION, name=name_prefix(session_id) if session_id else ""))
+    return [one for one in found if not session_id or one.labels.get(SESSION) == session_id]
+
+
+def hold(control: str, name: str) -> int:
+    """Open the control directory of a container, which belongs to this process until it is closed.
+
+    Raises `OSError` (EBUSY) if it belongs to another process.
+    """
+    for _ in range(LOOKING):
+        descriptor = try_to_hold(control)
+        if descriptor is not None:
+            return descriptor
+        time.sleep(PAUSE)
+    raise fault(
+        OSError,
+        EBUSY,
+        f"cannot use the container {name!r}: another process uses it for the same session; end that process, or give "
+        f"this one another session or name",
+    )
+
+
+def try_to_hold(control: str) -> int | None:
+    """Do the same; return `None` if it belongs to another process."""
+    descriptor = os.open(control, DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 @frozen
@@ -27,8 +81,7 @@ class ContainerInfo:
 
 def containers(podman: Podman | None = None, *, session_id: str = "") -> tuple[ContainerInfo, ...]:
     """List the containers that were made for sessions, or for one session, by name."""
-    podman = podman or Podman()
-    found = [_info(inspect(podman, one)) for one in labelled(podman, **{SESSION: session_id})]
+    found = map(_info, of_sessions(podman or Podman(), session_id=session_id))
     return tuple(sorted(found, key=lambda one: one.container))
 
 
@@ -39,11 +92,21 @@ def remove_unused(podman: Podman | None = None, *, session_id: str = "") -> tupl
     """
     podman = podman or Podman()
     removed: list[str] = []
-    for one in containers(podman, session_id=session_id):
-        if not one.is_in_use:
-            inspected = inspect(podman, one.container)
-            remove_container(podman, inspected.container_id, inspected.labels.get(CONTROL, ""))
-            removed.append(one.container)
+    for one in sorted(of_sessions(podman, session_id=session_id), key=lambda one: one.name):
+        control = one.labels.get(CONTROL, "")
+        try:
+            held = try_to_hold(control)
+            if held is None:
+                continue
+        except FileNotFoundError:
+            # Nobody can use a container without it.
+            held = -1
+        try:
+            remove_container(podman, one.container_id, control)
+        finally:
+            if held >= 0:
+                os.close(held)
+        removed.append(one.name)
     return tuple(removed)
 
 
@@ -55,19 +118,15 @@ def _info(inspected: Inspected) -> ContainerInfo:
         labels.get(NAME, ""),
         inspected.image_id,
         inspected.is_running,
-        _is_held(Path(labels.get(CONTROL, ""))),
+        _is_held(labels.get(CONTROL, "")),
     )
 
 
-def _is_held(control: Path) -> bool:
+def _is_held(control: str) -> bool:
     try:
-        descriptor = os.open(control, DIRECTORY)
-    except OSError:
+        held = try_to_hold(control)
+    except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    if held is not None:
+        os.close(held)
+    return held is None

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from attrs import field
+from attrs.validators import optional
 
 from weakfs.class_decorators import frozen
+
+# What no word of a command may contain.
+UNFIT = re.compile("[\0\ud800-\udfff]")
 
 # The default limits: the size of a layer in bytes, and the seconds for which a container may be idle.
 MAX_LAYER_SIZE = 8 << 30
@@ -16,6 +21,29 @@ IDLE_AFTER = 900.0
 def _above_zero(instance: object, attribute: object, value: float | None) -> None:
     if value is not None and (isinstance(value, bool) or not value > 0):
         raise ValueError(f"{getattr(attribute, 'name', 'a limit')} is {value!r}; give a number above 0, or None")
+
+
+def _check_text(instance: object, attribute: object, value: str) -> None:
+    check_text(getattr(attribute, "name", "an option"), value)
+
+
+def _check_texts(instance: object, attribute: object, values: Iterable[str]) -> None:
+    for value in values:
+        check_text(getattr(attribute, "name", "an option"), value)
+
+
+def _check_variables(instance: object, attribute: object, values: Mapping[str, str]) -> None:
+    for name, value in values.items():
+        if not name or "=" in name:
+            raise ValueError(f"cannot set the variable {name!r}: a name is not empty and has no '='; give another name")
+        check_text("the name of a variable", name)
+        check_text(f"the variable {name}", value)
+
+
+def check_text(what: str, value: str) -> None:
+    """Raise `ValueError` for text that cannot be a word of a command."""
+    if UNFIT.search(value):
+        raise ValueError(f"{what} is {value!r}; leave out NUL characters and lone surrogates")
 
 
 @frozen(kw_only=True)
@@ -30,11 +58,11 @@ class ContainerOptions:
     limit.
     """
 
-    image: str
-    network: str = "none"
-    user: str | None = None
-    capabilities: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(factory=dict[str, str], repr=False)
+    image: str = field(validator=_check_text)
+    network: str = field(default="none", validator=_check_text)
+    user: str | None = field(default=None, validator=optional(_check_text))
+    capabilities: tuple[str, ...] = field(default=(), validator=_check_texts)
+    variables: Mapping[str, str] = field(factory=dict[str, str], repr=False, validator=_check_variables)
     read_only: bool = False
     max_layer_size: int | None = field(default=MAX_LAYER_SIZE, validator=_above_zero)
     idle_after: float | None = field(default=IDLE_AFTER, validator=_above_zero)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from errno import EIO, ENOENT, ENOTSUP
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from errno import EIO, ENOENT, ENOTSUP, ETIMEDOUT
 from hashlib import sha256
-from typing import Any, cast
+from subprocess import PIPE
+from typing import Any, TypeVar, cast
 
 from attrs import field
 
@@ -24,6 +29,9 @@ PATIENCE = 300.0
 # The most open files of a container, and the most processes of its user on this machine: commands have limits of their
 # own, but a fork bomb must not take all process ids before it is noticed.
 MOST_FILES, MOST_PROCESSES = 32_768, 4_096
+
+# How Podman and Docker say that there is no image or container of some name.
+MISSING = re.compile(r"no such (image|container|object)\b|image not known", re.IGNORECASE)
 
 # A container is stopped without being asked first.
 AT_ONCE = ("--time", "0")
@@ -104,18 +112,26 @@ class Podman:
         """
         done = self._run(arguments, input)
         if done.returncode:
-            said = one_line(clip(done.stderr.decode("utf-8", "replace").strip(), 500))
-            raise fault(PodmanError, EIO, f"cannot {arguments[0]} with {self.program}: {said or 'it failed'}")
+            raise self._failure(arguments[0], done)
         return done.stdout
+
+    def _failure(self, action: str, done: subprocess.CompletedProcess[bytes]) -> PodmanError:
+        said = one_line(clip(_message(done).strip(), 500)) or f"it ended with the exit code {done.returncode}"
+        return fault(PodmanError, EIO, f"cannot {action} with {self.program}: {said}")
 
     def remove(self, container_id: str) -> None:
         """Remove a container, running or not, and its files. Raises `PodmanError` if that fails."""
-        words = ("rm", "--force", *AT_ONCE, container_id)
+        words = ("rm", "--force", *(AT_ONCE if self.is_podman else ()), container_id)
         try:
             self.run(*words)
         except PodmanError:
             # Of a container that Podman has lost, the first attempt finds out that it has ended.
             self.run(*words)
+
+    def unmount(self, container_id: str) -> None:
+        """Unmount the files of a container that does not run, whatever Podman believes to be mounted."""
+        if self.is_podman:
+            self.run("umount", "--force", container_id)
 
     def problem(self) -> str | None:
         """Return why containers cannot be run here, in a few words; `None` if the program answers."""
@@ -124,6 +140,11 @@ class Podman:
         except (PodmanUnavailable, PodmanError) as error:
             return str(error)
         return None
+
+    @property
+    def is_podman(self) -> bool:
+        """Whether the program knows what only Podman knows."""
+        return os.path.basename(self.program) == "podman"
 
     @property
     def creation(self) -> tuple[str, ...]:
@@ -139,7 +160,7 @@ class Podman:
             hard = resource.getrlimit(number)[1]
             most = most if hard == resource.RLIM_INFINITY else min(hard, most)
             limits += ("--ulimit", f"{name}={most}:{most}")
-        if os.path.basename(self.program) != "podman":
+        if not self.is_podman:
             return tuple(limits)
         return (*limits, "--cgroups=disabled", "--image-volume=ignore")
 
@@ -155,33 +176,48 @@ class Podman:
         runtime = () if self.oci_runtime is None else ("--runtime", self.oci_runtime)
         words = [*_prefix(), program, *self.options, *runtime, *arguments]
         try:
-            return subprocess.run(
-                words,
-                input=input if input is not None else b"",
-                capture_output=True,
-                timeout=PATIENCE,
-                # A signal to the runtime's group must not end a container.
-                start_new_session=True,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+            # In a group of its own: a signal to the runtime's group must not end a container.
+            with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True) as process:
+                try:
+                    out, err = process.communicate(input or b"", timeout=PATIENCE)
+                except BaseException:
+                    # Nothing that it started is left running, unless it has left its group like a container.
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                    raise
+        except subprocess.TimeoutExpired:
+            action = " ".join(arguments[:2] if "inspect" in arguments[:2] else arguments[:1])
+            raise fault(
+                PodmanUnavailable,
+                ETIMEDOUT,
+                f"cannot {action} with {self.program}: it was killed because it had not ended after {PATIENCE:g} s; "
+                f"check whether it works from a shell",
+            ) from None
+        except OSError as error:
             raise fault(
                 PodmanUnavailable,
                 ENOTSUP,
                 f"cannot run {self.program}: {one_line(clip(str(error), 300))}; check whether it works from a shell",
             ) from error
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 def find_image(podman: Podman, name: str) -> Image:
     """Return an image of this machine. Raises `ImageNotFound`; images are never pulled."""
-    done = podman._run(("image", "inspect", name), None)
-    if done.returncode:
+    done = podman._run(("image", "inspect", "--", name), None)
+    if done.returncode and _is_missing(done):
         raise fault(
             ImageNotFound,
             ENOENT,
-            f"cannot find the image {name!r} on this machine; pull it with '{podman.program} pull {name}', or name "
-            f"one of '{podman.program} images'",
+            f"cannot find the image {name!r} on this machine; pull it with '{podman.program} pull "
+            f"{shlex.quote(name)}', or name one of '{podman.program} images'",
         )
-    found = _first(done.stdout)
+    if done.returncode:
+        raise podman._failure(f"inspect the image {name!r}", done)
+    return _read(podman, f"the image {name!r}", done, _image, expected=1)[0]
+
+
+def _image(found: dict[str, Any]) -> Image:
     digests = [str(one) for one in found["RootFS"].get("Layers") or ()]
     base = digests[0] if len(digests) == 1 else f"sha256:{sha256(' '.join(digests).encode()).hexdigest()}"
     data = _graph_data(found)
@@ -191,17 +227,30 @@ def find_image(podman: Podman, name: str) -> Image:
 
 def inspect(podman: Podman, name: str) -> Inspected:
     """Return what is known about a container. Raises `ContainerNotFound`."""
-    done = podman._run(("container", "inspect", name), None)
-    if done.returncode:
+    found = inspect_all(podman, [name])
+    if not found:
         raise fault(
             ContainerNotFound,
             ENOENT,
             f"cannot find the container {name!r}; name one of '{podman.program} ps --all'",
         )
-    found = _first(done.stdout)
+    return found[0]
+
+
+def inspect_all(podman: Podman, names: Sequence[str]) -> list[Inspected]:
+    """Return what is known about containers, without those that do not exist."""
+    if not names:
+        return []
+    done = podman._run(("container", "inspect", "--", *names), None)
+    if done.returncode and not _is_missing(done):
+        raise podman._failure("inspect containers", done)
+    return _read(podman, "containers", done, _inspected, expected=len(names))
+
+
+def _inspected(found: dict[str, Any]) -> Inspected:
     state, data = found["State"], _graph_data(found)
     return Inspected(
-        found["Id"],
+        str(found["Id"]),
         str(found["Name"]).lstrip("/"),
         str(found["Image"]).removeprefix("sha256:"),
         _labels(found),
@@ -220,19 +269,49 @@ def _since_create(words: list[str]) -> tuple[str, ...]:
     return tuple(words[words.index("create") :]) if "create" in words else ()
 
 
-def labelled(podman: Podman, **labels: str) -> list[str]:
-    """Return the ids of the containers that have these labels, running or not; an empty value stands for any."""
-    words = [f"label={name}={value}" if value else f"label={name}" for name, value in labels.items()]
-    filters = [word for one in words for word in ("--filter", one)]
-    return podman.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode().split()
+def labelled(podman: Podman, label: str, *, name: str = "") -> list[str]:
+    """Return the ids of the containers that have a label, and a name that begins with `name`, running or not."""
+    filters = ("--filter", f"label={label}", *(("--filter", f"name=^{name}") if name else ()))
+    return podman.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode("utf-8", "replace").split()
+
+
+T = TypeVar("T")
+
+
+def _read(
+    podman: Podman,
+    what: str,
+    done: subprocess.CompletedProcess[bytes],
+    read: Callable[[dict[str, Any]], T],
+    *,
+    expected: int,
+) -> list[T]:
+    """Read the JSON that Podman printed. Raises `PodmanError` if it is something else."""
+    try:
+        found = [read(one) for one in cast("list[dict[str, Any]]", json.loads(done.stdout))]
+        if not done.returncode and len(found) != expected:
+            raise ValueError(f"{len(found)} entries, {expected} expected")
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise fault(
+            PodmanError,
+            EIO,
+            f"cannot read what {podman.program} reports about {what} ({type(error).__name__}: {error}); check whether "
+            f"it works from a shell",
+        ) from error
+    return found
+
+
+def _message(done: subprocess.CompletedProcess[bytes]) -> str:
+    return done.stderr.decode("utf-8", "replace")
+
+
+def _is_missing(done: subprocess.CompletedProcess[bytes]) -> bool:
+    """Return whether it failed because there is nothing of that name, which the exit code does not tell."""
+    return MISSING.search(_message(done)) is not None
 
 
 def _prefix() -> tuple[str, ...]:
     return WITHOUT_HYBRID if os.geteuid() == 0 and os.path.ismount(HYBRID) else ()
-
-
-def _first(output: bytes) -> dict[str, Any]:
-    return cast("list[dict[str, Any]]", json.loads(output))[0]
 
 
 def _labels(found: dict[str, Any]) -> dict[str, str]:

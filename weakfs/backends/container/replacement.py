@@ -27,7 +27,7 @@ def replace(podman: Podman, lost: Inspected) -> Inspected:
     podman.run(*lost.created_by)
     made = inspect(podman, lost.name)
     with suppress(PodmanError):
-        podman.run("umount", "--force", lost.container_id)
+        podman.unmount(lost.container_id)
     there, here = _layer(podman, lost), _layer(podman, made)
     shutil.rmtree(here)
     os.rename(there, here)

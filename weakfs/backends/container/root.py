@@ -103,21 +103,39 @@ class ContainerRoot(HostRoot):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the container is still running as when its files were opened; if not, it is started again."""
-        if self.container.is_running and self._opened == self.container.starts:
-            self.container.touch()
-            return True
-        # All that was opened refers to these two objects. A mount stays as long as it is open, and must not be there
-        # twice.
-        for held in (self.directory, self._layer_directory):
-            if held.descriptor >= 0:
-                os.close(held.descriptor)
-                held.descriptor = -1
-        self.container._inspect()
-        self.directory.descriptor = self._open_files()
-        self._layer_directory.descriptor = self._open_layer()
-        self._opened = self.container.starts
+        """Whether the container is still running as when its files were opened; if not, it is started again.
+
+        It is no longer in place once this process has released it.
+        """
+        if self.container.is_closed:
+            return False
+        if not self._is_open():
+            # Others may read at the same time, without a lock.
+            with self.container.lock:
+                if not self._is_open():
+                    self._reopen()
+        self.container.touch()
         return True
+
+    def _is_open(self) -> bool:
+        return self.container.is_running and self._opened == self.container.starts
+
+    def _reopen(self) -> None:
+        # All that was opened refers to these two objects. A mount stays as long as it is open, and must not be there
+        # twice. Nothing else must get their descriptors meanwhile.
+        for held in (self.directory, self._layer_directory):
+            nothing, other = os.pipe()
+            os.close(other)
+            _put(nothing, held)
+        self.container._inspect()
+        _put(self._open_files(), self.directory)
+        _put(self._open_layer(), self._layer_directory)
+        self._opened = self.container.starts
+
+    def check_in_place(self) -> None:
+        """Raise `ValueError` if this process has released the container."""
+        self.container.check_open()
+        super().check_in_place()
 
     def run_unless_used(self, step: Callable[[], object]) -> None:
         """Run a step under the lock of the files, unless somebody holds it, or work or a process is unfinished."""
@@ -143,7 +161,7 @@ class ContainerRoot(HostRoot):
     @property
     def image_base(self) -> str:
         """The identity of the image below; empty if the layer holds all files."""
-        return self.container._image.base if self.container.has_layer else ""
+        return self.container.image.base if self.container.has_layer else ""
 
     @property
     def lower(self) -> FileTree:
@@ -222,7 +240,7 @@ class ContainerRoot(HostRoot):
 
     def layer_of_image(self, image: Image) -> Layer:
         """Return the layer of an image that was made from this container, over the container's own image."""
-        below = self.container._image.layers
+        below = self.container.image.layers
         if not below or self._at or image.layers[1:] != below or TOP not in image.labels:
             raise ValueError(
                 "cannot read the layer of the image: it is not one layer above the image of this container, or these "
@@ -278,6 +296,12 @@ class ContainerRoot(HostRoot):
         if theirs is not None:
             image = None if not self.container.has_layer else self.container._image_files
             AttributeRestore(self.directory, image, self._at, ours, theirs, wanted).run(steps)
+
+
+def _put(descriptor: int, held: HeldDirectory) -> None:
+    """Open something else under the descriptor of a directory."""
+    os.dup2(descriptor, held.descriptor, inheritable=False)
+    os.close(descriptor)
 
 
 def _shown(attributes: Attributes) -> tuple[object, ...]:

@@ -46,5 +46,6 @@ def _commit(container: Container, name: str) -> str:
     # An image does not hold the status of the root.
     label = f"LABEL {TOP}={stat.S_IMODE(top.st_mode)}:{top.st_mtime_ns}:{top.st_uid}:{top.st_gid}"
     # It runs nothing while this is called, and without cgroups it cannot be paused.
-    words = ("--quiet", "--pause=false", "--change", label, container.container_id, name)
-    return container.podman.run("commit", *words).decode().strip()
+    quiet = ("--quiet",) if container.podman.is_podman else ()
+    words = ("commit", *quiet, "--pause=false", "--change", label, container.container_id, name)
+    return container.podman.run(*words).decode().strip()

@@ -120,7 +120,19 @@ class CommandFiles:
 
 
 def script_of(words: list[str], workdir: str, environment: Mapping[str, str], limits: CommandLimits) -> str:
-    """Return the script that sets a command up and becomes it."""
+    """Return the script that sets a command up and becomes it.
+
+    Raises `ValueError` for variables that a shell cannot set.
+    """
+    for name, value in environment.items():
+        if not is_variable(name):
+            raise ValueError(
+                f"cannot set the variable {name!r} for a command: a shell takes letters, digits and _ alone"
+            )
+        if "\0" in value:
+            raise ValueError(
+                f"cannot set the variable {name} for a command: its value holds a NUL character; leave it out"
+            )
     found = (
         ("d", limits.max_memory, 1024),
         ("f", limits.max_file_size, 512),
@@ -131,6 +143,11 @@ def script_of(words: list[str], workdir: str, environment: Mapping[str, str], li
     lines += [f"ulimit -{letter} {value // unit} 2>/dev/null" for letter, value, unit in found if value is not None]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
     return "\n".join((*lines, f"cd -- {shlex.quote(workdir)} || exit", f"exec {shlex.join(words)}", ""))
+
+
+def is_variable(name: str) -> bool:
+    """Return whether a shell can set a variable of that name."""
+    return name.isascii() and name.isidentifier()
 
 
 def is_readable(descriptor: int) -> bool:

@@ -21,7 +21,7 @@ def put_back_layer(podman: Podman, found: Inspected) -> None:
     """Put the layer back that was set aside when an earlier process started the container, which does not run."""
     if found.upper is not None and kept_layer.is_kept(found.upper):
         with suppress(PodmanError):
-            podman.run("umount", "--force", found.container_id)
+            podman.unmount(found.container_id)
         kept_layer.put_back(found.upper)
 
 
@@ -35,13 +35,13 @@ def start(podman: Podman, found: Inspected, control: int, *, has_started: bool) 
         return _start(podman, found, control)
     except PodmanError:
         # Without a monitor, Podman may take files for mounted that are not.
-        podman.run("umount", "--force", found.container_id)
+        podman.unmount(found.container_id)
     try:
         return _start(podman, found, control)
     except PodmanError:
         if found.upper is None or not has_started:
             raise
-        podman.run("umount", "--force", found.container_id)
+        podman.unmount(found.container_id)
         kept_layer.set_aside(found.upper)
         try:
             return _start(podman, found, control)

@@ -1,0 +1,122 @@
+"""Opening containers: the one of a session is found or created, and one of somebody else is attached to."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from errno import EINVAL
+
+from weakfs.backends.container.commands import supervisor as supervision
+from weakfs.backends.container.container import Container, mark_of
+from weakfs.backends.container.listing import CONTROL, NAME, SESSION, hold, name_prefix, of_sessions
+from weakfs.backends.container.monitors import remove_container
+from weakfs.backends.container.options import ContainerOptions
+from weakfs.backends.container.podman import Inspected, Podman, find_image, inspect
+from weakfs.backends.container.replacement import settled
+from weakfs.filesystem.errors import fault
+from weakfs.platforms import fcntl
+from weakfs.snapshots.directory.entries import DIRECTORY
+
+# Where a container sees the directory through which its supervisor is reached.
+INSIDE = "/run/weakfs"
+
+
+def open_container(
+    podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str
+) -> tuple[Container, bool]:
+    """Find the container of a session, or create it; return whether it is new. It is not started yet.
+
+    Raises `OSError` (EBUSY) while another process uses it.
+    """
+    os.makedirs(state, mode=0o700, exist_ok=True)
+    # Two processes that open one session at once must not create two.
+    alone = os.open(state, DIRECTORY)
+    try:
+        fcntl.flock(alone, fcntl.LOCK_EX)
+        found = _find(podman, session_id=session_id, name=name)
+        if found is not None:
+            return found, False
+        return _create(podman, options, session_id=session_id, name=name, state=state), True
+    finally:
+        os.close(alone)
+
+
+def _create(podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str) -> Container:
+    """Create a container for a session, with its control directory in `state`."""
+    find_image(podman, options.image)
+    own = name_prefix(session_id) + secrets.token_hex(4)
+    control = os.path.join(state, own)
+    supervision.make_control(control, None)
+    held = hold(control, own)
+    labels = {SESSION: session_id, NAME: name, CONTROL: control}
+    try:
+        podman.run(
+            *("create", "--pull", "never", "--name", own, "--hostname", "weakfs"),
+            *(word for label, value in labels.items() for word in ("--label", f"{label}={value}")),
+            *options.words(),
+            *podman.creation,
+            *("--mount", _mount_of(control), "--workdir", "/", "--entrypoint", "", "--", options.image),
+            *("/bin/sh", "-c", supervision.script(), "sh", INSIDE, mark_of(control)),
+        )
+        return Container(podman, own, control, held, is_own=True)
+    except BaseException:
+        # It may have been created all the same.
+        with suppress(OSError):
+            remove_container(podman, own, control)
+        shutil.rmtree(control, ignore_errors=True)
+        os.close(held)
+        raise
+
+
+def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
+    """Find the container that an earlier process made for a session; `None` if there is none."""
+    found = _containers_of(podman, session_id, name)
+    for control in sorted({one.labels.get(CONTROL, "") for one in found}):
+        same = [one for one in found if one.labels.get(CONTROL, "") == control]
+        if not os.path.isdir(control):
+            # Podman was killed while it made the container.
+            for one in same:
+                remove_container(podman, one.container_id, control)
+            continue
+        held = hold(control, same[0].name)
+        try:
+            # Another process may have replaced it before it was held.
+            now = [one for one in _containers_of(podman, session_id, name) if one.labels.get(CONTROL, "") == control]
+            for one in settled(podman, now):
+                made = Container(podman, one.container_id, control, held, is_own=True)
+                if made.is_filled:
+                    return made
+                # The process that made it was killed before its files were in it.
+                remove_container(podman, one.container_id, control)
+        except BaseException:
+            os.close(held)
+            raise
+        os.close(held)
+    return None
+
+
+def _containers_of(podman: Podman, session_id: str, name: str) -> list[Inspected]:
+    return [one for one in of_sessions(podman, session_id=session_id) if one.labels.get(NAME) == name]
+
+
+def attach(podman: Podman, name: str, *, state: str) -> Container:
+    """Attach to a container that somebody else made and started."""
+    inspected = inspect(podman, name)
+    if not inspected.is_running:
+        raise fault(
+            OSError,
+            EINVAL,
+            f"cannot attach to the container {name!r}: it is not running; start it with "
+            f"'{podman.program} start {name}'",
+        )
+    control = os.path.join(state, inspected.container_id[:16])
+    os.makedirs(control, mode=0o700, exist_ok=True)
+    return Container(podman, name, control, hold(control, name), is_own=False)
+
+
+def _mount_of(control: str) -> str:
+    """Return the mount of a control directory, for an option that is read as comma-separated values."""
+    source = control.replace('"', '""')
+    return f'type=bind,"source={source}",target={INSIDE},readonly'
