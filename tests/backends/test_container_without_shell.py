@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,6 +111,28 @@ def test_files_that_are_given_back_halfway_are_given_back_again(
     monkeypatch.undo()
     if is_killed:
         files.container._let_go()
+    assert files.read("x").content == "x\n"
+    assert state(files) == before
+
+
+def test_a_layer_that_was_given_back_and_is_removed_halfway_is_not_put_back(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.exec(f"{CHANGED}; rm /bin/sh")
+    before = state(files)
+    files.container.stop()
+
+    def remove_halfway(path: str, **_: object) -> None:
+        if os.path.isdir(path):
+            os.remove(f"{path}/workspace/x")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", remove_halfway)
+    monkeypatch.setattr(type(files.container), "stop", lambda _: None)
+    with pytest.raises(KeyboardInterrupt):
+        files.read("x")
+    monkeypatch.undo()
+    files.container._let_go()
     assert files.read("x").content == "x\n"
     assert state(files) == before
 

@@ -25,6 +25,9 @@ from weakfs.snapshots.scan.sinks import HashOnlySink
 # Follows the name of the directory of a layer that was set aside.
 KEPT = ".kept"
 
+# The same, once its container has all of its files.
+DONE = ".done"
+
 
 def is_kept(upper: str) -> bool:
     """Return whether the layer of a directory was set aside."""
@@ -57,7 +60,10 @@ def give_back(upper: str, files: HostDirectory, image: ImageFiles, hidden: Itera
     # If it fails, all of it is done again.
     restore_tree(files, StepsOfWhole(files, "", _no_manifest), there, wanted)
     AttributeRestore(files, image, (), now, layer, wanted).run(steps)
-    shutil.rmtree(upper + KEPT)
+    # What is removed halfway must not be put back.
+    shutil.rmtree(upper + DONE, ignore_errors=True)
+    os.rename(upper + KEPT, upper + DONE)
+    shutil.rmtree(upper + DONE)
 
 
 def _no_manifest(ref: str) -> tuple[()]:
