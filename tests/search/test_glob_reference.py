@@ -137,6 +137,19 @@ def test_a_state_that_names_its_entries_matches_and_enters_nothing_else(pattern:
         state = below
 
 
+@given(PATTERNS, PATHS, st.booleans())
+@example("{,a}/", "/b", True)
+@example("a/", "/a/b", False)
+@example("a/*", "/a", False)
+@example(".*", "/a/.b/c", False)
+def test_a_pattern_covers_what_it_matches_and_what_lies_below(pattern: str, path: str, hidden: bool) -> None:
+    compiled = compile_glob(pattern, hidden=hidden)
+    names = path.strip("/").split("/")
+    above = ["/" + "/".join(names[:depth]) for depth in range(len(names) + 1)]
+
+    assert compiled.covers(path) == any(compiled.matches_path(one, kind) for one in above for kind in (False, True))
+
+
 @given(PATTERNS, PATHS, PATHS, st.booleans())
 def test_a_relative_pattern_matches_below_a_base_as_it_does_from_the_root(
     pattern: str, base: str, path: str, hidden: bool

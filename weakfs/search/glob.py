@@ -127,6 +127,19 @@ class GlobPattern:
             state = state and state.enter(name)
         return state is not None and state.matches(names[-1], is_directory)
 
+    def covers(self, path: str) -> bool:
+        """Return whether a canonical path, or a directory that it is in, matches as a file or directory. O(depth)."""
+        if self._matches_root:
+            return True
+        state: GlobState | None = self._start
+        for name in _names(path):
+            if state is None:
+                return False
+            if state.matches_file(name) or state.matches_directory(name):
+                return True
+            state = state.enter(name)
+        return False
+
     def _state(self, nodes: frozenset[_Node]) -> GlobState:
         state = self._states.get(nodes)
         if state is None:
