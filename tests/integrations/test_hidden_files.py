@@ -1,0 +1,327 @@
+"""Files that a policy hides are in no answer, listing, error, archive or notification of any adapter."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import tarfile
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weakfs import DEFAULT_TOOLS, Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
+from weakfs.filesystem import Filesystem
+from weakfs.integrations.mcp import SESSION_TOOLS
+from weakfs.tools.permissions.operations import OPERATIONS, Operation
+
+pytestmark = pytest.mark.usefixtures("never_hung")
+
+# A part of the names and of the contents of the hidden files, and of nothing else.
+SECRET = "wombat"
+HIDDEN: tuple[Operation, ...] = tuple(one for one in OPERATIONS if one != "shell")
+
+Probe = tuple[str, dict[str, Any]]
+PROBES: list[Probe] = [
+    ("ls", {"path": "/"}),
+    ("ls", {"path": "/", "depth": 3, "sizes": True}),
+    ("ls", {"path": "/vault"}),
+    ("ls", {"path": "/vault/none"}),
+    ("glob", {"pattern": "**"}),
+    ("glob", {"pattern": "*.key", "hidden": True}),
+    ("grep", {"pattern": "wom.at"}),
+    ("grep", {"pattern": ".", "hidden": True, "output": "counts"}),
+    ("read_file", {"path": "/vault/password"}),
+    ("read_file", {"path": "/src/prod.key"}),
+    ("stat", {"path": "/src"}),
+    ("stat", {"path": "/vault"}),
+    ("exists", {"path": "/src/prod.key"}),
+    ("edit_file", {"path": "/src/prod.key", "old_string": "a", "new_string": "b"}),
+    ("write_file", {"path": "/vault", "content": "a"}),
+    ("write_file", {"path": "/vault/x", "content": "a"}),
+    ("mkdir", {"path": "/vault/password"}),
+    ("rm", {"path": "/src", "recursive": True}),
+    ("rm", {"path": "/vault", "recursive": True}),
+    ("mv", {"source": "/src", "destination": "/moved"}),
+    ("cp", {"source": "/src", "destination": "/copied"}),
+    ("cp", {"source": "/vault", "destination": "/copied"}),
+    ("shell", {"command": "cat vault/*; ls -R"}),
+    ("timeline", {}),
+    ("snapshot", {"tag": "now"}),
+    ("restore", {"moment": "2", "preview": True}),
+    ("restore", {"moment": "2"}),
+    ("undo", {}),
+    ("undo", {"count": 3}),
+    ("redo", {}),
+    ("revert", {"call_id": "none"}),
+]
+TOOLS = (*DEFAULT_TOOLS, *SESSION_TOOLS)
+
+
+def policy(at: str = "") -> Policy:
+    return Policy([PolicyRule(effect="deny", operations=HIDDEN, paths=(f"{at}/vault", "*.key"), reason="not here")])
+
+
+def filled(session: Session, at: Path | None = None) -> Filesystem:
+    files: Filesystem = InMemoryFilesystem(session)
+    if at is not None:
+        (at / "root").mkdir()
+        files = HostFilesystem(at / "root", session=session, store=at / "store")
+    files.write("/src/app.py", "port = 80\n")
+    files.write("/src/prod-wombat.key", "wombat\n")
+    files.write("/vault/wombat-password", "wombat\n")
+    files.append("/vault/wombat-password", "wombat again\n")
+    return files
+
+
+async def gathered(*acts: Callable[[], Awaitable[object]]) -> str:
+    """Return what each act answers or raises, with all that an error carries."""
+    said: list[object] = []
+    for act in acts:
+        try:
+            given = await act()
+            said.append(given.read() if isinstance(given, io.IOBase) else given)
+        except Exception as error:
+            said += [error, vars(error), str(error), error.__cause__]
+    return repr(said)
+
+
+def check(told: str, files: Filesystem) -> None:
+    assert "app.py" in told
+    assert SECRET not in told
+    # And all of it is there.
+    assert files.read("/vault/wombat-password").content == "wombat\nwombat again\n"
+    assert files.read("/src/prod-wombat.key").content == "wombat\n"
+
+
+Make = Callable[[Toolset], Callable[[Probe], Awaitable[object]]]
+
+
+def openai_agents(toolset: Toolset) -> Callable[[Probe], Awaitable[object]]:
+    from agents import FunctionTool
+    from agents.tool_context import ToolContext
+
+    from weakfs.integrations.openai_agents import function_tools
+
+    tools = {tool.name: tool for tool in function_tools(toolset) if isinstance(tool, FunctionTool)}
+
+    async def ask(probe: Probe) -> object:
+        name, arguments = probe[0], json.dumps(probe[1])
+        context = ToolContext(context=None, tool_name=name, tool_call_id="c", tool_arguments=arguments)
+        return await tools[name].on_invoke_tool(context, arguments)
+
+    return ask
+
+
+def anthropic(toolset: Toolset) -> Callable[[Probe], Awaitable[object]]:
+    from weakfs.integrations.anthropic import async_runnable_tools
+
+    tools = {tool.name: tool for tool in async_runnable_tools(toolset)}
+    return lambda probe: tools[probe[0]].call(probe[1])
+
+
+def langchain(toolset: Toolset) -> Callable[[Probe], Awaitable[object]]:
+    from weakfs.integrations.langchain import structured_tools
+
+    tools = {tool.name: tool for tool in structured_tools(toolset)}
+    return lambda probe: tools[probe[0]].ainvoke({"type": "tool_call", "id": "c", "name": probe[0], "args": probe[1]})
+
+
+def pydantic_ai(toolset: Toolset) -> Callable[[Probe], Awaitable[object]]:
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+    from weakfs.integrations.pydantic_ai import SessionToolset
+
+    async def ask(probe: Probe) -> object:
+        def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            first = len(messages) == 1
+            return ModelResponse(parts=[ToolCallPart(*probe) if first else TextPart("done")])
+
+        done = await Agent(FunctionModel(reply), toolsets=[SessionToolset(toolset)]).run("go")
+        return [part for message in done.all_messages() for part in message.parts if part.part_kind == "tool-return"]
+
+    return ask
+
+
+@pytest.mark.parametrize("place", ["memory", "host"])
+@pytest.mark.parametrize("make", [openai_agents, anthropic, langchain, pydantic_ai])
+def test_no_answer_of_a_tool_names_or_quotes_them(tmp_path: Path, make: Make, place: str) -> None:
+    session = Session()
+    files = filled(session, tmp_path if place == "host" else None)
+    toolset = Toolset(session, files, tools=TOOLS, policy=policy())
+
+    async def work() -> str:
+        ask = make(toolset)
+        return await gathered(*(partial(ask, probe) for probe in PROBES))
+
+    check(asyncio.run(work()), files)
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+def test_no_answer_and_no_resource_of_a_server_has_them(era: str) -> None:
+    from mcp.client.client import Client
+
+    from weakfs.integrations.mcp import toolset_server
+
+    session = Session()
+    files = filled(session)
+    toolset = Toolset(session, files, tools=TOOLS, policy=policy(), provider="mcp")
+    uris = ["/", "/src", "/vault", "/vault/none", "/?at=4", "/src?at=2", "/vault?at=4", "/none?at=2"]
+
+    async def work() -> str:
+        async with Client(toolset_server(toolset), mode=era) as client:
+            return await gathered(
+                *(partial(client.session.call_tool, *probe) for probe in PROBES),
+                *(partial(client.read_resource, f"weakfs://{uri}") for uri in uris),
+                client.list_resources,
+                client.list_tools,
+            )
+
+    check(asyncio.run(work()), files)
+
+
+@pytest.mark.parametrize("dialect", ["protocol", "sandbox"])
+def test_no_operation_of_a_backend_for_deepagents_shows_them(dialect: Any) -> None:
+    from weakfs.integrations.deepagents import WeakfsSandbox
+
+    session = Session()
+    files = filled(session)
+    backend = WeakfsSandbox(session, files, policy=policy("/workspace"), dialect=dialect)
+    top = "/workspace"
+    acts: list[Callable[[], Awaitable[object]]] = [
+        *(partial(backend.als, path) for path in (top, f"{top}/src", f"{top}/vault")),
+        lambda: backend.aglob("**/*"),
+        lambda: backend.aglob("*.key"),
+        lambda: backend.agrep("wombat"[:3]),
+        lambda: backend.aread(f"{top}/vault/password"),
+        lambda: backend.aedit(f"{top}/src/prod.key", "a", "b"),
+        lambda: backend.awrite(f"{top}/vault", "x"),
+        lambda: backend.adelete(f"{top}/src"),
+        lambda: backend.adelete(top),
+        lambda: backend.aupload_files([(f"{top}/vault/x", b""), (f"{top}/vault", b"")]),
+        lambda: backend.adownload_files([f"{top}/vault", f"{top}/src", f"{top}/src/prod.key"]),
+        lambda: backend.aexecute("cat vault/*; ls -R"),
+    ]
+    check(asyncio.run(gathered(*acts)), files)
+
+
+def test_no_operation_of_a_sandbox_of_the_openai_sdk_shows_them() -> None:
+    from weakfs.integrations.openai_agents import WeakfsSandboxClient
+
+    made: list[Filesystem] = []
+
+    def files_of(session: Session) -> Filesystem:
+        made.append(filled(session))
+        return made[-1]
+
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("vault/x"))
+
+    async def work() -> str:
+        client = WeakfsSandboxClient(files=files_of, policy=policy("/workspace"))
+        sandbox = await client.create()
+        return await gathered(
+            sandbox.start,
+            lambda: sandbox.ls("."),
+            lambda: sandbox.ls("src"),
+            lambda: sandbox.ls("vault"),
+            lambda: sandbox.read(Path("vault/password")),
+            lambda: sandbox.read(Path("src/prod.key")),
+            lambda: sandbox.write(Path("vault"), io.BytesIO(b"x")),
+            lambda: sandbox.mkdir("vault/x", parents=True),
+            lambda: sandbox.rm("src", recursive=True),
+            lambda: sandbox.mv("src/prod.key", "x"),
+            lambda: sandbox.exec("cat vault/*; ls -R"),
+            sandbox.persist_workspace,
+            lambda: sandbox.hydrate_workspace(io.BytesIO(archive.getvalue())),
+            sandbox.stop,
+        )
+
+    check(asyncio.run(work()), made[0])
+
+
+def test_no_operation_of_an_environment_of_the_adk_shows_them() -> None:
+    from weakfs.integrations.google_adk import WeakfsEnvironment
+
+    session = Session()
+    files = filled(session)
+    environment = WeakfsEnvironment(session, files, policy=policy("/workspace"))
+
+    async def work() -> str:
+        paths = ["vault", "vault/password", "src/prod.key", "src"]
+        return await gathered(
+            lambda: environment.read_file("src/app.py"),
+            *(partial(environment.read_file, path) for path in paths),
+            *(partial(environment.write_file, path, "x") for path in paths),
+            lambda: environment.execute("cat vault/*; ls -R"),
+        )
+
+    check(asyncio.run(work()) + "app.py", files)
+
+
+@pytest.mark.parametrize("make", [openai_agents, anthropic, langchain, pydantic_ai])
+def test_a_capability_without_writing_refuses_every_change(make: Make) -> None:
+    session = Session()
+    files = filled(session)
+    before = files.tree().fingerprint
+    toolset = Toolset(session, files, tools=TOOLS, capability=Capability(allowed_fs_ops=["read", "list", "stat"]))
+
+    async def work() -> str:
+        ask = make(toolset)
+        changing = [probe for probe in PROBES if probe[0] not in ("snapshot", "timeline")]
+        return await gathered(*(partial(ask, probe) for probe in changing))
+
+    assert "not among the allowed operations" in asyncio.run(work())
+    assert files.tree().fingerprint == before
+
+
+def test_every_other_adapter_refuses_changes_of_files_that_are_read_only(tmp_path: Path) -> None:
+    from weakfs.integrations.anthropic import MemoryTool, TextEditorTool
+    from weakfs.integrations.deepagents import WeakfsSandbox
+    from weakfs.integrations.fsspec import WeakfsFileSystem
+    from weakfs.integrations.google_adk import WeakfsArtifactService, WeakfsEnvironment
+
+    session = Session()
+    filled(session)
+    files = InMemoryFilesystem(session, read_only=True)
+    before = files.tree().fingerprint
+    memory, editor, fs = MemoryTool(session, files), TextEditorTool(session, files), WeakfsFileSystem(files)
+    backend, environment = WeakfsSandbox(session, files), WeakfsEnvironment(session, files)
+    artifacts = WeakfsArtifactService(session, files)
+
+    async def work() -> str:
+        from google.genai import types
+
+        save = partial(artifacts.save_artifact, app_name="a", user_id="u", session_id="s", filename="f")
+        acts: list[Callable[[], Any]] = [
+            lambda: memory.call({"command": "create", "path": "/memories/a", "file_text": "x"}),
+            lambda: memory.call({"command": "clear_all_memory"}),
+            lambda: editor.call({"command": "create", "path": "/a", "file_text": "x"}),
+            lambda: editor.call({"command": "str_replace", "path": "/src/app.py", "old_str": "80", "new_str": "81"}),
+            lambda: fs.pipe("/a", b"x"),
+            lambda: fs.mv("/src", "/b", recursive=True),
+            lambda: fs.rm("/src", recursive=True),
+            lambda: fs.touch("/src/app.py"),
+            lambda: backend.write("/workspace/a", "x"),
+            lambda: backend.delete("/workspace/src"),
+            lambda: backend.execute("touch a"),
+            lambda: environment.write_file("a", "x"),
+            lambda: environment.execute("touch a"),
+            lambda: save(artifact=types.Part(text="x")),
+        ]
+
+        async def performed(act: Callable[[], Any]) -> object:
+            given = act()
+            return await given if asyncio.iscoroutine(given) else given
+
+        return await gathered(*(partial(performed, act) for act in acts))
+
+    told = asyncio.run(work())
+    assert told.count("read-only") >= 14
+    assert files.tree().fingerprint == before
