@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, ToolResult, Toolset
 from weakfs.reducers import FileWritten
-from weakfs.session import Merged, SessionConflict, SessionError
+from weakfs.session import Merged, MissingBlob, SessionConflict, SessionError
 from weakfs.session.durable.history import GAP
 from weakfs.session.durable.lease import COMPACTION, compaction_seconds
 from weakfs.session.errors import RecordsDropped
@@ -290,6 +291,34 @@ def test_records_that_another_process_dropped_are_told_of_as_such(tmp_path: Path
             read()
     session.refresh()
     assert session.to_bytes() == other.to_bytes()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_transaction_that_names_contents_which_another_process_dropped_fails_once(tmp_path: Path) -> None:
+    store = FolderEventStore(tmp_path)
+    with Session.open(store, "s") as session:
+        fs = InMemoryFilesystem(session)
+        fs.write("/f", OLD)
+        for number in range(2 * GAP):
+            fs.write("/c", str(number))
+        session.checkpoint()
+    session = Session.open(store, "s", on_conflict="merge")
+    fs = InMemoryFilesystem(session)
+    with Session.open(store, "s", on_conflict="merge") as others:
+        other = InMemoryFilesystem(others)
+        other.delete("/f")
+        for number in range(2 * GAP):
+            other.write("/d", str(number))
+        others.compact(keep=0)
+
+    with pytest.raises(MissingBlob, match=r"call session.refresh\(\) and try again"), session.transaction():
+        fs.copy("/f", "/g")
+    # A transaction that has not ended would end now, with a warning.
+    gc.collect()
+
+    assert [entry.path for entry in fs.walk()] == ["/c", "/d"]
+    fs.write("/e", NEW)
+    assert session.to_bytes() == Session.open(store, "s").to_bytes()
 
 
 def test_calls_go_on_after_another_writer_compacted_history_that_was_not_read(tmp_path: Path) -> None:

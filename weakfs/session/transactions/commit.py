@@ -306,7 +306,7 @@ class Transactions(RecordLog):
             return
         try:
             self._perform(self._log, self._join(own, {}))
-        except (StorageError, SessionConflict) as failure:
+        except (StorageError, SessionError) as failure:
             # Everything is as it was before; only the records of what failed are lost.
             logger().warning("the records of a transaction that failed could not be stored: %s", failure)
 
