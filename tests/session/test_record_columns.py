@@ -1,0 +1,120 @@
+"""Records by column: they are saved and loaded as they are packed, wherever the stretches of a history begin."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import frozen
+
+from weakfs import Registry, Session
+from weakfs.session import append_all
+from weakfs.session.history.log import STRETCH
+from weakfs.session.history.packing import NEAR, PackedRecords, PackedValues
+from weakfs.session.history.record_columns import column_stretches
+
+ENOUGH = STRETCH * (NEAR + 4) + 17
+
+
+@frozen
+class Said:
+    """Something was said."""
+
+    number: int
+    text: str
+    more: str | bytes | None = None
+
+
+@frozen
+class Empty:
+    """Something without fields happened."""
+
+
+REGISTRY = Registry.empty().with_types(Said, Empty)
+
+
+def prepared(session: Session) -> Session:
+    session.install(Said, kind="log").register(Said, append_all)
+    return session
+
+
+def loaded(data: bytes) -> Session:
+    return prepared(Session.from_bytes(data, registry=REGISTRY))
+
+
+def told(size: int) -> Session:
+    session = prepared(Session(session_id="s", registry=REGISTRY))
+    for number in range(size):
+        if number % 5 == 3:
+            session.dispatch(Empty(), cause="")
+        else:
+            session.dispatch(Said(number, f"text {number}", (None, "more", b"more")[number % 3]), cause=f"c{number}")
+    return session
+
+
+@pytest.fixture(scope="module")
+def long() -> Session:
+    return told(ENOUGH)
+
+
+def compacted(session: Session, drop: int) -> Session:
+    fork = session.fork()
+    fork.compact(keep=ENOUGH - drop)
+    return fork
+
+
+@pytest.mark.parametrize("drop", [0, 1, STRETCH - 1, STRETCH, STRETCH + 5, 5 * STRETCH + 100])
+def test_columns_hold_the_records_in_stretches_that_end_at_multiples_of_512(long: Session, drop: int) -> None:
+    line = compacted(long, drop)._parts()[1]
+
+    stretches = list(column_stretches(line.rows, line.dropped))
+
+    assert [row for one in stretches for row in one.rows()] == list(line.rows)
+    seq = line.dropped
+    for one in stretches[:-1]:
+        seq += len(one.tags)
+        assert seq % STRETCH == 0
+        assert len(one.tags) <= STRETCH
+
+
+@pytest.mark.parametrize("drop", [0, 1, STRETCH, 5 * STRETCH + 100])
+def test_a_loaded_history_is_the_same_and_saved_as_the_same_bytes(long: Session, drop: int) -> None:
+    session = compacted(long, drop)
+    data = session.to_bytes()
+
+    again = loaded(data)
+
+    assert list(again.records) == list(session.records)
+    assert again[Said].all() == session[Said].all()
+    assert again.to_bytes() == data
+    for seq in (drop, drop + 1, 3000, ENOUGH - 1):
+        if seq >= drop:
+            assert again.at(seq)[Said].all() == session.at(seq)[Said].all()
+
+
+@pytest.mark.parametrize("drop", [0, 1, 5 * STRETCH + 100])
+def test_loaded_values_that_are_events_share_what_their_records_are_packed_in(long: Session, drop: int) -> None:
+    _, line, _ = loaded(compacted(long, drop).to_bytes())._parts()
+    packed = [one.items for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords)]
+    blocks = {id(block) for one in packed for block in one.blocks}
+    (tag,) = line.logs
+
+    values = [stretch.items for stretch, _ in line.logs[tag]._stretches()]
+
+    # All but the newest records are packed, and keyframes hold the same values.
+    assert len(packed) >= (ENOUGH - drop) // STRETCH - NEAR - 1
+    shared = [one for one in values if isinstance(one, PackedValues) and id(one.block) in blocks]
+    assert len(shared) >= len(packed) - 1
+    assert line.past.lasting
+    for mark in line.past.lasting:
+        kept = [stretch.items for stretch, _ in mark.logs[tag]._stretches()]
+        assert sum(isinstance(one, PackedValues) and id(one.block) in blocks for one in kept) >= len(shared)
+
+
+def test_a_session_goes_on_after_loading_as_the_one_that_was_saved() -> None:
+    session = told(700)
+    again = loaded(session.to_bytes())
+    for number in range(700, 700 + 3 * STRETCH):
+        session.dispatch(Said(number, f"text {number}"))
+        again.dispatch(Said(number, f"text {number}"))
+
+    assert again[Said].all() == session[Said].all()
+    assert [one.event for one in again.records] == [one.event for one in session.records]
