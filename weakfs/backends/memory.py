@@ -117,7 +117,8 @@ class InMemoryFilesystem(SessionFilesystem):
             # Where every segment is the name of an entry, the path is canonical. With 100,000 files this takes 1 µs
             # less than parsing the path first, because their paths do not fit into the parser's cache.
             names = path.split("/")
-            if not names.pop(0):
+            # The empty path is the root under another spelling.
+            if not names.pop(0) and names:
                 node = self.lookup(names)
                 if type(node) is FileTree or (type(node) is tuple and not (follow and is_link(node))):
                     return path, tuple(names), node

@@ -75,8 +75,8 @@ class PathLookup(FilesystemPrimitives):
             node = self.lookup(here)
             if node is None and ".." not in todo:
                 # Nothing is below it either: no need to look up each part of a long path that does not exist.
-                done += [name, *reversed(todo)]
-                break
+                gone = (*here, *reversed(todo))
+                return (path_of(gone) if gone[0] != ".." else path), gone, None
             if type(node) is not tuple or not is_link(node) or not (todo or follow):
                 done.append(name)
                 continue
