@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import orjson
 import pytest
 
 from tests.faults.dying import dying
@@ -398,3 +399,31 @@ def test_an_empty_frame_keeps_a_late_commit_out() -> None:
     again = Session.open(streams, "s")
     again.snapshot("second")
     assert [snapshot.tag for snapshot in Session.open(streams, "s").snapshots] == ["first", "second"]
+
+
+def test_a_commit_that_arrives_while_it_is_kept_out_was_stored() -> None:
+    class Crossing(Remote):
+        late: bytes | None = None
+
+        def append(
+            self,
+            stream: str,
+            expected: int,
+            frames: Sequence[bytes],
+            *,
+            contents: Mapping[str, bytes] | None = None,
+            fencing: int | None = None,
+        ) -> int:
+            late, self.late = self.late, None
+            if late is not None:
+                super().append(stream, expected, [late])
+            return super().append(stream, expected, frames, contents=contents, fencing=fencing)
+
+    streams = Crossing()
+    session = Session.open(streams, "s")
+    session.snapshot("first")
+    place = CommitPlace(streams.url, "s", streams.head("s") + 1, "late-1", session.seq)
+    streams.late = orjson.dumps({"id": "late-1", "after": session.seq, "counter": 0})
+
+    assert run(was_stored(streams.url, place), streams)
+    assert streams.head("s") == place.number

@@ -120,6 +120,14 @@ def test_too_many_files_are_refused_and_undone(toolset: Make) -> None:
     assert shell(tools, "mkdir new && cd new && seq 50 | xargs touch").success
 
 
+def test_a_command_may_fill_a_quota_and_not_exceed_it(toolset: Make) -> None:
+    # There are 10 bytes in one file and one directory.
+    tools = toolset(Limits(max_total_size=20, max_node_count=4))
+    assert refused(tools, "printf 12345678901 > more").error_code == "quota_exceeded"
+    assert refused(tools, "mkdir a b c").error_code == "quota_exceeded"
+    assert shell(tools, "printf 1234567890 > more; mkdir a").success
+
+
 def test_what_was_there_before_a_command_is_not_refused(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "large").write_bytes(bytes(2000))
