@@ -198,7 +198,7 @@ def test_a_snapshot_is_still_there_for_a_new_object_with_only_its_entry_in_the_s
     again = HostFilesystem(root, store=tmp_path / "store")
     again.restore(
         FilesystemSnapshot(
-            entry.snapshot_id, entry.filesystem_id, entry.created_at, entry.kind, entry.ref, entry.root_path
+            entry.snapshot_id, entry.filesystem_id, entry.created_ns, entry.kind, entry.ref, entry.root_path
         )
     )
     assert again.tree().fingerprint == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
@@ -200,6 +201,8 @@ def test_what_is_known_outside_is_saved_and_loaded(tmp_path: Path) -> None:
     assert known(loaded) == {"/a": b"2"}
     assert completed(loaded, 0, loaded.seq) == {"/a": b"1"}
     assert loaded[ExternalFsSnapshot].all() == (snapshot,)
+    assert (snapshot.created_ns, snapshot.created_at) == (7, datetime(1970, 1, 1, tzinfo=UTC))
+    assert '"created_at"' in (tmp_path / "s.json").read_text()
     assert [type(one.event) for one in loaded.records] == [type(one.event) for one in session.records]
     assert loaded.records[1] == session.records[1]
     loaded.save(tmp_path / "again.json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from attrs import field
@@ -11,6 +11,7 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init, open_class
 from weakfs.reducers import FileTree
+from weakfs.reducers.timestamps import as_datetime
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
 from weakfs.session.slices.tags import STORED_AS
@@ -19,17 +20,6 @@ from weakfs.short_repr import short_repr
 T = TypeVar("T")
 
 WriteMode = Literal["overwrite", "create", "append"]
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def as_datetime(at: int) -> datetime:
-    """Return integer nanoseconds as an aware datetime with microseconds, clamped to the range of `datetime`."""
-    try:
-        return EPOCH + timedelta(microseconds=at // 1000)
-    except OverflowError:
-        return datetime.min.replace(tzinfo=UTC) if at < 0 else datetime.max.replace(tzinfo=UTC)
 
 
 def count_lines(text: str) -> int:

@@ -233,7 +233,7 @@ class _Tables:
             yield one.snapshot_id, one.tag, one.seq, moment(one.at, fraction=True), None, None
         for kept in self._session[ExternalFsSnapshot].all():
             yield (
-                kept.snapshot_id, kept.tag, None, moment(kept.created_at, fraction=True), kept.filesystem_id, kept.kind,
+                kept.snapshot_id, kept.tag, None, moment(kept.created_ns, fraction=True), kept.filesystem_id, kept.kind,
             )  # fmt: skip
 
 

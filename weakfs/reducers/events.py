@@ -9,15 +9,18 @@ it happened (`weakfs.reducers.external_trees`).
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from attrs import field
 
 from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
+from weakfs.reducers.timestamps import as_datetime
 from weakfs.reducers.tree.node import FileTree
 from weakfs.reducers.validation import EntryPath, Mode, OptionalMode, Path, Target
 from weakfs.session import event
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.slices.tags import tag_of
+from weakfs.session.slices.tags import STORED_AS, tag_of
 
 
 @event("fs/file_written")
@@ -269,16 +272,22 @@ class LowerEntry:
 class ExternalFsSnapshot:
     """One snapshot of an external filesystem: an event, and at the same time a value of its LOG slice.
 
-    `kind` is "tree", "git" or "tar"; `ref` identifies the snapshot in the store of that kind. `created_at` is in
-    integer nanoseconds. `data` is the content of kinds that store it in the slice, such as an archive.
+    `kind` is "tree", "git" or "tar"; `ref` identifies the snapshot in the store of that kind. The time is in
+    integer nanoseconds in `created_ns`, and an aware datetime in `created_at`. `data` is the content of kinds that
+    store it in the slice, such as an archive.
     """
 
     snapshot_id: str
     filesystem_id: str
-    created_at: int
+    created_ns: int = field(metadata={STORED_AS: "created_at"})
     kind: str
     ref: str
     root_path: str
     git_dir: str | None = None
     tag: str | None = None
     data: Stored | bytes | None = field(default=None, repr=False)
+
+    @property
+    def created_at(self) -> datetime:
+        """When the snapshot was taken, in UTC."""
+        return as_datetime(self.created_ns)

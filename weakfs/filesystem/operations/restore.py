@@ -61,7 +61,7 @@ def as_snapshot(snapshot: FilesystemSnapshot | ExternalFsSnapshot) -> Filesystem
     return FilesystemSnapshot(
         snapshot.snapshot_id,
         snapshot.filesystem_id,
-        snapshot.created_at,
+        snapshot.created_ns,
         snapshot.kind,
         snapshot.ref,
         snapshot.root_path,

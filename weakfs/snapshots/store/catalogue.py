@@ -16,7 +16,7 @@ from attrs import asdict, field, fields
 
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
-from weakfs.filesystem.results import as_datetime
+from weakfs.reducers.timestamps import as_datetime
 from weakfs.session import UnknownSnapshot
 from weakfs.session.files.atomic_write import sync_folder
 from weakfs.snapshots.store.atomic_files import TEMPORARY, new_file

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from weakfs.filesystem import Filesystem, FilesystemSnapshot
-from weakfs.filesystem.results import as_datetime
+from weakfs.reducers.timestamps import as_datetime
 from weakfs.testing.conformance.harness import FilesystemCases, refused
 
 
