@@ -16,6 +16,9 @@ __all__ = ["fast_init", "open_class"]
 
 C = TypeVar("C", bound=type)
 
+# Compiling takes as long as some hundred calls: a process that makes one tool call does without it.
+MANY = 8
+
 _BECOME: Any = object.__dict__["__class__"].__set__
 
 
@@ -26,7 +29,7 @@ def open_class(cls: type) -> Any:
 
 
 def fast_init(cls: C) -> C:
-    """Give a class that `frozen` has made a faster `__init__`, compiled when it is first called.
+    """Give a class that `frozen` has made a faster `__init__`, compiled when it has been called a few times.
 
     A decorator for the line above `@frozen`. The class must neither convert nor validate its fields. Its subclasses are
     initialized as before.
@@ -35,13 +38,17 @@ def fast_init(cls: C) -> C:
     if any(one.converter is not None or one.validator is not None or not one.init for one in attrs.fields(cls)):
         raise TypeError(f"cannot give {cls.__name__} a faster __init__: it converts, validates or derives a field")
     given = made.__init__
+    calls = 0
 
     @wraps(given)
-    def compile_and_call(self: object, *args: Any, **options: Any) -> None:
-        made.__init__ = init = wraps(given)(_compiled(made, given))
-        init(self, *args, **options)
+    def first_calls(self: object, *args: Any, **options: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == MANY:
+            made.__init__ = wraps(given)(_compiled(made, given))
+        given(self, *args, **options)
 
-    made.__init__ = compile_and_call
+    made.__init__ = first_calls
     return cls
 
 
