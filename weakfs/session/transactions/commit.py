@@ -203,10 +203,9 @@ class Transactions(RecordLog):
             self._check_end(own)
             if own.outer is not None:
                 own.outer.merged += own.merged
-            if self._log is None:
-                self._join_in_memory(own)
-            else:
-                self._perform(self._log, self._committed(own))
+            log = self._log
+            if not self._join_at_once(own) and log is not None:
+                self._perform(log, self._committed(own))
 
     def _check_end(self, own: Transaction) -> None:
         if own.cancelled is not None:
@@ -302,7 +301,7 @@ class Transactions(RecordLog):
                 queue.keep(Transaction(self, None, own.line, own.base, None, (0, None), {}))
             return
         if self._log is None:
-            self._join_in_memory(own)
+            self._join_at_once(own)
             return
         try:
             self._perform(self._log, self._join(own, {}))
@@ -330,11 +329,20 @@ class Transactions(RecordLog):
         if failed:
             raise failed[own]
 
-    def _join_in_memory(self, own: Transaction) -> None:
-        """Merge a transaction into the enclosing timeline, in a session without a storage."""
-        line = self._line_outside(own)
+    def _join_at_once(self, own: Transaction) -> bool:
+        """Merge a transaction into the enclosing timeline. Return false, with nothing changed, if that takes steps.
+
+        It does if its commit is more than a frame of plain records, which nearly no call's is.
+        """
+        log, line = self._log, self._line_outside(own)
+        is_stored = log is not None and line is self._trunk
+        if log is not None and (log.queue is not None or (is_stored and (own.journals or not log.is_usual(self)))):
+            return False
         after, shift = self._joined(own, line)
+        if log is not None and is_stored and not log.commit_plain(self, line, after):
+            return False
         self._replace_line(line, after, ((own, shift),))
+        return True
 
     def _join_all(
         self, group: Sequence[Transaction], journals: Mapping[str, Journal]

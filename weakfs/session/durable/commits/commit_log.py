@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
-from attrs import field
+from attrs import Factory, field
 
 from weakfs.class_decorators import define
 from weakfs.session.blobs.blob import digest_of
@@ -94,6 +94,9 @@ class CommitLog:
     # The same if no change needs more than `_commit_plain`, and what that appends with.
     _usual_rules: Rules | None = None
     _append_next: Appender | None = None
+    _is_direct: bool = field(
+        default=Factory(lambda self: isinstance(self.store, DirectEventStore), takes_self=True), init=False
+    )
     _undeclared: frozenset[str] = frozenset()
 
     @property
@@ -120,15 +123,23 @@ class CommitLog:
         is_long = first.seq > before.seq + PART and not before.seq and self.queue is None
         if first.base is not before.base or is_long:
             return start_anew(self, session, first, journals)
-        is_one = len(afters) == 1 and not journals
-        if is_one and self._commit_plain(session, before, first, first.rows.after(before.rows._length)):
-            return True
         changes: list[tuple[Timeline, Timeline, Sequence[Row]]] = []
         for after in afters:
             rows = after.rows.after(before.rows._length) if after.rows is not before.rows else ()
             changes.append((before, after, rows))
             before = after
         return (yield from self._commit(session, changes, journals))
+
+    def is_usual(self, session: SessionCore) -> bool:
+        """Return whether `commit_plain` can store a change that only adds plain records."""
+        return session._rules is self._usual_rules
+
+    def commit_plain(self, session: SessionCore, before: Timeline, after: Timeline) -> bool:
+        """Store the change from the trunk to `after`; return false, with nothing changed, if `commit_all` has to."""
+        retract(self, session)
+        if after.base is not before.base:
+            return False
+        return self._commit_plain(session, before, after, after.rows.after(before.rows._length))
 
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
         """Store one row that is about to be added to the trunk, with the slices that it leads to."""
@@ -167,9 +178,7 @@ class CommitLog:
         name, seq = self._next_name(session), before.seq
         append = self._append_next
         if append is None:
-            if not isinstance(self.store, DirectEventStore):
-                return False
-            append = self._append_next = self.store.appender(self.stream)
+            append = self._append_next = cast(DirectEventStore, self.store).appender(self.stream)
         written = self._frames.plain(rows, name, seq, session._counter)
         if written is None:
             return False
@@ -254,8 +263,8 @@ class CommitLog:
             if rows:
                 checkpoints.history.add(number, before.seq, rows, size)
         checkpoints.pending += sum(map(len, frames))
-        is_usual = not (self._undeclared or checkpoints.pending > checkpoints.due or self.lease or self.queue)
-        self._usual_rules = rules if is_usual else None
+        is_unusual = self._undeclared or checkpoints.pending > checkpoints.due or self.lease or self.queue
+        self._usual_rules = rules if self._is_direct and not is_unusual else None
         return True
 
     def _next_name(self, session: SessionCore) -> str:
