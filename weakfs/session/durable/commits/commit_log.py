@@ -91,7 +91,7 @@ class CommitLog:
     # The change that was stored last: the session may have been interrupted before it adopted it.
     stored_last: StoredChange | None = None
     _rules: Rules | None = None
-    # The same if no change needs more than `_commit_plain`, and what that appends with.
+    # The same if no change needs more than `_append_rows`, and what that appends with.
     _usual_rules: Rules | None = None
     _append_next: Appender | None = None
     _is_direct: bool = field(
@@ -139,7 +139,7 @@ class CommitLog:
         retract(self, session)
         if after.base is not before.base:
             return False
-        return self._commit_plain(session, before, after, after.rows.after(before.rows._length))
+        return self._append_rows(session, before, after, after.rows.after(before.rows._length))
 
     def commit_row(self, session: SessionCore, row: Row, state: Table, logs: Table) -> bool:
         """Store one row that is about to be added to the trunk, with the slices that it leads to."""
@@ -150,7 +150,7 @@ class CommitLog:
             self.base = base
             return False
         retract(self, session)
-        if self._commit_plain(session, before, before, (row,)):
+        if self._append_rows(session, before, before, (row,)):
             return True
         after = before.copy()
         after.state, after.logs = state, logs
@@ -164,8 +164,8 @@ class CommitLog:
             self.pending_steps = None
         return steps is not None
 
-    def _commit_plain(self, session: SessionCore, before: Timeline, after: Timeline, rows: Sequence[Row]) -> bool:
-        """Store a change that only adds plain records, as nearly every call does; return false if `_commit` has to.
+    def _append_rows(self, session: SessionCore, before: Timeline, after: Timeline, rows: Sequence[Row]) -> bool:
+        """Store plain records, all that nearly every call adds; return false if `_commit` has to store the change.
 
         In that case nothing has changed. Otherwise this does what `_commit` does, in a third of the time.
         """
