@@ -156,8 +156,8 @@ async def fsspec(stack: AsyncExitStack) -> Write:
     fs = WeakfsFileSystem(InMemoryFilesystem())
     content = TEXT.encode()
 
-    async def write(path: str) -> object:
-        return fs.pipe_file(path, content)
+    async def write(path: str) -> None:
+        fs.pipe_file(path, content)
 
     return write
 

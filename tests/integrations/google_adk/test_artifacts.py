@@ -128,6 +128,19 @@ def test_an_artifact_without_content_or_session_is_refused() -> None:
         asyncio.run(artifacts.save_artifact(filename="a", artifact=text("x"), **KEYS))
 
 
+def test_an_artifact_without_a_name_is_refused_and_damaged_metadata_is_named() -> None:
+    session = Session()
+    artifacts = service(session)
+    with pytest.raises(ValueError, match="without a name"):
+        asyncio.run(artifacts.save_artifact(filename="", artifact=text("x"), **KEYS, session_id="one"))
+    assert not InMemoryFilesystem(session).exists("/artifacts")
+    asyncio.run(artifacts.save_artifact(filename="a", artifact=text("x"), **KEYS, session_id="one"))
+    (metadata,) = InMemoryFilesystem(session).glob("/artifacts/**/0.json")
+    InMemoryFilesystem(session).write(metadata.path, "{")
+    with pytest.raises(ValueError, match=r"0\.json', is not JSON"):
+        asyncio.run(artifacts.load_artifact(filename="a", **KEYS, session_id="one"))
+
+
 Step = tuple[str, str, str, bytes]
 STEPS: st.SearchStrategy[list[Step]] = st.lists(
     st.tuples(

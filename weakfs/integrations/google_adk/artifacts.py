@@ -161,6 +161,8 @@ class WeakfsArtifactService(BaseArtifactService):
         return f"{self._directory}/{_name(scope.app_name)}/{_name(scope.user_id)}/sessions/{_name(session_id)}"
 
     def _path(self, scope: _Scope, filename: str) -> str:
+        if not filename:
+            raise InputValidationError("cannot use an artifact without a name; give filename")
         if filename.startswith(USER_PREFIX):
             return f"{self._user_directory(scope)}/{_name(filename)}"
         if scope.session_id is None:
@@ -180,7 +182,14 @@ class WeakfsArtifactService(BaseArtifactService):
         return f"{path}/{number}" if number in versions else None
 
     def _metadata(self, path: str) -> dict[str, Any]:
-        return cast("dict[str, Any]", json.loads(self._toolset.filesystem.read_bytes(path + METADATA).content))
+        content = self._toolset.filesystem.read_bytes(path + METADATA).content
+        try:
+            return cast("dict[str, Any]", json.loads(content))
+        except ValueError as error:
+            raise ValueError(
+                f"cannot load the artifact at {path!r}: its metadata, {path + METADATA!r}, is not JSON ({error}); save "
+                f"a new version, or undo what changed that file"
+            ) from error
 
     def _part(self, path: str) -> types.Part:
         part = types.Part.model_validate(self._metadata(path)["part"])
