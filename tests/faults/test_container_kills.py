@@ -18,7 +18,15 @@ from tests.backends.test_container import state
 from tests.containers import IMAGE
 from tests.sampling import is_exhaustive
 from weakfs import Session
-from weakfs.backends.container import ContainerFilesystem, Podman, containers, remove_unused, replacement
+from weakfs.backends.container import (
+    ContainerFilesystem,
+    Podman,
+    PodmanError,
+    PodmanUnavailable,
+    containers,
+    remove_unused,
+    replacement,
+)
 from weakfs.backends.container.listing import of_sessions
 from weakfs.backends.container.monitors import monitors_of
 from weakfs.backends.container.podman import _prefix
@@ -198,6 +206,79 @@ def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
         assert len(containers(podman, session_id=session.session_id)) == 1
     finally:
         again.container.remove()
+
+
+@pytest.mark.parametrize("step", ["_layer", "unmount", "remove"])
+def test_a_replacement_that_fails_is_finished_by_the_next_call(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    try:
+        files.exec("echo kept > kept")
+        before, inspected = state(files), files.container._inspect()
+        for pid in (inspected.monitor, inspected.pid):
+            os.kill(pid, signal.SIGKILL)
+
+        def fail(*_: object) -> None:
+            raise PodmanUnavailable("cannot run podman: it is broken")
+
+        monkeypatch.setattr(replacement if step == "_layer" else Podman, step, fail)
+        while files.container.is_running:
+            time.sleep(0.001)
+        for _ in range(2):
+            with pytest.raises(PodmanUnavailable, match="is broken"):
+                files.read("kept")
+        monkeypatch.undo()
+        assert files.exec("cat kept").stdout == "kept\n"
+        assert state(files) == before
+        assert len(containers(files.container.podman, session_id=files.session.session_id)) == 1
+    finally:
+        files.container.remove()
+
+
+@pytest.mark.parametrize("then", ["open", pytest.param("remove", marks=pytest.mark.exhaustive)])
+def test_a_call_that_outlived_its_runtime_is_ended_by_the_next_one(podman: Podman, tmp_path: Path, then: str) -> None:
+    session = Session()
+    files = ContainerFilesystem(session, image=IMAGE, store=tmp_path / "store", runtime=podman)
+    files.exec("echo kept > kept")
+    session.save(tmp_path / "session.json")
+    files.close()
+    program = tmp_path / "podman"
+    program.write_text("#!/bin/sh\nsleep 1000\n")
+    program.chmod(0o755)
+    calls = [
+        subprocess.Popen([str(program), *podman.options, *words, files.container.container_id], start_new_session=True)
+        for words in (["start"], ["rm", "--force"], ["container", "inspect"])
+    ]
+    try:
+        if then == "open":
+            loaded = Session.load(tmp_path / "session.json")
+            again = ContainerFilesystem(loaded, image=IMAGE, store=tmp_path / "store", runtime=podman)
+            assert again.read("kept").content == "kept\n"
+            again.container.remove()
+        else:
+            assert len(remove_unused(podman, session_id=session.session_id)) == 1
+        assert [one.poll() for one in calls] == [-signal.SIGKILL, -signal.SIGKILL, None]
+    finally:
+        for one in calls:
+            with suppress(ProcessLookupError):
+                os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
+
+
+def test_a_container_whose_layer_is_gone_is_not_started_empty(files: ContainerFilesystem, tmp_path: Path) -> None:
+    try:
+        files.exec("echo kept > kept")
+        upper = files.container._inspect().upper
+        assert upper is not None
+        files.container.stop()
+        until_ended(files)
+        os.rename(upper, tmp_path / "layer")
+        with pytest.raises(PodmanError, match="its files are no longer in"):
+            files.read("kept")
+        os.rename(tmp_path / "layer", upper)
+        assert files.read("kept").content == "kept\n"
+    finally:
+        files.container.remove()
 
 
 @pytest.mark.exhaustive

@@ -24,6 +24,7 @@ from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer_size import LayerSize
+from weakfs.backends.container.listing import CONTROL, SESSION, of_sessions
 from weakfs.backends.container.monitors import end, has_monitor, remove_container
 from weakfs.backends.container.options import IDLE_AFTER, MAX_LAYER_SIZE
 from weakfs.backends.container.podman import (
@@ -36,7 +37,7 @@ from weakfs.backends.container.podman import (
     find_image,
     inspect,
 )
-from weakfs.backends.container.replacement import is_lost, replace
+from weakfs.backends.container.replacement import is_lost, replace, settled
 from weakfs.filesystem.errors import fault
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.entries import DIRECTORY
@@ -76,6 +77,7 @@ class Container:
         # While it is open, the supervisor runs on; the kernel closes it when this process is killed.
         self._lifeline = -1
         self._refers_to_image: bool | None = None
+        self._is_being_replaced = False
         self.starts = 0  # What was opened before the last one is of no use.
         self.max_layer_size: int | None = MAX_LAYER_SIZE
         self.idle_after: float | None = IDLE_AFTER
@@ -120,13 +122,16 @@ class Container:
 
     def _start(self) -> None:
         self._let_go()
+        if self._is_being_replaced:
+            self._settle()
         found = inspect(self.podman, self.container_id)
         if self.is_own:
             found = end(self.podman, found, mark_of(self._path))
             put_back_layer(self.podman, found)
             if is_lost(found):
+                self._is_being_replaced = True
                 found = replace(self.podman, found)
-                self.container_id = found.container_id
+                self.container_id, self._is_being_replaced = found.container_id, False
             self._lifeline = supervision.lifeline(self._control)
             found = start(self.podman, found, self._control, has_started=self.is_filled)
         elif not found.is_running:
@@ -150,6 +155,12 @@ class Container:
             self._give_back(found.upper)
         if self.is_own and self.idle_after is not None:
             IDLENESS.watch(self)
+
+    def _settle(self) -> None:
+        """Finish a replacement that was cut short, or take it back."""
+        same = of_sessions(self.podman, session_id=self._inspected.labels[SESSION])
+        (found,) = settled(self.podman, [one for one in same if one.labels.get(CONTROL) == self._path])
+        self.container_id, self._is_being_replaced = found.container_id, False
 
     def _give_back(self, upper: str) -> None:
         """Give the container the files with which it did not start."""

@@ -10,7 +10,7 @@ import time
 from errno import EBUSY
 from hashlib import sha256
 
-from weakfs.backends.container.monitors import remove_container
+from weakfs.backends.container.monitors import end_calls, remove_container
 from weakfs.backends.container.podman import Inspected, Podman, inspect_all, labelled
 from weakfs.class_decorators import frozen
 from weakfs.filesystem.errors import fault
@@ -102,6 +102,7 @@ def remove_unused(podman: Podman | None = None, *, session_id: str = "") -> tupl
             # Nobody can use a container without it.
             held = -1
         try:
+            end_calls(podman, (one.container_id, one.name))
             remove_container(podman, one.container_id, control)
         finally:
             if held >= 0:

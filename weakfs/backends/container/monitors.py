@@ -1,7 +1,7 @@
 """Monitors: the processes, conmon of Podman, that each watch over one container and note its end.
 
 When the program that starts a container is killed, a monitor may be left that Podman knows nothing of, with a container
-that waits to be started.
+that waits to be started. When the process is killed that called the program, the call goes on.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from errno import EBUSY
 from itertools import pairwise
@@ -26,6 +27,9 @@ from weakfs.backends.container.podman import (
 from weakfs.filesystem.errors import fault
 
 MONITOR = b"conmon"
+
+# The commands of Podman that change a container. Its own `cleanup` is not among them.
+CHANGES = {b"commit", b"create", b"mount", b"rename", b"rm", b"start", b"stop", b"umount"}
 
 # How long a monitor may take to note the end of its container, and how often it is looked at.
 ENDING, PAUSE = 10.0, 0.002
@@ -53,6 +57,28 @@ def end_monitors(container_id: str) -> bool:
                 _kill(pid)
         time.sleep(PAUSE)
     return any_found
+
+
+def end_calls(podman: Podman, names: Iterable[str]) -> None:
+    """End the calls of Podman that change containers of these ids or names, and outlived the process that made them.
+
+    A start, for example, would make an empty layer for a container whose layer was moved away meanwhile.
+    """
+    wanted, program = {name.encode() for name in names}, os.path.basename(podman.program).encode()
+    until = monotonic() + ENDING
+    while (found := _calls(program, wanted)) and monotonic() < until:
+        for pid in found:
+            _kill(pid)
+        time.sleep(PAUSE)
+
+
+def _calls(program: bytes, names: set[bytes]) -> list[int]:
+    found: list[int] = []
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        words = command_of(pid)
+        if names.intersection(words) and CHANGES.intersection(words) and program in map(os.path.basename, words):
+            found.append(pid)
+    return found
 
 
 def end(podman: Podman, found: Inspected, mark: str) -> Inspected:

@@ -11,7 +11,7 @@ from errno import EINVAL
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.container import Container, mark_of
 from weakfs.backends.container.listing import CONTROL, NAME, SESSION, hold, name_prefix, of_sessions
-from weakfs.backends.container.monitors import remove_container
+from weakfs.backends.container.monitors import end_calls, remove_container
 from weakfs.backends.container.options import ContainerOptions
 from weakfs.backends.container.podman import Inspected, Podman, find_image, inspect
 from weakfs.backends.container.replacement import settled
@@ -82,6 +82,7 @@ def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
             continue
         held = hold(control, same[0].name)
         try:
+            end_calls(podman, (name for one in same for name in (one.container_id, os.path.basename(control))))
             # Another process may have replaced it before it was held.
             now = [one for one in _containers_of(podman, session_id, name) if one.labels.get(CONTROL, "") == control]
             for one in settled(podman, now):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from errno import EINVAL
+from errno import EINVAL, ENOENT
 from time import monotonic
 
 from weakfs.backends.container.commands import supervisor as supervision
@@ -31,6 +31,14 @@ def start(podman: Podman, found: Inspected, control: int, *, has_started: bool) 
     If it does not start although it has before (`has_started`), it starts over its image alone; then its layer was set
     aside. Raises `PodmanError`.
     """
+    if found.upper is not None and not os.path.isdir(found.upper):
+        # Podman would make an empty one.
+        raise fault(
+            PodmanError,
+            ENOENT,
+            f"cannot start the container {found.name!r}: its files are no longer in {found.upper!r}; open its session "
+            f"again",
+        )
     try:
         return _start(podman, found, control)
     except PodmanError:
