@@ -287,7 +287,8 @@ class AsyncObjectStorage(DerivedStorage):
                 try:
                     result = await self._client.put_once(self._key(key), value, condition)
                 except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
-                    if not _has_status(error, "409"):
+                    # Azure answers 409 to `create` where the others answer 412.
+                    if not _has_status(error, "409") or "BlobAlreadyExists" in str(error):
                         if unanswered is not None:
                             raise unanswered from None
                         return None
