@@ -189,13 +189,13 @@ def read_together(ropes: Iterable[Rope]) -> None:
             rope._parts = found[digest]
 
 
-def ropes_in(value: Any) -> Iterator[Rope]:
-    """Yield the ropes in a field of an event, which may be a tuple."""
-    if type(value) is Rope:
-        yield value
-    elif type(value) is tuple:
-        for item in value:
-            yield from ropes_in(item)
+def ropes_in(fields: tuple[Any, ...]) -> Iterator[Rope]:
+    """Yield the ropes in the fields of an event, some of which may be tuples."""
+    for value in fields:
+        if type(value) is Rope:
+            yield value
+        elif type(value) is tuple:
+            yield from ropes_in(value)
 
 
 def without_ropes(value: Any) -> Any:

@@ -38,9 +38,12 @@ class UnbuiltEvents:
         """Return the events."""
         events = self._events
         if not self._is_built:
-            read_together(rope for fields in events for rope in ropes_in(fields))
+            ropes = [rope for fields in events for rope in ropes_in(fields)]
+            if ropes:
+                read_together(ropes)
+                events = [without_ropes(fields) for fields in events]
             # In this order: other threads read at the same time.
-            self._events = events = [self._build(*without_ropes(fields)) for fields in events]
+            self._events = events = [self._build(*fields) for fields in events]
             self._is_built = True
         return events
 
