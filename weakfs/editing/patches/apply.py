@@ -17,6 +17,10 @@ from weakfs.editing.patches.report import PatchOps, PatchReport
 from weakfs.editing.patches.staging import Stage
 from weakfs.filesystem.protocol import Filesystem
 
+# `get_args` is too slow for each call.
+_ON_EXISTING, _ON_AMBIGUOUS = get_args(OnExisting), get_args(OnAmbiguous)
+_FINAL_NEWLINES, _FORMATS = get_args(FinalNewline), get_args(PatchFormat)
+
 
 def apply_patch(
     fs: Filesystem,
@@ -38,10 +42,10 @@ def apply_patch(
     Raise `PatchError`, whose `errors` describe each wrong hunk or file, or the `OSError` of a filesystem that refuses
     the change, such as for a quota. O(patch + files).
     """
-    _check("on_existing", on_existing, get_args(OnExisting))
-    _check("on_ambiguous", on_ambiguous, get_args(OnAmbiguous))
-    _check("final_newline", final_newline, get_args(FinalNewline))
-    _check("patch_format", patch_format, get_args(PatchFormat))
+    _check("on_existing", on_existing, _ON_EXISTING)
+    _check("on_ambiguous", on_ambiguous, _ON_AMBIGUOUS)
+    _check("final_newline", final_newline, _FINAL_NEWLINES)
+    _check("patch_format", patch_format, _FORMATS)
     ends_added = added_file_newline or patch_format == "unified"
     return _apply(
         fs, patch, patch_format, Dialect(on_existing, on_ambiguous, final_newline, ends_added), dry_run=dry_run

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Literal
 
 from weakfs.class_decorators import frozen
@@ -73,11 +72,13 @@ def _was_entry(there: FileStat | None) -> bool:
 
 def _moves(places: Places) -> dict[str, str]:
     """Map new path to old for each simple move: the old path ends up free, and nothing is in the way at the new one."""
-    heirs = Counter(entry.origin for entry in places.now.values() if entry is not None)
     moves: dict[str, str] = {}
-    for path, entry in places.now.items():
-        origin = None if entry is None else entry.origin
-        if origin is None or origin == path or heirs[origin] > 1 or places.now.get(origin) is not None:
+    moved = [(path, entry.origin) for path, entry in places.now.items() if entry is not None and entry.origin != path]
+    if not moved:
+        return moves
+    heirs = Counter(entry.origin for entry in places.now.values() if entry is not None)
+    for path, origin in moved:
+        if origin is None or heirs[origin] > 1 or places.now.get(origin) is not None:
             continue
         if origin in places.now and not places.is_emptied_by(origin) and _is_free(places, path):
             moves[path] = origin
@@ -180,13 +181,16 @@ def pieces_between(held: bytes, made: bytes, document: Document | None = None) -
 
 def _pieces(held: bytes, document: Document) -> Iterator[Piece]:
     assert document.changed_once is not None
-    mark = len(BYTE_ORDER_MARK.encode()) if document.is_marked else 0
-    lines = held[mark:].split(b"\n")
-    # Each line with its end; for very many lines, a generator would take most of the time of a patch.
-    offsets = list(accumulate(map((1).__add__, map(len, lines)), initial=mark))
+    offset = len(BYTE_ORDER_MARK.encode()) if document.is_marked else 0
+    lines = held[offset:].split(b"\n")
+    at = 0
     for start, stop, inserted in document.changed_once:
+        # Each line with its end.
+        first = offset + sum(map(len, lines[at:start])) + start - at
+        offset = first + sum(map(len, lines[start:stop])) + stop - start
+        at = stop
         content = "".join([line + "\n" for line in inserted]).encode()
-        yield min(offsets[start], len(held)), min(offsets[stop], len(held)), content
+        yield min(first, len(held)), min(offset, len(held)), content
 
 
 def _spliced(held: bytes, pieces: tuple[Piece, ...]) -> bytes:

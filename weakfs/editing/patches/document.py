@@ -6,8 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from weakfs.editing.patches.matching.equivalences import FOLDS
 from weakfs.editing.patches.matching.line_index import LineIndex, Run, spliced
+from weakfs.editing.patches.matching.text_search import TextSearch
 
 BYTE_ORDER_MARK = "\ufeff"
+
+# An index of all lines pays for itself after about this many searches of the text: those of 20 hunks or more.
+MOST_TEXT_SEARCHES = 48
 
 
 class Document:
@@ -15,13 +19,26 @@ class Document:
 
     `ended` says whether the text ends with a newline, `is_marked` whether it starts with a byte order mark, which is
     then not part of the first line. If the text does not end with a newline, its last line gets the `\\r` of the line
-    before it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`.
+    before it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`. If
+    `has_returns` is false, there is no carriage return in any line.
     """
 
-    __slots__ = ("_changes", "_indexes", "changed_once", "ended", "ends_in_return", "is_marked", "lines")
+    __slots__ = (
+        "_changes",
+        "_indexes",
+        "_searches_left",
+        "_text_search",
+        "changed_once",
+        "ended",
+        "ends_in_return",
+        "has_returns",
+        "is_marked",
+        "lines",
+    )
 
     def __init__(self, text: str) -> None:
         self.is_marked = text.startswith(BYTE_ORDER_MARK)
+        self.has_returns = "\r" in text
         self.lines = text.removeprefix(BYTE_ORDER_MARK).split("\n")
         self.ended = not self.lines[-1]
         self.ends_in_return = self.lines[-1].endswith("\r")
@@ -30,6 +47,8 @@ class Document:
         elif len(self.lines) > 1 and self.lines[-2].endswith("\r") and not self.ends_in_return:
             self.lines[-1] += "\r"
         self._indexes: dict[int, LineIndex] = {}
+        self._text_search: TextSearch | None = None
+        self._searches_left = MOST_TEXT_SEARCHES
         self._changes = 0
         # The runs that were replaced, if there was a single call: they refer to the lines of the original text.
         self.changed_once: Sequence[Run] | None = None
@@ -68,22 +87,36 @@ class Document:
 
     def find(self, lines: Sequence[str], level: int, start: int) -> int:
         """Return the first position of consecutive lines, compared at that level of `FOLDS`, or -1."""
-        return self._index(level).find(lines, start)
+        return self._search(level).find(lines, start)
 
     def is_again(self, lines: Sequence[str], level: int, at: int) -> bool:
         """Return whether the lines at a position occur again after it, compared at that level."""
-        return self._index(level).is_again(lines, at)
+        return self._search(level).is_again(lines, at)
 
     def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:
         """Return whether lines are at a position, compared at that level."""
-        return self._index(level).is_at(lines, at)
+        return self._search(level).is_at(lines, at)
 
     def places(self, lines: Sequence[str], level: int, start: int, stop: int | None = None) -> Iterator[int]:
         """Yield the positions of consecutive lines, from `start` up to `stop`, compared at that level."""
-        for at in self._index(level).places(lines, start):
+        while isinstance(search := self._search(level), TextSearch):
+            at = search.find(lines, start)
+            if at < 0 or (stop is not None and at >= stop):
+                return
+            yield at
+            start = at + 1
+        for at in search.places(lines, start):
             if stop is not None and at >= stop:
                 return
             yield at
+
+    def _search(self, level: int) -> LineIndex | TextSearch:
+        if level or 0 in self._indexes:
+            return self._index(level)
+        if self._text_search is None:
+            self._text_search = TextSearch(self.lines)
+        self._searches_left -= 1
+        return self._text_search if self._searches_left >= 0 else self._index(0)
 
     def _index(self, level: int) -> LineIndex:
         found = self._indexes.get(level)
@@ -96,6 +129,8 @@ class Document:
         """Replace runs of lines, which are in order and do not touch. O(lines), as fast as copying."""
         if runs:
             self._changes += 1
+            self._text_search = None
+            self.has_returns = self.has_returns or any("\r" in "".join(lines) for _, _, lines in runs)
             self.changed_once = runs if self._changes == 1 else None
             for index in self._indexes.values():
                 index.replace(runs, self.lines)

@@ -8,8 +8,10 @@ from functools import cached_property
 from attrs import evolve
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 
 
+@fast_init
 @frozen
 class Hunk:
     """Lines to find in a file, and their replacement.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 
 
 @frozen
@@ -15,6 +16,7 @@ class PatchOps:
     move: int = 0
 
 
+@fast_init
 @frozen
 class HunkFit:
     """How one hunk matched: "exact", or which differences in white space and the like were ignored.

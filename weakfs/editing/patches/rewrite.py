@@ -60,7 +60,7 @@ def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
 
 
 def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int) -> list[Place]:
-    cursor = drift = 0
+    cursor = drift = taken_up_to = 0
     anchors = Anchors(document, Outline(document.lines))
     taken: list[Span] = []
     places: list[Place] = []
@@ -68,17 +68,21 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
     for number, hunk in enumerate(hunks):
         check_interrupted()
         try:
-            place = reindented(document, Search(document, anchors, cursor, drift, taken, takes_first).place(hunk))
+            search = Search(document, anchors, cursor, drift, taken, taken_up_to, takes_first)
+            place = reindented(document, search.place(hunk))
         except Misfit as error:
             failures.append((number, error.hunk or hunk, error, cursor))
             if len(failures) >= most_failures:
                 break
             continue
         places.append(place)
-        taken += place.changes
+        changes = [*place.changes]
+        taken += changes
+        changed_up_to = changes[-1][1] if changes else place.at + len(place.hunk.old)
+        taken_up_to = max(taken_up_to, changed_up_to)
         # Lines added at the end, without any context in the hunk, do not block later hunks.
         if hunk.start is not None or place.hunk.old or place.anchor is not None:
-            cursor = place.cursor
+            cursor = changed_up_to
         if hunk.start is not None:
             drift = place.at - (hunk.start - 1 if place.hunk.old else hunk.start)
     if failures:
@@ -124,14 +128,14 @@ def _runs(document: Document, place: Place, means_returns: bool) -> Iterator[Run
             at += 1
         else:
             if added or at > start:
-                yield start, at, added if means_returns else _with_endings(document.lines, start, at, added)
+                yield start, at, added if means_returns else _with_endings(document, start, at, added)
             at += 1
             start, added = at, []
 
 
 def _means_returns(document: Document, places: Sequence[Place]) -> bool:
     """Return whether hunks contain carriage returns, and on the same lines as the file."""
-    if not any(line.endswith("\r") for place in places for line in place.hunk.lines):
+    if not any("\r" in "".join(place.hunk.lines) for place in places):
         return False
     return all(
         line.endswith("\r") == document.has_return(at)
@@ -140,8 +144,11 @@ def _means_returns(document: Document, places: Sequence[Place]) -> bool:
     )
 
 
-def _with_endings(lines: list[str], start: int, stop: int, added: list[str]) -> list[str]:
+def _with_endings(document: Document, start: int, stop: int, added: list[str]) -> list[str]:
     """Give each added line the line end of the line that it replaces, or else of the one before or after it."""
+    if not document.has_returns:
+        return added
+    lines = document.lines
     made: list[str] = []
     for number, line in enumerate(added):
         nearest = start + number if start + number < stop else stop - 1

@@ -227,8 +227,7 @@ class Stage:
         return path, self._there(operation, path, "update_target_not_found", "update")
 
     def _updated(self, operation: UpdateFile, path: str, entry: Entry) -> Entry:
-        for hunk in operation.hunks:
-            self._encoded(path, "".join([line[1:] for line in hunk.lines if line[0] == "+"]), hunk.line)
+        self._check_added(operation, path)
         if entry.is_link:
             return evolve(entry, origin=None, target="\n".join(operation.hunks[0].new))
         if self.dialect.is_codex:
@@ -237,6 +236,12 @@ class Stage:
         if self.dialect.final_newline == "add":
             document.ended = True
         return evolve(entry, content=document)
+
+    def _check_added(self, operation: UpdateFile, path: str) -> None:
+        """Raise `Refused` for a hunk that adds what is not text."""
+        if not "".join(["".join(hunk.lines) for hunk in operation.hunks]).isascii():
+            for hunk in operation.hunks:
+                self._encoded(path, "".join([line[1:] for line in hunk.lines if line[0] == "+"]), hunk.line)
 
     def _with_blocks(self, operation: UpdateFile, path: str, entry: Entry) -> Entry:
         for block in operation.blocks:

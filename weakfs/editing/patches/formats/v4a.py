@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
 
 from weakfs.editing.patches.errors import NO_LINES, NO_MARK, PatchParseError, malformed, quoted
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
@@ -243,7 +242,9 @@ class _Reader:
         below = _empty_lines(reversed(lines)) if above < len(lines) else 0
         return Hunk(
             start + above,
-            tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)]),
+            tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)])
+            if unmarked
+            else tuple([line or " " for line in lines]),
             tuple(anchors),
             at_end or bool(unended),
             below,
@@ -261,11 +262,11 @@ class _Reader:
         count = 0
         while self.at < self.last:
             line = self.lines[self.at]
-            if count and self._is_unended():
+            if line[:1] in ("", " ", "-", "+"):
+                count += 1
+            elif count and self._is_unended():
                 above = self.lines[self.at - 1]
                 unended.add(above[0] if above[:1] in ("-", "+") else " ")
-            elif line[:1] in ("", " ", "-", "+"):
-                count += 1
             elif not self.is_codex and not line.startswith(("@@", "***")):
                 unmarked.append(count)
                 count += 1
@@ -290,7 +291,12 @@ class _Reader:
 
 
 def _empty_lines(lines: Iterable[str]) -> int:
-    return sum(1 for _ in takewhile(lambda line: not line, lines))
+    count = 0
+    for line in lines:
+        if line:
+            break
+        count += 1
+    return count
 
 
 def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:

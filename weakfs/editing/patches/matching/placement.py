@@ -19,6 +19,7 @@ from weakfs.editing.patches.matching.equivalences import LEVELS
 from weakfs.editing.patches.matching.misfit import MAX_PLACES, Block, Misfit
 from weakfs.editing.patches.matching.mismatch import similar_line
 from weakfs.editing.patches.operations import Hunk
+from weakfs.fast_init import fast_init
 
 # The most places of a hunk of a diff that are examined.
 MOST_PLACES = 1000
@@ -34,6 +35,7 @@ Span = tuple[int, int]
 UNMARKED = "its context lines do not start with ' '; start each of them with a ' '"
 
 
+@fast_init
 @frozen
 class Place:
     """The place of a hunk: its first line (from 0), the hunk as it matched there, and the level of comparison.
@@ -65,15 +67,17 @@ class Place:
     @property
     def cursor(self) -> int:
         """The line after the last changed one."""
-        return max((stop for _, stop in self.changes), default=self.at + len(self.hunk.old))
+        changes = [*self.changes]
+        return changes[-1][1] if changes else self.at + len(self.hunk.old)
 
 
+@fast_init
 @frozen
 class Search:
     """A search in one document from `cursor` on.
 
     `drift` is the distance of earlier hunks of a diff from their stated lines, `taken` are the lines that earlier
-    hunks change.
+    hunks change, all of them before line `taken_up_to`.
     """
 
     document: Document
@@ -81,6 +85,7 @@ class Search:
     cursor: int = 0
     drift: int = 0
     taken: Sequence[Span] = ()
+    taken_up_to: int = 0
     takes_first: bool = False
 
     def place(self, hunk: Hunk) -> Place:
@@ -102,20 +107,19 @@ class Search:
     def _place(self, hunk: Hunk) -> Place:
         if not hunk.old:
             return self._place_of_addition(hunk)
-        failure = Misfit("")
-        found = None
+        failure = found = None
         try:
             found = self._place_of(hunk)
+            if found.level <= BLANKS_PASSED:
+                return evolve(found, notes=(*found.notes, UNMARKED)) if hunk.unmarked else found
         except Misfit as error:
             failure = error
-        if found is not None and found.level <= BLANKS_PASSED:
-            return evolve(found, notes=(*found.notes, UNMARKED)) if hunk.unmarked else found
         unmarked = self._as_unmarked(hunk)
         if unmarked is not None:
             return unmarked
         # Lines without a mark are context only if they match exactly.
         if found is None or hunk.unmarked:
-            raise failure
+            raise failure or Misfit("")
         return found
 
     def _place_of(self, hunk: Hunk) -> Place:
@@ -123,7 +127,7 @@ class Search:
             return self._near(hunk, hunk.start - 1 + self.drift)
         if hunk.at_end:
             return self._at_end(hunk)
-        anchors = self.anchors.named(hunk.anchors)
+        anchors = self.anchors.named(hunk.anchors) if hunk.anchors else []
         return self._anchored(hunk, anchors) if anchors else self._anywhere(hunk)
 
     def _as_unmarked(self, hunk: Hunk) -> Place | None:
@@ -162,7 +166,7 @@ class Search:
 
     def _is_free(self, place: Place) -> bool:
         """Return whether this hunk and earlier ones do not change each other's lines or context."""
-        if not self.taken:
+        if place.at >= self.taken_up_to:
             return True
         first, last = place.at, place.at + len(place.hunk.old)
         for start, stop in self.taken:
@@ -189,8 +193,7 @@ class Search:
     def _anywhere(self, hunk: Hunk, notes: tuple[str, ...] = ()) -> Place:
         """Find a hunk without an anchor, after the previous one; the two may share lines between them as context."""
         old = hunk.old
-        lead = next((at for at, line in enumerate(hunk.lines) if line[0] != " "), 0)
-        for start in dict.fromkeys((self.cursor, max(0, self.cursor - lead))):
+        for start in self._starts(hunk):
             for level in range(FREEST + 1):
                 at = self.document.find(old, level, start)
                 if at < 0:
@@ -204,6 +207,13 @@ class Search:
                 if found:
                     return Place(found[0], hunk, level, notes)
         raise Misfit(self._why_not_free(hunk))
+
+    def _starts(self, hunk: Hunk) -> Iterator[int]:
+        """Yield where to search from: the previous hunk, then as many lines before it as the hunk has as context."""
+        yield self.cursor
+        lead = next((at for at, line in enumerate(hunk.lines) if line[0] != " "), 0)
+        if lead and self.cursor:
+            yield max(0, self.cursor - lead)
 
     def _why_not_free(self, hunk: Hunk) -> str:
         """Return the reason if a hunk would fit except that an earlier one changes the same lines."""

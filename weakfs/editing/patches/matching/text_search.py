@@ -1,0 +1,55 @@
+"""Finding lines in the text itself: for a few searches, faster than to index all lines first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TextSearch:
+    """Consecutive lines, found by `str.find`; a carriage return at the end of a line is not part of it.
+
+    A search costs O(text), and at best O(lines of the text after it); many are faster with `LineIndex`. Each search
+    begins near the place found last, as those of a patch do: only the lines in between are counted.
+    """
+
+    __slots__ = ("_line", "_offset", "_text")
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        # The text has a line break before and after each line, and the offset of a line is that of the one before it.
+        self._text = _joined(lines)
+        self._line = self._offset = 0
+
+    def find(self, lines: Sequence[str], start: int) -> int:
+        """Return the first position of consecutive lines, from `start` on; -1 if there is none."""
+        offset = self._offset_of(start)
+        found = self._text.find(_joined(lines), offset) if offset >= 0 else -1
+        if found < 0:
+            return -1
+        self._line = start + self._text.count("\n", offset, found)
+        self._offset = found
+        return self._line
+
+    def is_again(self, lines: Sequence[str], at: int) -> bool:
+        """Return whether the lines at `at` also occur together somewhere after it."""
+        return self._text.find(_joined(lines), self._offset_of(at) + 1) >= 0
+
+    def is_at(self, lines: Sequence[str], at: int) -> bool:
+        """Return whether lines are at `at`."""
+        offset = self._offset_of(at) if at >= 0 else -1
+        return offset >= 0 and self._text.startswith(_joined(lines), offset)
+
+    def _offset_of(self, line: int) -> int:
+        """Return the offset of a line; -1 if the text has fewer lines. O(lines between it and the last place)."""
+        at, offset = self._line, self._offset
+        while at < line and offset >= 0:
+            offset = self._text.find("\n", offset + 1)
+            at += 1
+        while at > line:
+            offset = self._text.rfind("\n", 0, offset)
+            at -= 1
+        return offset
+
+
+def _joined(lines: Sequence[str]) -> str:
+    text = "\n".join(("", *lines, ""))
+    return text.replace("\r\n", "\n") if "\r" in text else text
