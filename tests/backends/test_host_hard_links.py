@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from tests.models.host import record
 from tests.sampling import sample
 from weakfs import Capability, Session, Toolset
-from weakfs.backends import HostFilesystem
+from weakfs.backends import HostFilesystem, MountedFilesystem
 
 
 @pytest.fixture
@@ -129,6 +130,38 @@ def test_a_file_with_a_name_outside_is_replaced_and_the_result_says_so(fs: HostF
     assert [note.path for note in done.notes] == ["/a"]
     assert "hard link" in str(done.notes[0])
     assert fs.write("/a", "again\n").notes == ()
+
+
+CHANGING: dict[str, dict[str, object]] = {
+    "write_file": {"path": "a", "content": "after\n"},
+    "edit_file": {"path": "a", "old_string": "before", "new_string": "after"},
+    "apply_patch": {"patch": "*** Begin Patch\n*** Update File: a\n@@\n-before\n+after\n*** End Patch\n"},
+}
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("tool", CHANGING)
+def test_the_answer_of_a_call_says_once_which_hard_link_it_broke(
+    fs: HostFilesystem, root: Path, tool: str, is_nested: bool
+) -> None:
+    os.link(root / "a", root.parent / "outside")
+    os.link(root / "other", root.parent / "elsewhere")
+    tools = Toolset(fs.session, fs)
+    with fs.session.transaction() if is_nested else nullcontext():
+        fs.write("/other", "changed before the call\n")
+        done = tools.call(tool, CHANGING[tool])
+        again = tools.call("write_file", {"path": "a", "content": "again\n"})
+    assert (done.success, again.success) == (True, True)
+    assert done.message.count("/a: ") == done.message.count("hard link") == 1
+    assert "hard link" not in again.message
+
+
+def test_the_answer_names_a_mounted_file_by_its_mounted_path(root: Path, tmp_path: Path) -> None:
+    os.link(root / "a", root.parent / "outside")
+    session = Session()
+    fs = MountedFilesystem(HostFilesystem(root, session=session, store=tmp_path / "store"), "/work")
+    done = Toolset(session, fs).call("write_file", {"path": "/work/a", "content": "after\n"})
+    assert "\n/work/a: " in done.message
 
 
 def test_a_restore_sets_no_time_of_a_symbolic_link_that_has_a_name_outside(fs: HostFilesystem, root: Path) -> None:

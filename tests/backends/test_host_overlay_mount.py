@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.models.host import exact, record
-from weakfs import Session
+from weakfs import Policy, PolicyRule, Session, Toolset
 from weakfs.backends import HostFilesystem
 from weakfs.reducers.events import EntryMoved
 from weakfs.snapshots.directory.directory import HostDirectory
@@ -231,6 +231,24 @@ def test_a_move_by_copying_notes_which_hard_links_it_broke(fs: HostFilesystem, r
 
     notes = fs.apply(EntryMoved("/d/sub", "/moved", fs.now()))
 
-    (note,) = notes or ()
+    assert notes is not None
+    (note,) = notes
     assert note.path in ("/moved/one", "/moved/two")
     assert "hard link" in note.cause
+
+
+def test_the_answer_of_a_move_says_which_hard_links_it_broke(fs: HostFilesystem, root: Path) -> None:
+    os.link(root.parent / "lower/d/sub/one", root.parent / "lower/outside")
+    done = Toolset(fs.session, fs).call("mv", {"source": "/d/sub", "destination": "/moved"})
+    assert done.success
+    first, note = done.message.splitlines()
+    assert first == "Moved /d/sub to /moved"
+    assert note.startswith(("/moved/one: ", "/moved/two: "))
+    assert "hard link" in note
+
+
+def test_the_answer_of_a_move_names_no_hidden_file(fs: HostFilesystem, root: Path) -> None:
+    os.link(root.parent / "lower/d/sub/one", root.parent / "lower/outside")
+    hidden = PolicyRule(effect="deny", operations=["list", "search"], paths=["one", "two"], reason="hidden")
+    done = Toolset(fs.session, fs, policy=Policy([hidden])).call("mv", {"source": "/d/sub", "destination": "/moved"})
+    assert done.message == "Moved /d/sub to /moved"

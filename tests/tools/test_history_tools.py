@@ -218,3 +218,23 @@ def test_lines_of_withheld_contents_are_not_counted(preview: bool, guess: str) -
     assert result.value.changes == (MergedPath("/private/key", "changed"),)
     assert "changed /private/key +0 -0\n" in result.message
     assert "+0 -0 lines, +0 -0 bytes" in result.message
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_limit_of_writes_does_not_measure_withheld_contents(preview: bool, size: int) -> None:
+    tools = desk(policy=hiding("blob"), capability=Capability(max_write_bytes=100))
+    InMemoryFilesystem(tools.session).write("/private/key", "x" * size)
+    write(tools, "/private/key", "guess\n", "guess")
+    write(tools, "/private/new", "new\n", "new")
+
+    created = tools.call("undo", {"preview": preview})
+    result = tools.call("revert", {"call_id": "guess", "preview": preview})
+
+    assert created.success
+    assert result.error_code == "limit_exceeded"
+    assert result.message == (
+        "cannot write '/private/key': the size of a write is limited, and the contents that would be taken back are "
+        "kept out of answers; leave it unchanged"
+    )
+    assert text(tools, "/private/key") == "guess\n"

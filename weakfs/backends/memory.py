@@ -124,6 +124,14 @@ class InMemoryFilesystem(SessionFilesystem):
                     return path, tuple(names), node
         return super()._locate(path, follow=follow)
 
+    def exists(self, path: PathArg) -> bool:
+        """Return whether there is an entry; a symbolic link counts, wherever it points."""
+        if type(path) is str:
+            names = path.split("/")
+            if not names.pop(0) and names and self.lookup(names) is not None:
+                return True
+        return super()._locate(path, follow=False)[2] is not None
+
     def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:
         if type(path) is str:
             names = path.split("/")

@@ -66,6 +66,14 @@ class Inexact(Protocol):
 
 
 @runtime_checkable
+class Lossy(Protocol):
+    """A journal that reports what files lost by its work, such as a hard link."""
+
+    @property
+    def lost(self) -> Sequence[object]: ...
+
+
+@runtime_checkable
 class Divisible(Protocol):
     """A journal in which parts of the work can be undone separately."""
 

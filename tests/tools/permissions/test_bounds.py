@@ -8,6 +8,8 @@ from tests.tools.permissions.guarded_files import SECRETS, SOURCES, handled, too
 from weakfs import (
     Capability,
     Filesystem,
+    Policy,
+    PolicyRule,
     ToolResult,
 )
 
@@ -80,6 +82,20 @@ def test_writes_are_bounded(files: Filesystem) -> None:
         assert (result.status, result.error_code) == ("forbidden", "limit_exceeded"), name
     assert files.tree().fingerprint == before
     assert tools.call("write_file", {"path": "/a", "content": "1234567890"}).success
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_limit_of_writes_does_not_measure_files_whose_status_is_hidden(files: Filesystem, size: int) -> None:
+    files.write("/box/a.key", "x" * size)
+    hidden = Policy([PolicyRule(effect="deny", operations=["stat"], paths="*.key", reason="credentials")])
+    tools = toolset(files, Capability(max_write_bytes=100), hidden)
+    result = tools.call("cp", {"source": "/box", "destination": "/copy"})
+    assert (result.status, result.error_code) == ("forbidden", "limit_exceeded")
+    assert result.message == (
+        "cannot write '/copy': the size of a write is limited, and the size of a file that would be copied may not be "
+        "told; leave it unchanged"
+    )
+    assert toolset(files, policy=hidden).call("cp", {"source": "/box", "destination": "/copy"}).success
 
 
 def test_one_call_changes_so_many_entries(files: Filesystem) -> None:

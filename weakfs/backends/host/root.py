@@ -302,6 +302,11 @@ class Work:
         self._at_end: list[tuple[Step, Step]] = []
         root.works.add(self)
 
+    @property
+    def lost(self) -> tuple[Note, ...]:
+        """What files lost by the work so far."""
+        return tuple(self.journal.notes)
+
     def begin(self) -> Part:
         """Begin a nested part of this work, which can be undone on its own."""
         return Part(self)
@@ -348,6 +353,12 @@ class Part:
         self.inexact: tuple[Note, ...] = ()
         self._nested = Nested(work.journal)
         self._mark = work.steps
+        self._noted = len(work.journal.notes)
+
+    @property
+    def lost(self) -> tuple[Note, ...]:
+        """What files lost since this part began."""
+        return tuple(self.work.journal.notes[self._noted :])
 
     def begin(self) -> Part:
         """Begin a part nested in this one."""

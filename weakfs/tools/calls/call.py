@@ -25,7 +25,7 @@ from weakfs.session import (
     TransactionBlock,
     TransactionCancelled,
 )
-from weakfs.session.external import INEXACT
+from weakfs.session.external import INEXACT, Lossy
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
 from weakfs.session.transactions.transaction import Transaction
@@ -36,12 +36,13 @@ from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
 from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
-from weakfs.tools.permissions.guard import may_show
+from weakfs.tools.permissions.guard import may_show, point_of
 from weakfs.tools.results import Receipt, ToolResult, Undone, failed, with_notes
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from weakfs.filesystem import Note
     from weakfs.tools.policy import CallToJudge, Policy
 
 # How many things an answer names that could not be put back as they were.
@@ -257,10 +258,30 @@ class Call:
         if not result.success:
             raise Undone(result)
         if not tool.read_only:
+            result = self._with_lost(result)
             self._tell_changes()
         self.session._conclude(partial(self._concluded, result))
         self._is_ending = True
         return result
+
+    def _with_lost(self, result: ToolResult[object]) -> ToolResult[object]:
+        """Return the answer with notes on what files lost by the call, such as a hard link that a move broke."""
+        journals = () if self._own is None else self._own.journals.values()
+        lost = [cast("Note", note) for journal in journals if isinstance(journal, Lossy) for note in journal.lost]
+        if not lost:
+            return result
+        # Few calls have any.
+        from weakfs.filesystem.missing_path import SupportsNaming
+
+        fs = self.context.filesystem
+        point = point_of(fs)
+        notes = dict.fromkeys(note if point is None else point.mounted_note(note) for note in lost)
+        told = result.message
+        # A directory that was moved may hold files that the policy hides.
+        named = [
+            note for note in notes if not isinstance(fs, SupportsNaming) or fs.may_name(note.path) or note.path in told
+        ]
+        return evolve(result, message=with_notes(told, named[:MAX_NOTES]))
 
     def _end_of(self, block: TransactionBlock[Session], error: BaseException | None) -> Step:
         given = (None, None, None) if error is None else (type(error), error, error.__traceback__)

@@ -12,7 +12,7 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.editing import EditError, EmptyOldString
 from weakfs.fast_init import fast_init
-from weakfs.filesystem import Filesystem, Note
+from weakfs.filesystem import Filesystem
 from weakfs.filesystem.errors import absence_in, fault, not_found
 from weakfs.filesystem.protocol import check_readable
 from weakfs.messages import clip, plural
@@ -20,7 +20,7 @@ from weakfs.session.interruption import check_interrupted
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import NotText, ToolValidationError
 from weakfs.tools.permissions import may_show
-from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize, with_notes
+from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 
@@ -122,13 +122,11 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
     except _Refused as refused:
         why = refused.error if may_show(fs, path) else refused.error.without_quotes()
         return _refused(path, why, refused.number, len(edits))
-    notes: dict[Note, None] = {}
     for one in made:
         if one.done.count == 1 or one.done.count * PIECE + one.added < one.size:
-            written = fs.splice(path, _in_bytes(one.text, one.done))
+            fs.splice(path, _in_bytes(one.text, one.done))
         else:
-            written = fs.write(path, one.done.text)
-        notes.update(dict.fromkeys(written.notes))
+            fs.write(path, one.done.text)
     count = sum(one.done.count for one in made)
     overlooked = dict.fromkeys(one.done.overlooked for one in made if one.done.overlooked)
     differing = f", matched with other {' and '.join(overlooked)}" if overlooked else ""
@@ -136,7 +134,7 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
     summary = summarize(f"Updated {path} ({plural(count, 'replacement')}{several}{differing})")
     matched: Literal["exact", "fuzzy"] = "fuzzy" if overlooked else "exact"
     receipt = EditFileReceipt(path=path, replacements=count, applied=True, matched=matched, summary_text=summary)
-    return answer(receipt, with_notes(summary, notes))
+    return answer(receipt)
 
 
 @frozen

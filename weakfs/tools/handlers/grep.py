@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Literal
 
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 from weakfs.filesystem import Filesystem, GrepMatch, GrepResult
 from weakfs.messages import clip, one_line, plural, printable
 from weakfs.search import compile_multiline, compile_pattern
@@ -142,13 +143,14 @@ def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -
         return answer(receipt)
     # The receipt has whole lines, of which the message shows a part where they are very long.
     around = _lines_around(matches, params, context)
-    whole = "\n".join(_numbered(line, line.text) for line in around)
-    found_in = dict.fromkeys(match.path for match in matches)
+    found_in = {match.path: one_line(match.path) for match in matches}
+    places = [_place(line, found_in) for line in around]
+    whole = "\n".join([place + line.text for place, line in zip(places, around, strict=True)])
     kept = kept_as_blob(whole, params.output_mode, context, "search", "read", paths=found_in)
     if kept is not None:
         remedy = "narrow the search or set max_results to see less of it"
         return answer(evolve(receipt, matches=kept), shown(kept, remedy))
-    lines = [_numbered(line, _shown(line)) for line in around]
+    lines = [place + _shown(line) for place, line in zip(places, around, strict=True)]
     if found.truncated:
         lines.append(f"[the first {len(matches)} are shown; narrow the search or set max_results]")
     return answer(receipt, "\n".join(lines))
@@ -205,6 +207,7 @@ def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
 # Lines around matches
 
 
+@fast_init
 @frozen
 class _Line:
     """One line of an answer: `span` is the part that matches, `None` for a line around a match."""
@@ -254,6 +257,9 @@ def _lines_around(matches: Sequence[GrepMatch], params: GrepParams, context: Too
 
 def _lines_of(match: GrepMatch) -> Iterator[_Line]:
     """Yield the lines of a match, each with the part of it that matches."""
+    if "\n" not in match.line_content:
+        yield _Line(match.path, match.line_number, match.line_content, (match.match_start, match.match_end))
+        return
     start = 0
     for index, text in enumerate(match.line_content.split("\n")):
         span = max(match.match_start - start, 0), min(max(match.match_end - start, 0), len(text))
@@ -271,11 +277,12 @@ def _lines_in(fs: Filesystem, path: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _numbered(line: _Line, text: str) -> str:
+def _place(line: _Line, names: Mapping[str, str]) -> str:
+    """Return what precedes the text of a line: its path, as `names` shows it, and its number."""
     if line is _GAP:
         return "--"
     mark = "-" if line.span is None else ":"
-    return f"{one_line(line.path)}{mark}{line.number}{mark}{text}"
+    return f"{names[line.path]}{mark}{line.number}{mark}"
 
 
 def _shown(line: _Line) -> str:

@@ -14,7 +14,7 @@ from weakfs.messages import plural
 from weakfs.tools.blobs import BlobArgument
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.errors import ToolValidationError
-from weakfs.tools.results import Receipt, ToolResult, answer, summarize, with_notes
+from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 
@@ -87,7 +87,7 @@ def write_file_handler(params: WriteFileParams, *, context: ToolContext) -> Tool
         new_mtime_ns=fs.stat(done.path).modified_ns,
         summary_text=summary,
     )
-    return answer(receipt, with_notes(summary, done.notes))
+    return answer(receipt)
 
 
 TOOLS = (

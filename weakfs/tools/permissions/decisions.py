@@ -228,6 +228,15 @@ class Access:
                 f"cannot write {path!r}: it has {plural(size, 'byte')} and the limit of one write is {most}; split it"
             )
 
+    def may_measure(self, path: str) -> bool:
+        """Return whether an answer may depend on the size of a file: not if a rule of the policy hides its status."""
+        return self.policy.visibility("stat", path) == Visibility.SHOWN
+
+    def check_unmeasured(self, path: str, why: str) -> None:
+        """Raise `LimitExceeded` if the size of a write is limited: for one whose size no answer may depend on."""
+        if self.capability.max_write_bytes is not None:
+            raise LimitExceeded(f"cannot write {path!r}: the size of a write is limited, and {why}; leave it unchanged")
+
     def check_unbounded(self, why: str) -> None:
         """Raise `LimitExceeded` if changes are bounded: for operations that replace all files at once."""
         capability = self.capability

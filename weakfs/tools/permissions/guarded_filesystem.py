@@ -129,7 +129,10 @@ class GuardedFilesystem:
             for path in filter(None, (change.source, change.path)):
                 self._check_taken_back(path)
                 access.check_changes((path,))
-            access.check_size(change.path, change.bytes_added)
+            if all(map(access.may_show, filter(None, (change.source, change.path)))):
+                access.check_size(change.path, change.bytes_added)
+            elif change.change != "removed":
+                access.check_unmeasured(change.path, "the contents that would be taken back are kept out of answers")
             if change.source is not None:
                 access.check_transfer(change.source, change.path)
         for path in conflicts:

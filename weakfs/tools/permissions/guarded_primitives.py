@@ -151,12 +151,15 @@ class GuardedPrimitives(BaseFilesystem):
         """Judge both ends, entry by entry: hidden contents are not moved to where they could be seen."""
         access, source, destination = self._access, event.source, event.destination
         size = below = 0
+        is_measured = isinstance(event, EntryCopied) and access.capability.max_write_bytes is not None
         for path, node in self._tree(source):
             target = destination + path[len(source) :]
             access.check_below("write", target, destination, origin=path)
             if isinstance(event, EntryMoved):
                 access.check_below("write", path, source)
             access.check_transfer(path, target, named=(source, destination))
+            if is_measured and type(node) is not FileTree and not access.may_measure(path):
+                access.check_unmeasured(destination, "the size of a file that would be copied may not be told")
             size, below = size + (0 if type(node) is FileTree else size_of(node)), below + 1
         if isinstance(event, EntryMoved):
             access.check_changes((source, destination), below - 1)
