@@ -130,6 +130,17 @@ def test_a_broken_pipe_ends_a_program_silently(tmp_path: Path, mode: SandboxMode
 # What cannot be run
 
 
+def test_a_command_does_not_ignore_the_signals_that_the_runtime_ignores(tmp_path: Path, mode: SandboxMode) -> None:
+    numbers = (signal.SIGQUIT, signal.SIGINT, signal.SIGUSR1)
+    before = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        codes = [run(f"sh -c 'kill -{number:d} $$; echo alive'; echo $?", tmp_path, mode) for number in numbers]
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    assert [done.stdout for done in codes] == [f"{128 + number}\n" for number in numbers]
+
+
 def test_a_command_that_no_shell_could_be_given_is_refused(tmp_path: Path, mode: SandboxMode) -> None:
     with pytest.raises(ValueError, match="holds a NUL character at 4; leave it out"):
         run("echo\0", tmp_path, mode)

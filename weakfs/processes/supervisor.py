@@ -132,10 +132,13 @@ def _start(job: dict[str, object], status: int) -> int:
         _tell(status, {"started": os.getpid()})
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         limits = job["resources"] if isinstance(job["resources"], dict) else {}
-        # Python ignores these signals, and an ignored signal stays ignored in the program. With a limit on file size
-        # that is intended: a program then reports "File too large" instead of being killed silently.
-        for number in (signal.SIGPIPE, *(() if "RLIMIT_FSIZE" in limits else (signal.SIGXFSZ,))):
-            signal.signal(number, signal.SIG_DFL)
+        # A signal that Python ignores, or whoever started it, would stay ignored in the program. With a limit on file
+        # size that is intended: a program then reports "File too large" instead of being killed silently.
+        for number in signal.valid_signals():
+            if signal.getsignal(number) is signal.SIG_IGN and (
+                number != signal.SIGXFSZ or "RLIMIT_FSIZE" not in limits
+            ):
+                signal.signal(number, signal.SIG_DFL)
         for name, value in limits.items():
             _set_limit(getattr(resource, name), value)
         given = job["stdin"] if isinstance(job["stdin"], int) else os.open(os.devnull, os.O_RDONLY)

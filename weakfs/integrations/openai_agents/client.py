@@ -25,7 +25,7 @@ from weakfs.filesystem import Filesystem
 from weakfs.integrations.openai_agents.sandbox import WeakfsSandboxSession
 from weakfs.integrations.openai_agents.snapshots import is_stored
 from weakfs.tools import Capability, Policy
-from weakfs.tools.handlers import ShellOptions
+from weakfs.tools.handlers import ProcessOptions, ShellOptions
 
 MAX_OUTPUT = 1 << 20
 
@@ -37,9 +37,10 @@ class WeakfsSandboxState(SandboxSessionState):
 
 
 class WeakfsSandboxOptions(BaseSandboxClientOptions):
-    """The options of one sandbox. There are none: the client has them."""
+    """The options of one sandbox: the ports that its programs may be reached at. The client has all others."""
 
     type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
+    exposed_ports: tuple[int, ...] = ()
 
 
 class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
@@ -49,7 +50,8 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
     change is stored as it is made, and a sandbox is resumed by any process with the same location, even after a kill.
     Without it sessions are in memory, and a sandbox of another process is resumed from its snapshot. `files` makes the
     filesystem of a session, by default one in memory. Commands run with the options `shell`; `capability` and `policy`
-    bound what may be done, and `caller` is recorded as who did it.
+    bound what may be done, and `caller` is recorded as who did it. With `processes`, which needs files in a directory
+    or a container, an agent's commands may keep running, also in a terminal: what they change is not part of a call.
     """
 
     backend_id = "weakfs"
@@ -63,6 +65,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         shell: ShellOptions | None = None,
         capability: Capability | None = None,
         policy: Policy | None = None,
+        processes: ProcessOptions | None = None,
         caller: str | None = None,
         instrumentation: Instrumentation | None = None,
         dependencies: Dependencies | None = None,
@@ -71,6 +74,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         self._files = _in_memory if files is None else files
         self._shell = ShellOptions(max_output=MAX_OUTPUT) if shell is None else shell
         self._capability, self._policy, self._caller = capability, policy, caller
+        self._processes = processes
         self._instrumentation = Instrumentation() if instrumentation is None else instrumentation
         self._dependencies = dependencies
         # The sessions that are open here: all that are not stored, of the others those of sandboxes that run.
@@ -93,7 +97,10 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         self._validate_manifest_for_create(manifest)
         session_id = uuid.uuid4()
         state = WeakfsSandboxState(
-            session_id=session_id, snapshot=resolve_snapshot(snapshot, str(session_id)), manifest=manifest
+            session_id=session_id,
+            snapshot=resolve_snapshot(snapshot, str(session_id)),
+            manifest=manifest,
+            exposed_ports=() if options is None else options.exposed_ports,
         )
         return await self._sandbox(state)
 
@@ -129,6 +136,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
             shell=self._shell,
             capability=self._capability,
             policy=self._policy,
+            processes=self._processes,
             caller=self._caller,
             on_shutdown=partial(self._release, state.session_id.hex),
         )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import posixpath
-import shlex
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -22,34 +20,36 @@ from agents.sandbox.errors import (
     WorkspaceArchiveWriteError,
     WorkspaceReadNotFoundError,
 )
-from agents.sandbox.files import EntryKind, FileEntry
-from agents.sandbox.session import BaseSandboxSession, SandboxSessionState
+from agents.sandbox.files import FileEntry
+from agents.sandbox.session import SandboxSessionState
 from agents.sandbox.session.workspace_payloads import coerce_write_payload
-from agents.sandbox.types import ExecResult, Permissions, User
+from agents.sandbox.types import ExecResult, ExposedPortEndpoint, User
 from attrs import evolve
 
-from weakfs import Session
+from weakfs import HostFilesystem, Session
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.command_files import mounted_files
 from weakfs.integrations.openai_agents.archives import check_archive, decompressed, overlaid, read_all, without_set_id
-from weakfs.integrations.openai_agents.workspace import READING, TOOLS, Exchange, Executed
+from weakfs.integrations.openai_agents.terminals import Terminals, TerminalSession, shell_line, terminal_tools
+from weakfs.integrations.openai_agents.workspace import READING, TOOLS, Exchange, Executed, entries_of, target_of
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.node import find, remove
 from weakfs.snapshots import from_tar, to_tar
 from weakfs.tools import Capability, Policy, ToolResult, Toolset
-from weakfs.tools.handlers import ShellOptions
+from weakfs.tools.handlers import ProcessOptions, ShellOptions
 
 T = TypeVar("T")
 
 FINGERPRINT_VERSION = "weakfs_archive_v1"
 
 
-class WeakfsSandboxSession(BaseSandboxSession):
+class WeakfsSandboxSession(TerminalSession):
     """A sandbox whose files are those of a weakfs session, below the root of the manifest; made by the client.
 
     Every change is a recorded call, and so is every read. A command that ends keeps what it changed, whatever its exit
     code; one that times out or could not run is undone. Commands run in the sandbox of the tool `shell`, as one user,
-    see only the workspace and have no network. There are no terminals and no ports.
+    see only the workspace and have no network. With `processes` they may keep running, also in a terminal, and what
+    they change is not part of a call.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
         shell: ShellOptions,
         capability: Capability | None = None,
         policy: Policy | None = None,
+        processes: ProcessOptions | None = None,
         caller: str | None = None,
         on_shutdown: Callable[[], object] = lambda: None,
     ) -> None:
@@ -73,10 +74,12 @@ class WeakfsSandboxSession(BaseSandboxSession):
         self._is_running = True
         # Whether a path may also be forbidden for another reason than that it leads out of the workspace.
         self._is_bounded = capability is not None or policy is not None
-        # A command needs the files of a host to itself, and agents share a sandbox.
         self._turn = asyncio.Lock()
         mounted = mounted_files(files, state.manifest.root)
-        self._toolset = Toolset(session, mounted, tools=TOOLS, capability=capability, policy=policy)
+        tools = TOOLS if processes is None else (*TOOLS, *terminal_tools(processes))
+        self._toolset = Toolset(session, mounted, tools=tools, capability=capability, policy=policy)
+        self._processes = processes
+        self._terminals = None if processes is None else Terminals(self._toolset, processes, caller)
 
     def __repr__(self) -> str:
         return f"<WeakfsSandboxSession of {self._session!r} at {self.state.manifest.root}>"
@@ -100,12 +103,13 @@ class WeakfsSandboxSession(BaseSandboxSession):
         return super()._prepare_exec_command(*command, shell=["sh", "-c"] if shell is True else shell, user=None)
 
     async def _exec_internal(self, *command: str | Path, timeout: float | None = None) -> ExecResult:
-        words = [str(word) for word in command]
-        line = words[2] if words[:2] == ["sh", "-c"] and len(words) == 3 else shlex.join(words)
         environment = await self.state.manifest.environment.resolve()
         exchange = Exchange(evolve(self._shell, environment={**self._shell.environment, **environment}))
-        arguments = {"command": line, "timeout": timeout}
+        arguments = {"command": shell_line(command), "timeout": timeout}
         async with self._turn:
+            if self._terminals is not None and self._terminals.is_running:
+                limit = self._shell.max_timeout if timeout is None else min(timeout, self._shell.max_timeout)
+                return await self._exec_beside(command, environment, limit)
             done = await self._toolset.acall("execute", arguments, caller=self._caller, adapter=exchange)
         executed = cast("Executed | None", exchange.result)
         if (executed is not None and executed.timed_out) or done.error_code in ("timed_out", "deadline_exceeded"):
@@ -123,6 +127,12 @@ class WeakfsSandboxSession(BaseSandboxSession):
         mode, place = int(str(command[1]), 8), self._place(command[2], for_write=True)
         await self._change("change_mode", place, lambda files: files.chmod(place, mode), path=Path(command[2]))
         return ExecResult(stdout=b"", stderr=b"", exit_code=0)
+
+    async def _resolve_exposed_port(self, port: int) -> ExposedPortEndpoint:
+        # The sandbox of commands has a network of its own that nothing outside reaches.
+        if not isinstance(self._given, HostFilesystem) or self._processes is None or self._processes.sandbox != "off":
+            return await super()._resolve_exposed_port(port)
+        return ExposedPortEndpoint(host="127.0.0.1", port=port, tls=False)
 
     # Files
 
@@ -160,7 +170,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
         """List a directory."""
         self._refuse_user(user)
         place = self._place(path)
-        done, entries = await self._use("list_directory", place, partial(_entries, place))
+        done, entries = await self._use("list_directory", place, partial(entries_of, place))
         self._check_within(done, path)
         if not done.success:
             raise _non_zero(done.message, "ls", "-la", "--", place)
@@ -224,7 +234,7 @@ class WeakfsSandboxSession(BaseSandboxSession):
                 with suppress(FileNotFoundError, NotADirectoryError):
                     entry = files.stat(path)
                     if entry.is_symlink and follow_symlinks:
-                        entry = files.stat(_target(path, entry.target or ""))
+                        entry = files.stat(target_of(path, entry.target or ""))
                     if not entry.is_symlink:
                         found.append(entry.path)
             return len(found) == 2 and found[0] == found[1]
@@ -366,37 +376,6 @@ class WeakfsSandboxSession(BaseSandboxSession):
 
 def _write(place: str, content: bytes, files: Filesystem) -> None:
     files.write_bytes(place, content, mode="overwrite")
-
-
-def _entries(place: str, files: Filesystem) -> list[FileEntry]:
-    listed: list[FileEntry] = []
-    for entry in files.list(place):
-        found = files.stat(entry.path)
-        kind = EntryKind.OTHER
-        if entry.is_symlink:
-            kind = EntryKind.SYMLINK
-        elif entry.is_directory:
-            kind = EntryKind.DIRECTORY
-        elif entry.is_file:
-            kind = EntryKind.FILE
-        permissions = Permissions.from_mode(found.mode)
-        permissions.directory = entry.is_directory
-        listed.append(
-            FileEntry(
-                path=f"{place.rstrip('/')}/{entry.name}",
-                permissions=permissions,
-                owner="root",
-                group="root",
-                size=found.size_bytes,
-                kind=kind,
-            )
-        )
-    return listed
-
-
-def _target(path: str, target: str) -> str:
-    """Return where a symbolic link points."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
 def _too_large(root: Path, most: int | None, limit: str) -> WorkspaceArchiveWriteError:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 from typing import Any, cast
+
+from agents.sandbox.files import EntryKind, FileEntry
+from agents.sandbox.types import Permissions
 
 from weakfs.class_decorators import define, frozen
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.command_files import printed_text
+from weakfs.processes import CommandOptions
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
 from weakfs.tools.permissions import Operation
 from weakfs.tools.results import answer, summarize
+
+# In place of output that a capability keeps out of answers.
+NOT_SHOWN = "[more than the capability shows]\n"
 
 
 @frozen
@@ -46,7 +54,7 @@ class Executed:
 class Exchange:
     """What a sandbox and a handler hand to one another, beside what is recorded of a call."""
 
-    shell: ShellOptions
+    options: CommandOptions
     work: Callable[[Filesystem], object] | None = None
     result: Any = None
 
@@ -54,8 +62,9 @@ class Exchange:
 def execute(params: ExecuteParams, *, context: ToolContext) -> ToolResult[ShellReceipt]:
     """Run a command."""
     exchange = cast(Exchange, context.adapter)
-    timeout = exchange.shell.max_timeout if params.timeout is None else params.timeout
-    result = shell_handler(ShellParams(params.command, timeout), context=context, options=exchange.shell)
+    options = cast(ShellOptions, exchange.options)
+    timeout = options.max_timeout if params.timeout is None else params.timeout
+    result = shell_handler(ShellParams(params.command, timeout), context=context, options=options)
     receipt = result.value
     if isinstance(receipt, ShellReceipt) and receipt.timed_out is not None:
         exchange.result = Executed(
@@ -97,4 +106,36 @@ READING = frozenset({"read_file", "list_directory", "export_files"})
 
 def _printed(output: str | BlobReference | None, context: ToolContext) -> bytes:
     text = printed_text(output, context)
-    return b"[more than the capability shows]\n" if text is None else text.encode("utf-8", "surrogateescape")
+    return (NOT_SHOWN if text is None else text).encode("utf-8", "surrogateescape")
+
+
+def entries_of(place: str, files: Filesystem) -> list[FileEntry]:
+    """List a directory as the SDK does."""
+    listed: list[FileEntry] = []
+    for entry in files.list(place):
+        found = files.stat(entry.path)
+        kind = EntryKind.OTHER
+        if entry.is_symlink:
+            kind = EntryKind.SYMLINK
+        elif entry.is_directory:
+            kind = EntryKind.DIRECTORY
+        elif entry.is_file:
+            kind = EntryKind.FILE
+        permissions = Permissions.from_mode(found.mode)
+        permissions.directory = entry.is_directory
+        listed.append(
+            FileEntry(
+                path=f"{place.rstrip('/')}/{entry.name}",
+                permissions=permissions,
+                owner="root",
+                group="root",
+                size=found.size_bytes,
+                kind=kind,
+            )
+        )
+    return listed
+
+
+def target_of(path: str, target: str) -> str:
+    """Return where a symbolic link points."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
