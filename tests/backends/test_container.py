@@ -206,6 +206,35 @@ def test_an_error_in_a_transaction_undoes_a_command(files: ContainerFilesystem) 
     assert state(files) == before
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("never_hung")
+def test_a_sparse_file_that_takes_hours_to_read_is_refused_at_once(podman: Podman, tmp_path: Path) -> None:
+    files = ContainerFilesystem(
+        image=IMAGE, store=tmp_path, runtime=podman, limits=Limits(max_file_size=None), max_layer_size=None
+    )
+    message = f"cannot scan '/workspace/big': it is a sparse file of {4 << 40} bytes"
+    try:
+        before = files.session.snapshot()
+        files.exec("echo after > small")
+        unlimited = CommandLimits(max_file_size=None)
+        # Made by a command, which is undone.
+        with pytest.raises(OSError, match=message):
+            files.exec(f"echo data > small; busybox truncate -s {4 << 40} big", limits=unlimited)
+        assert not files.exists("big")
+        assert files.read("small").content == "after\n"
+        # Set from outside.
+        big = Path(files.container.path_of_files(), "workspace/big")
+        os.truncate(os.open(big, os.O_CREAT | os.O_WRONLY), 4 << 40)
+        for step in (lambda: files.exec("true"), files.snapshot, lambda: files.session.rollback(before)):
+            with pytest.raises(OSError, match=message):
+                step()
+        big.unlink()
+        files.session.rollback(before)
+        assert not files.exists("small")
+    finally:
+        files.container.remove()
+
+
 def test_relative_paths_start_in_the_directory_where_commands_start(files: ContainerFilesystem) -> None:
     files.write("sub/a.txt", "a\n")
     assert files.exec("pwd; cat sub/a.txt").stdout == "/workspace\na\n"

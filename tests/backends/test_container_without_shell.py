@@ -92,6 +92,19 @@ def test_another_process_undoes_what_removed_the_shell(
             again.container.remove()
 
 
+@pytest.mark.usefixtures("never_hung")
+def test_a_sparse_file_that_takes_hours_to_hash_is_given_back(files: ContainerFilesystem) -> None:
+    files.exec("echo x > x; rm /bin/sh")
+    big = f"{files.container.path_of_files()}/workspace/big"
+    os.truncate(os.open(big, os.O_CREAT | os.O_WRONLY), 40 << 30)
+    files.container.stop()
+    with pytest.raises(OSError, match="cannot scan '/workspace/big': it is a sparse file"):
+        files.exec("busybox true")
+    assert files.read("x").content == "x\n"
+    os.remove(f"{files.container.path_of_files()}/workspace/big")
+    assert files.exec("busybox true").changed == ()
+
+
 @pytest.mark.parametrize("is_killed", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 def test_files_that_are_given_back_halfway_are_given_back_again(
     files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch, is_killed: bool

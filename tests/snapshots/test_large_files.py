@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from errno import EFBIG
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from weakfs.session.blobs.sparse import BLOCK, PIECE, read_pieces, write_pieces
 from weakfs.snapshots.store.atomic_files import size_of_files
 
 MIB = 1 << 20
+# The size of a file whose holes take longer to read than any test may.
+HUGE = 4 << 40
 # What a process may take while it handles a file of four times that size.
 BOUND = (100 if is_exhaustive() else 40) * MIB
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "stores" / "v1"
@@ -190,3 +193,31 @@ def test_appending_to_a_large_file_takes_bounded_memory(tmp_path: Path) -> None:
             assert stream.read() == b"onetwothree"
     if has_holes(tmp_path):
         assert on_disk(tmp_path / "root" / "big") < 20 * MIB
+
+
+@pytest.mark.usefixtures("never_hung")
+@pytest.mark.parametrize("kind", ["tree", "tar", "git"])
+def test_a_sparse_file_that_takes_hours_to_read_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    if kind == "git" and shutil.which("git") is None:
+        pytest.skip("there is no git")
+    if not has_holes(tmp_path):
+        pytest.skip("the filesystem has no holes")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "small").write_text("before")
+    fs = HostFilesystem(root, session=Session(), store=tmp_path / "store", snapshots=kind)  # type: ignore[arg-type]
+    snapshot = fs.session.snapshot()
+    fs.write("/small", "after")
+    with open(root / "big", "wb") as stream:
+        stream.write(b"data")
+        stream.truncate(HUGE)
+
+    for step in (fs.snapshot, fs.session.snapshot, fs.tree, lambda: fs.session.rollback(snapshot)):
+        with pytest.raises(OSError, match=f"cannot scan '/big': it is a sparse file of {HUGE} bytes") as caught:
+            step()
+        assert caught.value.errno == EFBIG
+
+    assert (root / "small").read_text() == "after"
+    (root / "big").unlink()
+    fs.session.rollback(snapshot)
+    assert (root / "small").read_text() == "before"

@@ -79,6 +79,13 @@ def test_a_file_that_is_too_large_is_refused_and_undone_without_being_read(tools
     assert "All changes made by the program are undone" in result.message
 
 
+def test_a_sparse_file_is_refused_at_once_where_files_of_any_size_are_allowed(toolset: Make) -> None:
+    result = refused(toolset(Limits(max_file_size=None), max_changed_bytes=None), "truncate -s 4T x")
+
+    assert result.error_code == "file_too_large"
+    assert f"'/x': it is a sparse file of {4 << 40} bytes" in result.message
+
+
 @pytest.mark.usefixtures("nothing_large_is_read")
 def test_files_that_are_too_large_together_are_refused_without_being_read(toolset: Make) -> None:
     result = refused(toolset(), "for i in $(seq 100); do truncate -s 30M $i; done")

@@ -86,6 +86,17 @@ def data_extents(descriptor: int, offset: int, end: int) -> Iterator[tuple[int, 
         offset = stop
 
 
+def has_holes_of(descriptor: int, size: int, most: int) -> bool:
+    """Return whether the first `size` bytes of a file have more than `most` bytes of holes. O(runs of data)."""
+    holes = offset = 0
+    for start, stop in data_extents(descriptor, 0, size):
+        holes += start - offset
+        if holes > most:
+            return True
+        offset = stop
+    return holes + size - offset > most
+
+
 class SparseWriter:
     """Writes to a descriptor, leaving holes for blocks of zeros."""
 

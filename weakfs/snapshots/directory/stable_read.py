@@ -10,13 +10,16 @@ from operator import attrgetter
 from typing import cast
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.blobs.sparse import PIECE, read_pieces
+from weakfs.session.blobs.sparse import PIECE, has_holes_of, read_pieces
 from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.scan.sinks import Sink
 from weakfs.snapshots.store.manifests import Status
 
 # Files up to this size are read in one piece.
 SMALL = 4 * PIECE
+
+# The most bytes of holes in a file. A hole takes no space on the disk, and as much time to hash as data of its size.
+MAX_HOLES = 16 << 30
 
 # How many times to read a file that changes during the read.
 ATTEMPTS = 4
@@ -92,9 +95,11 @@ def _read_small(descriptor: int, size: int, is_last: bool) -> bytes:
 
 
 def _read_large(descriptor: int, status: Status, sink: Sink, is_last: bool) -> tuple[Stored | bytes, Status]:
-    """Add to the sink as many bytes as the file has now."""
+    """Add to the sink as many bytes as the file has now. Raises `OSError` (EFBIG) if too many of them are in holes."""
     size = status[1]
     then = status
+    if size > MAX_HOLES and has_holes_of(descriptor, size, MAX_HOLES):
+        raise OSError(errno.EFBIG, f"it is a sparse file of {size} bytes, of which more than {MAX_HOLES} are holes")
 
     def pieces() -> Iterator[bytes]:
         nonlocal then

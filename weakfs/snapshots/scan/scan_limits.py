@@ -11,7 +11,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.filesystem.limits import Limits
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
-from weakfs.reducers.tree.node import FileTree, Node, find
+from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, find
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.snapshots.scan.sinks import Sink, StatToken
 from weakfs.snapshots.scan.stat_cache import canonical_name
@@ -134,6 +134,17 @@ class UnwantedContents:
             return None
         content = Stored(bytes(32), status[1], self._source)
         return leaves.file(content, mode=stat.S_IMODE(status[0]), at=clamped(status[2]))
+
+
+class NoContents(UnwantedContents):
+    """Skips the contents of all files, for a scan that is made for the entries."""
+
+    def __init__(self, source: ContentSource) -> None:
+        super().__init__(EMPTY_TREE, source)
+
+    def has_directory(self, path: str) -> bool:
+        """Return true: every directory is entered."""
+        return True
 
 
 class Interruptible:

@@ -20,6 +20,7 @@ from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.directory.nodes import ReadableDirectory
 from weakfs.snapshots.directory.restore import Plan, restore_tree
 from weakfs.snapshots.scan.scan import scan
+from weakfs.snapshots.scan.scan_limits import NoContents
 from weakfs.snapshots.scan.sinks import HashOnlySink
 
 # Follows the name of the directory of a layer that was set aside.
@@ -73,5 +74,6 @@ def _no_manifest(ref: str) -> tuple[()]:
 def _layer_of(path: str) -> Layer:
     """Return the layer in a directory; its contents stay there until they are read."""
     held = HeldDirectory(path)
-    attributes = AttributeReader(held).read(scan(held.descriptor, HashOnlySink()).root)
+    sink = HashOnlySink()
+    attributes = AttributeReader(held).read(scan(held.descriptor, sink, unwanted=NoContents(sink)).root)
     return Layer(ReadableDirectory(path).whole_directory(()), attributes, "")
