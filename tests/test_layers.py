@@ -43,6 +43,8 @@ TOP = len(LAYERS) - 1
 COMPOSITION = {"weakfs", "weakfs.composition", "weakfs._renamed", "weakfs.__main__"}
 
 BASE_DEPENDENCIES = {"attr", "attrs", "cattr", "cattrs", "orjson", "pyrsistent", "re2"}
+# Type checkers have it of their own; at run time nothing imports it.
+ONLY_FOR_TYPE_CHECKERS = {"typing_extensions"}
 OPTIONAL_DEPENDENCIES = {
     "cli": {"click", "rich", "textual"},
     "integrations": {
@@ -216,10 +218,27 @@ def test_only_base_dependencies_are_imported_outside_the_extras() -> None:
         str(found)
         for found in filterfalse(is_own, all_imports())
         if (name := found.imported.partition(".")[0]) not in sys.stdlib_module_names | BASE_DEPENDENCIES
+        and name not in ONLY_FOR_TYPE_CHECKERS
         and package_of(found.importer) != "integrations"
         and name not in OPTIONAL_DEPENDENCIES.get(package_of(found.importer), set())
     ]
     assert foreign == []
+
+
+def is_for_type_checkers(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def test_what_only_type_checkers_have_is_imported_for_them_alone() -> None:
+    importers = {found.importer for found in all_imports() if found.imported in ONLY_FOR_TYPE_CHECKERS}
+    assert importers
+    for importer in importers:
+        tree = parsed((ROOT.parent / importer.replace(".", "/")).with_suffix(".py"))
+        for_all = [
+            node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+        ]
+        imported = {node.module for top in for_all for node in ast.walk(top) if isinstance(node, ast.ImportFrom)}
+        assert imported.isdisjoint(ONLY_FOR_TYPE_CHECKERS)
 
 
 def run_python(code: str) -> str:

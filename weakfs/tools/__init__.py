@@ -13,7 +13,23 @@ if TYPE_CHECKING:
     from weakfs.tools.blobs import BlobArgument, BlobReference, Blobs
     from weakfs.tools.calls.external_call import ExternalCall, ExternalCallFailed, ExternalReceipt
     from weakfs.tools.context import ToolContext, build_tool_context, require_filesystem
-    from weakfs.tools.defaults import DEFAULT_TOOLS
+    from weakfs.tools.defaults import (
+        APPLY_PATCH,
+        CP,
+        DEFAULT_TOOLS,
+        EDIT_FILE,
+        EXISTS,
+        GLOB,
+        GREP,
+        LS,
+        MKDIR,
+        MV,
+        READ_FILE,
+        RM,
+        SHELL,
+        STAT,
+        WRITE_FILE,
+    )
     from weakfs.tools.errors import (
         DeadlineExceeded,
         InlineTooLarge,
@@ -41,10 +57,24 @@ if TYPE_CHECKING:
     from weakfs.tools.toolset import Toolset
 
 __all__ = [
+    "APPLY_PATCH",
     "CONTENTS",
+    "CP",
     "DEFAULT_TOOLS",
+    "EDIT_FILE",
+    "EXISTS",
+    "GLOB",
+    "GREP",
     "HISTORY_TOOLS",
+    "LS",
+    "MKDIR",
+    "MV",
     "PROCESS_TOOLS",
+    "READ_FILE",
+    "RM",
+    "SHELL",
+    "STAT",
+    "WRITE_FILE",
     "BlobArgument",
     "BlobReference",
     "Blobs",
@@ -89,7 +119,9 @@ __getattr__, __dir__ = lazy_names(
         "blobs": "BlobArgument BlobReference Blobs",
         "calls.external_call": "ExternalCall ExternalCallFailed ExternalReceipt",
         "context": "ToolContext build_tool_context require_filesystem",
-        "defaults": "DEFAULT_TOOLS",
+        "defaults": (
+            "APPLY_PATCH CP DEFAULT_TOOLS EDIT_FILE EXISTS GLOB GREP LS MKDIR MV READ_FILE RM SHELL STAT WRITE_FILE"
+        ),
         "errors": (
             "DeadlineExceeded InlineTooLarge InvalidPattern InvalidRegex LimitExceeded NotText OperationForbidden "
             "PolicyDenied StaleRead ToolValidationError UnknownBlob UnknownTool UnreadFile"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib import import_module
 from inspect import iscoroutinefunction, signature
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from attrs import Factory, field, fields
 
@@ -17,6 +17,14 @@ from weakfs.tools.permissions.operations import OPERATIONS, Operation
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.schemas import Schema, schema_of
 from weakfs.tools.schemas.arguments import Parameter, parameters_of, reader
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # A tool that declares no receipt may return anything.
+    R_co = TypeVarWithDefault("R_co", covariant=True, default=object)
+else:
+    R_co = TypeVar("R_co", covariant=True)
 
 # `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
 Handler = Callable[..., ToolResult[object]] | Callable[..., Awaitable[ToolResult[object]]]
@@ -55,12 +63,13 @@ def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
 
 
 @frozen(eq=False)
-class Tool:
+class Tool(Generic[R_co]):
     """One tool that a model may call.
 
     `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields.
     `read_only` says that the handler changes nothing, so that a call needs no transaction. `aliases` are further names
-    of parameters. `receipt` is the class of the receipt of a failed call; the handler makes that of a successful one.
+    of parameters. `receipt` is the class of the receipts: that of a successful call is made by the handler. Without it
+    the handler may return any value, and a call that fails gets a `Receipt`.
     `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
     filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call
     assumes to be known. `is_quick` says that the handler never takes long on files in memory, so that `Toolset.acall`
@@ -77,7 +86,7 @@ class Tool:
     handler: Handler = field(repr=False)
     read_only: bool = False
     aliases: Mapping[str, str] = field(factory=dict[str, str], converter=_read_only)
-    receipt: type[Receipt] = Receipt
+    receipt: type[R_co] = cast("type[R_co]", Receipt)
     operation: Operation | None = None
     targets: Callable[[Any, Any], Iterable[str]] | None = field(default=None, repr=False)
     is_quick: bool = False
@@ -95,6 +104,10 @@ class Tool:
         if self.operation is not None and self.operation not in OPERATIONS:
             raise ValueError(
                 f"the tool {self.name!r} has no operation {self.operation!r}: use one of {', '.join(OPERATIONS)}"
+            )
+        if not (isinstance(self.receipt, type) and issubclass(self.receipt, Receipt)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot make the tool {self.name!r}: its receipt is {self.receipt!r}; give a subclass of Receipt"
             )
         if self.runs_programs:
             self._check_programs()
@@ -129,7 +142,7 @@ class Tool:
         return self._read(arguments)
 
 
-class BuiltinTool(Tool):
+class BuiltinTool(Tool[R_co]):
     """A tool whose module is imported when more than its name is needed.
 
     The parameters and receipts of all tools take half as long to import as the rest of a first call, and most processes
@@ -141,7 +154,7 @@ class BuiltinTool(Tool):
     _module: str
 
     @classmethod
-    def of(cls, name: str, module: str) -> Self:
+    def of(cls, name: str, module: str) -> BuiltinTool[Any]:
         """Return the tool with a name from `TOOLS` of a module."""
         tool = cls.__new__(cls)
         object.__setattr__(tool, "name", name)

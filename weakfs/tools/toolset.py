@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, Unpack, cast, overload
 
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import BaseFilesystem, Filesystem, Limits
@@ -28,9 +28,12 @@ from weakfs.tools.slices import install
 from weakfs.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from weakfs.tools.calls.call_options import AsyncCallOptions, CallOptions
     from weakfs.tools.calls.external_call import ExternalCall
     from weakfs.tools.permissions import Capability
     from weakfs.tools.policy import Policy
+
+V = TypeVar("V")
 
 
 class Toolset:
@@ -144,9 +147,17 @@ class Toolset:
         chosen = chosen_provider(provider, self.provider)
         return definitions(self.tools, chosen, api=api, strict_schemas=strict_schemas, used_by=self.provider)
 
+    @overload
+    def call(
+        self, tool: str, arguments: Mapping[str, object] | str | bytes, **options: Unpack[CallOptions]
+    ) -> ToolResult[object]: ...
+    @overload
+    def call(
+        self, tool: Tool[V], arguments: Mapping[str, object] | str | bytes, **options: Unpack[CallOptions]
+    ) -> ToolResult[V]: ...
     def call(
         self,
-        name: str,
+        tool: str | Tool,
         arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
@@ -161,23 +172,33 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
-        `arguments` are a mapping or JSON text, as the model sent it. `call_id` is the cause of every record that the
-        call makes. In a session in storage, a call with an id that you give is not made twice: if one with this id,
-        tool and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is
-        returned; the process that made it may have died before it learned the outcome. Calls that only read are
-        repeated. `caller` names who made the call. The call fails if it takes longer than `timeout` seconds, or goes
-        past `deadline`, a reading of the session's clock in nanoseconds; if both are given, the earlier one counts.
-        `cancellation` lets another thread undo the call while it runs. The last four are handed to the handler in its
-        context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of the call is raised
-        again after the call was rolled back and recorded.
+        `tool` is one of the tools of this toolset, or its name. With a tool, such as `weakfs.tools.READ_FILE`, type
+        checkers know the class of the receipt that is the result's value. `arguments` are a mapping or JSON text, as
+        the model sent it. `call_id` is the cause of every record that the call makes. In a session in storage, a call
+        with an id that you give is not made twice: if one with this id, tool and arguments is among the last thousand,
+        succeeded and was not rolled back, its recorded answer is returned, with the recorded receipt as plain values if
+        its class has changed meanwhile; the process that made it may have died before it learned the outcome. Calls
+        that only read are repeated. `caller` names who made the call. The call fails if it takes longer than `timeout`
+        seconds, or goes past `deadline`, a reading of the session's clock in nanoseconds; if both are given, the
+        earlier one counts. `cancellation` lets another thread undo the call while it runs. The last four are handed to
+        the handler in its context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of
+        the call is raised again after the call was rolled back and recorded.
         """
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
-        return self._perform(self._call(name, arguments, call_id, caller, deadline, cancellation, runtime))
+        return self._perform(self._call(tool, arguments, call_id, caller, deadline, cancellation, runtime))
 
+    @overload
+    async def acall(
+        self, tool: str, arguments: Mapping[str, object] | str | bytes, **options: Unpack[AsyncCallOptions]
+    ) -> ToolResult[object]: ...
+    @overload
+    async def acall(
+        self, tool: Tool[V], arguments: Mapping[str, object] | str | bytes, **options: Unpack[AsyncCallOptions]
+    ) -> ToolResult[V]: ...
     async def acall(
         self,
-        name: str,
+        tool: str | Tool,
         arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
@@ -205,7 +226,7 @@ class Toolset:
 
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
-        call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
+        call = self._call(tool, arguments, call_id, caller, deadline, None, runtime)
         is_async = isinstance(call.tool, Tool) and call.tool.is_async
         if self.session._awaits_commits:
             work = call.aperform(in_thread=not is_async and not self._takes_no_thread(call))
@@ -242,9 +263,7 @@ class Toolset:
         from weakfs.tools.calls.external_call import EXTERNAL, ExternalCall
 
         deadline = self._earlier(None, timeout)
-        call = self._call(
-            name, arguments or {}, call_id, caller, deadline, None, (None, None, None, None), tool=EXTERNAL
-        )
+        call = self._call(name, arguments or {}, call_id, caller, deadline, None, (None, None, None, None), EXTERNAL)
         return ExternalCall._of(call)
 
     def _takes_no_thread(self, call: Call) -> bool:
@@ -272,14 +291,14 @@ class Toolset:
 
     def _call(
         self,
-        name: str,
+        asked: str | Tool,
         arguments: object,
         call_id: str | None,
         caller: str | None,
         deadline: int | None,
         cancellation: Cancellation | None,
         runtime: tuple[object, object, object, object],
-        tool: Tool | None = None,
+        external: Tool | None = None,
     ) -> Call:
         if call_id is not None:
             _check_text("call_id", call_id)
@@ -289,11 +308,15 @@ class Toolset:
         started_at = session.now()
         is_own_id = call_id is None
         call_id = session.next_id("call") if call_id is None else one_line(call_id)
-        known = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
-        if known is None:
+        name = asked.name if isinstance(asked, Tool) else asked
+        tool = self._tools.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        if tool is None:
             name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
-        is_external = tool is not None
-        tool = known if tool is None else tool
+        elif isinstance(asked, Tool) and asked is not tool:
+            tool = None
+        if external is not None:
+            tool = external
+        declaring = asked if isinstance(asked, Tool) else tool
         prompt, rendered_prompt, adapter, budget_tracker = runtime
         context = build_tool_context(
             session=session,
@@ -315,6 +338,7 @@ class Toolset:
         return Call(
             session,
             self._unknown(name) if tool is None else tool,
+            Receipt if declaring is None else cast("type[Receipt]", declaring.receipt),
             name,
             given if tool is None or self.provider is None else self._with_defaults(tool, given),
             call_id,
@@ -325,7 +349,7 @@ class Toolset:
             started_at,
             recorded(sent),
             # Work that is done elsewhere is done again, whatever has been recorded.
-            None if is_own_id or not session.is_durable or is_external else self._finished,
+            None if is_own_id or not session.is_durable or external is not None else self._finished,
         )
 
     def _perform(self, call: Call) -> ToolResult[object]:
@@ -341,6 +365,8 @@ class Toolset:
         return with_defaults(tool, arguments, self.provider)
 
     def _unknown(self, name: str) -> UnknownTool:
+        if name in self._tools:
+            return UnknownTool(f"the tool {name!r} of this toolset is another one; call it by its name")
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return UnknownTool(f"there is no tool {name!r}; {hint}use one of {', '.join(self._tools)}")

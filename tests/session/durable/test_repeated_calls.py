@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 
 import pytest
 
 from tests.session.durable.awaited import ids
 from tests.session.durable.streams import MemoryStreams
-from weakfs import InMemoryFilesystem, Session, ToolResult, Toolset
+from weakfs import InMemoryFilesystem, Session, Tool, ToolResult, Toolset
 from weakfs.storage import StorageError
 from weakfs.storage.adapters import ThreadedEventStore
+from weakfs.tools import APPLY_PATCH, CP, EDIT_FILE, MKDIR, MV, RM, WRITE_FILE
 
 
 def dead_process(streams: MemoryStreams, last: str) -> None:
@@ -88,3 +90,23 @@ def test_a_call_that_failed_or_was_rolled_back_is_made_again() -> None:
     assert tools.call("rm", {"path": "/a"}, call_id="c1").success
     assert not fs.exists("/a")
     assert len(ids(session)) == 3
+
+
+@pytest.mark.parametrize("tool", [WRITE_FILE, EDIT_FILE, APPLY_PATCH, MKDIR, CP, MV, RM], ids=lambda tool: tool.name)
+def test_a_repeated_call_has_a_receipt_of_its_tool(tool: Tool) -> None:
+    tools = Toolset(Session.open(MemoryStreams(), "s"))
+    tools.filesystem.write("/a", "one\n")
+    arguments: Mapping[str, object] = {
+        "write_file": {"path": "/a", "content": "two"},
+        "edit_file": {"path": "/a", "old_string": "one", "new_string": "two"},
+        "apply_patch": {"patch": "*** Begin Patch\n*** Update File: a\n-one\n+two\n*** End Patch"},
+        "mkdir": {"path": "/d"},
+        "cp": {"source": "/a", "destination": "/b"},
+        "mv": {"source": "/a", "destination": "/b"},
+        "rm": {"path": "/a"},
+    }[tool.name]
+    first = tools.call(tool, arguments, call_id="c1")
+    again = tools.call(tool, arguments, call_id="c1")
+    assert first.success
+    assert isinstance(again.value, tool.receipt)
+    assert again.value == first.value

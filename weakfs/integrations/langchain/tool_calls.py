@@ -155,12 +155,12 @@ class ForeignCalls:
     ) -> ToolResult[object]:
         """Run a tool as one call, and return the answer of the call; `work` has that of the tool."""
         runtime = (None, None, work, None)
-        return self._toolset._call(name, arguments, call_id, caller, None, None, runtime, tool=self._tool).perform()
+        return self._toolset._call(name, arguments, call_id, caller, None, None, runtime, external=self._tool).perform()
 
     async def acall(
         self, name: str, arguments: Mapping[str, object], *, call_id: str, caller: str, work: Work
     ) -> ToolResult[object]:
         """Await a tool as one call, as `call` runs it. If this is cancelled, what it changed is undone."""
         runtime = (None, None, work, None)
-        made = self._toolset._call(name, arguments, call_id, caller, None, None, runtime, tool=self._async_tool)
+        made = self._toolset._call(name, arguments, call_id, caller, None, None, runtime, external=self._async_tool)
         return await made.aperform()

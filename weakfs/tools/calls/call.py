@@ -13,7 +13,7 @@ from attrs import evolve, field
 from weakfs.class_decorators import define
 from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.lookup import canonical_path
-from weakfs.messages import one_line
+from weakfs.messages import a_type, named_type, one_line
 from weakfs.session import (
     Cancellation,
     MergeConflict,
@@ -57,7 +57,7 @@ class _Repeated(Exception):
 
 
 def _check(tool: Tool, result: ToolResult[object]) -> None:
-    """Raise `TypeError` for a result that cannot be recorded, while its work can still be undone."""
+    """Raise `TypeError` for a result that is not of the tool's kind, while its work can still be undone."""
     fits = (
         isinstance(result.message, str)
         and isinstance(result.status, str)
@@ -69,6 +69,11 @@ def _check(tool: Tool, result: ToolResult[object]) -> None:
         raise TypeError(
             f"the handler of {tool.name!r} returned a ToolResult with values of wrong types; message, "
             f"status and summary_text must be str, error_code str or None, and success bool"
+        )
+    if tool.receipt is not Receipt and not isinstance(result.value, tool.receipt):
+        raise TypeError(
+            f"the handler of {tool.name!r} returned {a_type(result.value)} as the value of its result; return "
+            f"{named_type(tool.receipt)}, which the tool declares as its receipt"
         )
 
 
@@ -92,6 +97,8 @@ class Call:
 
     session: Session
     tool: Tool | ValueError
+    # What a call that fails gets a receipt of.
+    receipt: type[Receipt]
     name: str
     # As plain values, or the error that says why there are none.
     arguments: object
@@ -311,17 +318,16 @@ class Call:
                 error = repeated
         if isinstance(error, _Repeated):
             self._written_down = True
-            return recorded_answer(error.call, cast(Tool, self.tool).receipt)
+            return recorded_answer(error.call, self.receipt)
         if isinstance(error, StopIteration):
             # As from a generator: it would end a loop of the caller.
             raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
         if isinstance(error, TransactionCancelled) or not isinstance(error, ANSWERED):
             raise error
         status, code = classify(error)
-        kind = self.tool.receipt if isinstance(self.tool, Tool) else Receipt
         message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._message(error)
         reason = error.reason if isinstance(error, PolicyDenied) else None
-        return _with_inexact(failed(kind, status, code, message or type(error).__name__, reason=reason), error)
+        return _with_inexact(failed(self.receipt, status, code, message or type(error).__name__, reason=reason), error)
 
     @property
     def is_committed(self) -> bool:
@@ -410,7 +416,7 @@ class Call:
             policy._judge_result(self._to_judge(tool, self._params), result, self.context)
         except PolicyDenied as error:
             message = f"{result.message}\n{error}"
-            return failed(tool.receipt, result.status, result.error_code or "error", message, reason=error.reason)
+            return failed(self.receipt, result.status, result.error_code or "error", message, reason=error.reason)
         return result
 
     def _look(self, tool: Tool, result: ToolResult[object]) -> None:
