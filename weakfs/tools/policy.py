@@ -63,8 +63,8 @@ class Policy(PathPolicy):
 
     @property
     def has_custom_rules(self) -> bool:
-        """Whether a function judges whole calls."""
-        return self._check is not None or self._on_result is not None
+        """Whether a function judges whole calls, or a subclass may."""
+        return type(self) is not Policy or self._check is not None or self._on_result is not None
 
     def check(self, call: CallToJudge, context: ToolContext) -> str | None:
         """Return why a call may not be made, or `None`. Called in the call's transaction, before its handler."""

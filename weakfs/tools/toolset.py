@@ -272,7 +272,7 @@ class Toolset:
             from weakfs.tools.policy import Policy
 
             # Custom rules may do anything.
-            if type(self.policy) is not Policy or self.policy.has_custom_rules:
+            if not isinstance(self.policy, Policy) or self.policy.has_custom_rules:
                 return False
         return (
             (not isinstance(call.tool, Tool) or call.tool.is_quick)

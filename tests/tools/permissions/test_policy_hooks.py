@@ -21,6 +21,7 @@ from weakfs import (
     reducer,
 )
 from weakfs.tools import CallToJudge
+from weakfs.tools.permissions import PathPolicy
 
 
 @event("test/counted")
@@ -168,3 +169,13 @@ def test_a_failed_call_is_shown_too_and_stays_failed() -> None:
     assert tools.call("read_file", {"path": 5}).error_code == "invalid_arguments"
     assert write(tools).success
     assert seen == [("read_file", "not_found"), ("read_file", "invalid_arguments"), ("write_file", None)]
+
+
+def test_only_a_policy_with_rules_of_its_own_judges_whole_calls() -> None:
+    rule = PolicyRule(effect="deny", operations=["read"], paths="/secrets", reason="credentials")
+
+    assert not PathPolicy([rule]).has_custom_rules
+    assert not Policy([rule]).has_custom_rules
+    assert Policy([rule], check=lambda call, context: None).has_custom_rules
+    assert Policy([rule], on_result=lambda call, result, context: None).has_custom_rules
+    assert AtMostTwo([rule]).has_custom_rules

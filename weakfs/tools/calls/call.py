@@ -395,9 +395,9 @@ class Call:
     def _policy(self) -> Policy | None:
         """The policy that judges the whole call, besides its operations."""
         policy = self.context.policy
-        if policy is None:
+        if policy is None or not policy.has_custom_rules:
             return None
-        # A call without a policy takes no time to import its rules.
+        # Other calls take no time to import the class.
         from weakfs.tools.policy import Policy
 
         return policy if isinstance(policy, Policy) else None

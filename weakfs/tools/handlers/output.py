@@ -43,15 +43,25 @@ def kept_as_blob(
 
 def withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Iterable[str]) -> tuple[str, ...]:
     """Return those of the paths for which an answer may show nothing that these operations find."""
-    policy, capability = context.policy, context.capability
-    allowed = None if capability is None else capability.allowed_fs_ops
-    if allowed is not None and "read" in operations and "read" not in allowed:
-        return tuple(paths)
-    if policy is None or not policy.has_rule_for(*operations, withheld=True):
+    if not may_withhold(context, operations):
         return ()
+    policy = context.policy
+    if policy is None or _lacks_reading(context, operations):
+        return tuple(paths)
     return tuple(
         path for path in paths if any(policy.visibility(one, path) == Visibility.WITHHELD for one in operations)
     )
+
+
+def may_withhold(context: ToolContext, operations: tuple[Operation, ...]) -> bool:
+    """Return whether there are paths for which an answer may show nothing that these operations find."""
+    policy = context.policy
+    return _lacks_reading(context, operations) or (policy is not None and policy.withholds(operations))
+
+
+def _lacks_reading(context: ToolContext, operations: tuple[Operation, ...]) -> bool:
+    allowed = None if context.capability is None else context.capability.allowed_fs_ops
+    return allowed is not None and "read" in operations and "read" not in allowed
 
 
 def shown(reference: BlobReference, remedy: str) -> str:

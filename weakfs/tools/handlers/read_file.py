@@ -16,7 +16,7 @@ from weakfs.messages import plural, printable
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.context import ToolContext, require_filesystem, tighter
 from weakfs.tools.errors import InlineTooLarge, NotText, ToolValidationError
-from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, shown, withheld
+from weakfs.tools.handlers.output import ABOUT_MODE, OutputMode, kept_as_blob, may_withhold, shown, withheld
 from weakfs.tools.results import Receipt, ToolResult, answer, answer_verbatim, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.schemas.content import Image, ImageType, image_type
@@ -76,9 +76,10 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
     message in which control characters are not escaped.
     """
     fs = require_filesystem(context)
-    is_guarded = context.policy is not None or context.capability is not None
-    if is_guarded and withheld(context, ("read",), (path := fs.read_bytes(params.path, limit=0).path,)):
-        return _read_withheld(fs, path, params, context)
+    if may_withhold(context, ("read",)):
+        path = fs.read_bytes(params.path, limit=0).path
+        if withheld(context, ("read",), (path,)):
+            return _read_withheld(fs, path, params, context)
     by_lines = params.offset is not None or params.limit is not None
     by_bytes = params.offset_bytes is not None or params.max_bytes is not None
     if by_lines and (by_bytes or params.encoding == "bytes"):

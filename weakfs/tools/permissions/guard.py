@@ -45,21 +45,25 @@ def guarded(
             f"cannot guard {a_type(filesystem)}: a capability and a policy need to see each path as it is "
             f"resolved; extend weakfs.filesystem.BaseFilesystem"
         )
-    patterns = () if policy is None else tuple(pattern for rule in policy.rules for pattern in rule.paths)
     point = point_of(filesystem)
     if point is not None:
-        _check_mounted(point, patterns, () if capability is None else capability.fs_roots or (), filesystem)
-    for pattern in () if point is not None else patterns:
-        if filesystem.root != "/" and is_within(pattern, filesystem.root):
-            raise ValueError(
-                f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; give "
-                f"it relative to the filesystem's root, which is {filesystem.root!r}"
-            )
+        _check_mounted(point, _patterns(policy), () if capability is None else capability.fs_roots or (), filesystem)
+    elif (root := filesystem.root) != "/":
+        for pattern in _patterns(policy):
+            if is_within(pattern, root):
+                raise ValueError(
+                    f"cannot use the policy: its pattern {pattern!r} is a path of the host and would match nothing; "
+                    f"give it relative to the filesystem's root, which is {root!r}"
+                )
     capability = Capability() if capability is None else capability
     roots = capability.fs_roots
     places = None if roots is None else tuple(filesystem._parse(root)[0] for root in roots)
     access = Access(capability, PathPolicy() if policy is None else policy, operation, places)
     return GuardedFilesystem(cast(Filesystem, filesystem), access)
+
+
+def _patterns(policy: PathPolicy | None) -> tuple[str, ...]:
+    return () if policy is None else tuple(pattern for rule in policy.rules for pattern in rule.paths)
 
 
 def _check_mounted(

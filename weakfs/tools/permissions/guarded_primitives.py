@@ -89,7 +89,10 @@ class GuardedPrimitives(BaseFilesystem):
             why = f"use {canonical!r}, which leads out of the root"
             self._access.check_everything(*operations, why=why, withheld=True)
         else:
-            self._access.check(self._operation, found, passing=searching and type(node) is FileTree)
+            passing = searching and type(node) is FileTree
+            # Most paths are canonical already, and were judged above.
+            if found != canonical or passing != searching:
+                self._access.check(self._operation, found, passing=passing)
             concealed = self._access.concealment(found) if self._reads and type(node) is tuple else None
             if concealed is not None:
                 raise concealed

@@ -87,6 +87,11 @@ class PathPolicy:
 
     rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)
 
+    @property
+    def has_custom_rules(self) -> bool:
+        """Whether something besides the rules judges whole calls, which only a `weakfs.tools.Policy` can."""
+        return False
+
     def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
         """Return the rule that forbids an operation at a path, if there is one.
 
@@ -105,6 +110,10 @@ class PathPolicy:
         return any(
             (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules
         )
+
+    def withholds(self, operations: Iterable[Operation]) -> bool:
+        """Return whether a rule keeps what one of these operations finds somewhere out of answers."""
+        return any(rule.effect == "blob" and not rule.operations.isdisjoint(operations) for rule in self.rules)
 
     def visibility(self, operation: Operation, path: str) -> Visibility:
         """Return how much of what an operation finds at a path may be seen."""
