@@ -12,8 +12,9 @@ from attrs import evolve
 from tests.containers import IMAGE
 from tests.sampling import sample
 from weakfs import Limits, Session
-from weakfs.backends.container import ContainerFilesystem, Podman
+from weakfs.backends.container import ContainerFilesystem, Podman, container
 from weakfs.backends.container.commands import supervisor as commands
+from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.supervisor import Supervisor
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.processes import CommandLimits, StopEvent
@@ -298,6 +299,16 @@ def test_a_container_ends_if_something_in_it_cannot_be_killed(
     monkeypatch.undo()
     assert not supervisor.is_alive
     assert files.exec("cat new; rm new").stdout == "kept\n"
+
+
+def test_a_container_that_is_ending_is_waited_for(files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.exec("echo kept > new")
+    supervisor = files.container._supervisor
+    assert supervisor.end_container()
+    # The kernel reports the end of its first process only when all others are reaped.
+    reaping = iter(range(30))
+    monkeypatch.setattr(container, "is_readable", lambda process: next(reaping, None) is None and is_readable(process))
+    assert files.exec("cat new").stdout == "kept\n"
 
 
 def test_a_command_that_kills_everything_is_an_error(files: ContainerFilesystem) -> None:

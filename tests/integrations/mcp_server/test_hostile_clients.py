@@ -61,7 +61,7 @@ class RawClient:
 
 @contextmanager
 def connected(*arguments: str) -> Iterator[RawClient]:
-    command = [sys.executable, "-m", "weakfs.cli", "mcp", *arguments]
+    command = [sys.executable, "-m", "weakfs", "mcp", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         client = RawClient(process)
         info = {"name": "a\nclient\u202e", "version": "1"}

@@ -12,14 +12,14 @@ from errno import EINVAL, ENOENT
 from functools import cached_property, partial
 from hashlib import sha256
 from threading import RLock
-from time import monotonic
+from time import monotonic, sleep
 from weakref import WeakSet
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.commands.first_process import put_back_layer, start
 from weakfs.backends.container.commands.process_list import mount_points, owner_of, refers_to_lower, topmost
-from weakfs.backends.container.commands.supervisor import Supervisor
+from weakfs.backends.container.commands.supervisor import KILLING, PAUSE, Supervisor
 from weakfs.backends.container.idle import AGAIN, IDLENESS, User
 from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.image_files import ImageFiles
@@ -102,10 +102,18 @@ class Container:
         """Return what is known about the container, after starting it if it is not running."""
         with self.lock:
             self._used_at = monotonic()
+            self._await_end()
             if not self.is_running:
                 self.check_open()
                 self._start()
             return self._inspected
+
+    def _await_end(self) -> None:
+        """Wait for a container that is ending: its supervisor is gone, but not all of its processes are reaped yet."""
+        if self._supervised is not None and not self._supervised.is_alive:
+            until = monotonic() + KILLING
+            while self.is_running and monotonic() < until:
+                sleep(PAUSE)
 
     @property
     def is_running(self) -> bool:
