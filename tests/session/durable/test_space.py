@@ -90,7 +90,7 @@ def test_a_session_takes_at_most_one_and_a_half_times_its_contents_and_records(
         for number in range(FILES):
             # It does not compress well.
             fs.write(f"/{number}", "<0>\n" + b64encode(dice.randbytes(LENGTH * 3 // 4)).decode())
-    for number in range(1, 60_000 // SCALE):
+    for number in range(1, 120_000 // SCALE):
         path = f"/{dice.randrange(edited)}"
         old = fs.read(path, limit=1).content.strip()
         assert tools.call("edit_file", {"path": path, "old_string": old, "new_string": f"<{number}>"}).success
