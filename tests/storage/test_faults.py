@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -132,6 +134,32 @@ def test_damage_is_an_error_that_names_the_key_or_does_no_harm(data: st.DataObje
         found.extend(frame.data for frame in store.read("s"))
     assert key in str(caught.value) or not isinstance(caught.value, StorageDamaged)
     assert found == [b"frame %d" % number for number in range(len(found))]
+
+
+def with_checksum(kind: bytes, fields: dict[str, object], rest: bytes) -> bytes:
+    body = json.dumps(fields).encode() + b"\n" + rest
+    return b"%s 1 %08x\n%s" % (kind, crc32(body), body)
+
+
+@pytest.mark.parametrize("lengths", [[6, -6] * 1000 + [6], [2.0, 4], [True, 5], ["6"], {"6": 6}, None])
+def test_lengths_that_do_not_divide_the_value_are_damage(lengths: object) -> None:
+    memory = MemoryStorage()
+    StorageEventStore(memory).append("s", 0, [b"secret"])
+    (key,) = dict(memory.items())
+    fields = json.loads(memory.get(key).split(b"\n")[1])  # type: ignore[union-attr]  # there is a value
+    memory.set(key, with_checksum(b"weakfs stream", {**fields, "tail": lengths}, b"secret"))
+    with pytest.raises(StorageDamaged, match="it is not as long as it says"):
+        list(StorageEventStore(memory).read("s"))
+
+
+@pytest.mark.parametrize("version", [b"9" * 5000, b"-1", b"x"])
+def test_a_version_that_is_no_number_is_damage(version: bytes) -> None:
+    memory = MemoryStorage()
+    StorageEventStore(memory).append("s", 0, [b"frame"])
+    (key,) = dict(memory.items())
+    memory.set(key, b"weakfs stream %s 00000000\n{}\n" % version)
+    with pytest.raises(StorageDamaged, match="does not begin as a value"):
+        list(StorageEventStore(memory).read("s"))
 
 
 def test_a_missing_segment_is_named() -> None:

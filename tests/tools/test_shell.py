@@ -400,3 +400,15 @@ def test_the_tool_is_among_those_that_come_with_weakfs_and_can_be_left_out() -> 
     assert isinstance(tool, Tool)
     assert not tool.read_only
     assert Toolset(Session(), tools=OTHERS).call("shell", {"command": "true"}).error_code == "unknown_tool"
+
+
+def test_a_command_that_locks_its_directory_is_undone_and_commands_run_again(toolset: Make) -> None:
+    if BUBBLEWRAP.problem() is not None:
+        pytest.skip("there is no sandbox here")
+    tools = toolset(ShellOptions(sandbox="required", bubblewrap=BUBBLEWRAP))
+    assert shell(tools, "chmod 000 .").success
+    locked = shell(tools, "chmod 755 .")
+    assert not locked.success
+    assert "the mode of that directory keeps commands out: undo the call that changed it" in locked.message
+    tools.session.undo()
+    assert shell(tools, "echo again").value.stdout == "again\n"

@@ -229,4 +229,8 @@ def _unreported(ended: int | None, returncode: int, said: str) -> str:
         )
     what = "the supervisor" if ended is None else "bwrap"
     words = one_line(clip(said.strip(), 300))
-    return f"cannot start the command: {what} says {words!r}; fix that, or run the command without a sandbox"
+    remedy = "fix that, or run the command without a sandbox"
+    if "Can't chdir to" in words and words.endswith("Permission denied"):
+        # An earlier command may have changed the mode of its own directory.
+        remedy = "the mode of that directory keeps commands out: undo the call that changed it, or set its mode to 0755"
+    return f"cannot start the command: {what} says {words!r}; {remedy}"

@@ -27,6 +27,8 @@ from weakfs.storage.event_store import EventStore
 
 # The minimum number of records between two entries of the index.
 GAP = 256
+# A range has at most so many parts, whatever length a damaged checkpoint claims for it.
+MOST_PARTS = 1 << 16
 # How many runs of records are kept after being read.
 RECENT = 4
 
@@ -266,6 +268,7 @@ class StoredEvents:
 
 
 def stretches(first: int, count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a range, each as its beginning and its length."""
+    """Yield the parts of a range, each as its beginning and its length: of at most `size`, if they are not too many."""
+    size = max(size, -(-count // MOST_PARTS))
     for start in range(first, first + count, size):
         yield start, min(size, first + count - start)

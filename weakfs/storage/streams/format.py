@@ -116,7 +116,7 @@ def _encode(kind: bytes, fields: dict[str, object], parts: Sequence[bytes]) -> b
 def _decode(kind: bytes, value: bytes, where: str) -> tuple[dict[str, Any], bytes]:
     line, _, body = value.partition(b"\n")
     tokens = line[len(kind) :].split()
-    if not line.startswith(kind) or len(tokens) != 2 or not tokens[0].isdigit():
+    if not line.startswith(kind) or len(tokens) != 2 or not (tokens[0].isdigit() and len(tokens[0]) < 10):
         raise _damaged(where, "it does not begin as a value of an event stream")
     if int(tokens[0]) > VERSION:
         raise StorageError(
@@ -133,9 +133,11 @@ def _decode(kind: bytes, value: bytes, where: str) -> tuple[dict[str, Any], byte
 
 
 def _split(lengths: object, data: bytes, where: str) -> tuple[bytes, ...]:
-    if not isinstance(lengths, list) or sum(lengths) != len(data):
+    given: list[Any] = lengths if isinstance(lengths, list) else [None]
+    # Lengths below zero would make overlapping parts, which together are larger than the data.
+    if not all(type(length) is int and length >= 0 for length in given) or sum(given) != len(data):
         raise _damaged(where, "it is not as long as it says")
-    return tuple(data[start:end] for start, end in pairwise(accumulate(lengths, initial=0)))
+    return tuple(data[start:end] for start, end in pairwise(accumulate(given, initial=0)))
 
 
 def _damaged(where: str, why: str) -> StorageDamaged:

@@ -11,8 +11,10 @@ from uuid import uuid4
 from attrs import field
 
 from weakfs.class_decorators import define, frozen
+from weakfs.errors import WeakfsError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import Content, joined
+from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.checkpoints.copies import compressed, copies_of, copies_to_make
 from weakfs.session.durable.checkpoints.document import (
     FORMAT,
@@ -391,8 +393,19 @@ class Checkpointing:
         return [StoredMark(entry, self.states, logs) for entry in entries]
 
     def load(self, text: bytes, where: str) -> tuple[Timeline, dict[str, Any], Rules]:
-        """Read a checkpoint's document: return its timeline, the session's own fields and the rules."""
+        """Read a checkpoint's document: return its timeline, the session's own fields and the rules.
+
+        Raise `SessionFileError` for a document that is damaged.
+        """
         document = document_of(text, where)
+        try:
+            return self._load(document, len(text), where)
+        except WeakfsError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise SessionFileError(f"it is malformed ({type(error).__name__}: {error})", where=where) from error
+
+    def _load(self, document: Json, size: int, where: str) -> tuple[Timeline, dict[str, Any], Rules]:
         if type(document) is not dict or document.get("format") != FORMAT:
             raise SessionFileError("this is not a checkpoint of a session", where=where)
         if document.get("version") != VERSION:
@@ -419,7 +432,7 @@ class Checkpointing:
         self.history.until = line.seq
         self.last = Written(
             line.seq,
-            len(text),
+            size,
             loaded.runs,
             tuple(self.states.entries),
             marks,

@@ -17,7 +17,7 @@ from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 from weakfs.session.blobs.rope import Content, Rope, joined
 from weakfs.session.codec.shared_values import Blobs, Json, shown
 from weakfs.session.durable.checkpoints.copies import copied_digest
-from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead
+from weakfs.session.durable.checkpoints.log_slices import MOST, EventRun, LogHead
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.frames.writer import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
@@ -239,6 +239,8 @@ class LoadedCheckpoint(LoadedDocument):
                 StoredEvents(self._history, shape.tag, start, size) for start, size in stretches(first, count, STRETCH)
             ]
             chunks = tuple((count, digest) for count, digest in heads.get(shape.tag, ()))
+            if any(not 0 < count <= MOST for count, _ in chunks):
+                raise SessionFileError(f"a document of a head holds 1 to {MOST} values", where="$.heads")
             stored = LogHead(chunks, Log()).stretches(self._logs_of, shape.tag)
             whole: Log[Any] = Log._of_stretches([*stored, *stretch_items(values), *events])
             if chunks:

@@ -266,11 +266,12 @@ def parsed(number: int, data: bytes) -> Frame:
             # From an earlier version.
             records = frame.pop("records")
             frame["rows"] = [[row.get("at"), row.get("cause"), row["type"], row["event"]] for row in records]
-        is_right = not any(len(row) != 4 for row in frame.get("rows", ()))
+        is_right = type(frame["after"]) is type(frame["counter"]) is int and type(frame.get("blobs", [])) is list
+        is_right = is_right and not any(len(row) != 4 for row in frame.get("rows", ()))
     except (AttributeError, KeyError, TypeError):
         is_right = False
     if not is_right:
-        raise SessionFileError("a record is malformed", where=f"frame {number}")
+        raise SessionFileError("its fields or records are malformed", where=f"frame {number}")
     return frame
 
 

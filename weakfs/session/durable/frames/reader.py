@@ -34,6 +34,7 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 PLAIN = frozenset({"id", "after", "counter", "fields", "rows", "blobs"})
 # All fields: one that a later version adds may change the state in ways not known here.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
+SHAPES: dict[str, type] = {"dropped": list, "externals": list, "slices": dict, "snapshots": list}
 # So many records are applied one by one.
 FEW = 8
 # How many plain frames are decoded together: few enough to stay in the cache of the processor.
@@ -147,6 +148,8 @@ class FrameReader:
             raise UnsupportedVersion(
                 f"it has the unknown field {min(unknown)!r:.60}; use a newer release of weakfs", where=where
             )
+        if any(type(frame.get(name, kind())) is not kind for name, kind in SHAPES.items()):
+            raise SessionFileError("a field is malformed", where=where)
         if not is_after_gap:
             _check_place(number, frame, line.seq)
         if "reset" in frame and self.reset is not None:
