@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 from tests.session.ledger import Clock
 from weakfs import Record, Registry, Session, event
 from weakfs.session import Log, append_all, reducer
+from weakfs.session.codec.type_check import fit_of
 from weakfs.session.slices.slice import Declaration, WholeSlice
 
 
@@ -351,3 +352,23 @@ def test_nobody_can_change_what_enters_a_session_that_knows_trees() -> None:
     session.dispatch(Stored(items))
     items.append(2)
     assert session[Stored].all() == (Stored([1]),)
+
+
+@event("acceptance/paired")
+@frozen
+class Paired:
+    """An event with tuples of a fixed length."""
+
+    pieces: tuple[tuple[int, int, bytes], ...] = ()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [(1, 2), (1, 2, b"", b""), (1, 2, ""), ("1", 2, b""), (1, Level.LOW, b""), [1, 2, b""], (1, 2, bytearray())],
+)
+def test_only_tuples_of_the_declared_types_are_safe_without_being_tried(piece: object) -> None:
+    event = Paired(((1, 2, b""),))
+    fit = fit_of(event, evolve(event), ("pieces",), (event.pieces,), Registry.standard().with_types(Paired))
+
+    assert fit.is_safe((((1, 2, b""), (3, 4, b"x")),))
+    assert not fit.is_safe((((1, 2, b""), piece),))

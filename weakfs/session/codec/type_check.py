@@ -164,17 +164,26 @@ def _check_of(hint: Any, registry: Registry) -> Check | None:
         return lambda value: any(type(value) is type(choice) and value == choice for choice in choices)
     if get_origin(hint) is tuple and get_args(hint):
         return _check_of_tuple(get_args(hint), registry)
-    if isinstance(hint, type) and (hint in SAFE or any(hint is pool.cls for pool in registry.pools)):
+    if _is_safe_type(hint, registry):
         return lambda value: type(value) is hint
     if isinstance(hint, type) and (attrs.has(hint) or is_dataclass(hint)) and is_plain(hint):
         return _check_of_class(hint, registry)
     return None
 
 
+def _is_safe_type(hint: Any, registry: Registry) -> bool:
+    """Return whether every value whose class is `hint` itself is safe."""
+    return isinstance(hint, type) and (hint in SAFE or any(hint is pool.cls for pool in registry.pools))
+
+
 def _check_of_tuple(members: tuple[Any, ...], registry: Registry) -> Check | None:
     if members[-1] is ...:
         check = _check_of(members[0], registry)
         return None if check is None else lambda value: type(value) is tuple and all(map(check, value))
+    if all(_is_safe_type(member, registry) for member in members):
+        # As for the pieces of an edited file, in half of the time.
+        count = len(members)
+        return lambda value: type(value) is tuple and len(value) == count and all(map(is_, map(type, value), members))
     checks = [_check_of(member, registry) for member in members]
     complete = [check for check in checks if check is not None]
     if len(complete) != len(checks):
