@@ -1,7 +1,8 @@
 """What an adapter adds to a call: `python -m benchmarks.adapters [--quick]`.
 
 Each adapter writes the same file in memory through what its host calls, beside `Toolset.acall`, in turn and in one
-process. Shown is processor time; hosts that ask a model for each call have a model that answers at once.
+process; those that follow programs write it in a directory of at most 1,300 files, and scan that twice. Shown is
+processor time; hosts that ask a model for each call have a model that answers at once.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import process_time_ns
 from typing import Any
 
-from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 
 CALLS = 50
 TEXT = "port = 80\n"
@@ -150,6 +152,60 @@ async def google_adk(stack: AsyncExitStack) -> Write:
     return lambda path: environment.write_file(path[1:], TEXT)
 
 
+async def acp(stack: AsyncExitStack) -> Write:
+    from weakfs.integrations.acp import SessionClient
+
+    directory = stack.enter_context(TemporaryDirectory())
+    session = Session()
+    toolset = Toolset(session, HostFilesystem(directory, session=session))
+    client = SessionClient(toolset, permission="allow")
+    return lambda path: client.write_text_file("s", directory + path, TEXT)
+
+
+async def claude_hooks(stack: AsyncExitStack) -> Write:
+    from claude_agent_sdk import HookContext
+
+    from weakfs.integrations.claude_agent import hooks
+
+    directory = Path(stack.enter_context(TemporaryDirectory()))
+    session = Session()
+    made: Any = hooks(Toolset(session, HostFilesystem(directory, session=session)))
+    context = HookContext(signal=None)
+
+    async def fire(event: Any, path: str) -> None:
+        payload: Any = {"hook_event_name": event, "session_id": "s", "tool_name": "Write", "tool_use_id": path}
+        payload["tool_input"] = {"file_path": path}
+        await made[event][0].hooks[0](payload, path, context)
+
+    async def write(path: str) -> None:
+        await fire("PreToolUse", path)
+        place = directory / path[1:]
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(TEXT)
+        await fire("PostToolUse", path)
+
+    return write
+
+
+async def claude_sessions(stack: AsyncExitStack) -> Write:
+    from weakfs.integrations.claude_agent import StorageSessionStore
+    from weakfs.storage import AsyncMemoryStorage
+
+    store = StorageSessionStore(AsyncMemoryStorage())
+
+    async def write(path: str) -> None:
+        entry: Any = {"type": "user", "uuid": path, "message": {"role": "user", "content": TEXT}}
+        await store.append({"project_key": "p", "session_id": "s"}, [entry])
+
+    return write
+
+
+async def host_acall(stack: AsyncExitStack) -> Write:
+    session = Session()
+    toolset = Toolset(session, HostFilesystem(stack.enter_context(TemporaryDirectory()), session=session))
+    return lambda path: toolset.acall("write_file", _arguments(path))
+
+
 async def fsspec(stack: AsyncExitStack) -> Write:
     from weakfs.integrations.fsspec import WeakfsFileSystem
 
@@ -176,6 +232,10 @@ ADAPTERS: dict[str, Adapter] = {
     "LangChain, structured tool": langchain_tool,
     "Google ADK, environment": google_adk,
     "fsspec, an event without a call": fsspec,
+    "Claude Agent SDK, an entry of its session store": claude_sessions,
+    "`Toolset.acall`, in a directory": host_acall,
+    "ACP, a file that the agent writes, in a directory": acp,
+    "Claude Agent SDK, both hooks of a tool, in a directory": claude_hooks,
 }
 
 
