@@ -1,7 +1,7 @@
 """What an adapter adds to a call: `python -m benchmarks.adapters [--quick]`.
 
-Each adapter writes the same file in memory through what its host calls, beside `Toolset.acall`, in turn and in one
-process; those that follow programs write it in a directory of at most 1,300 files, and scan that twice. Shown is
+Each adapter writes the same file in memory through what its host calls, compared with `Toolset.acall`, in turn and in
+one process; those that follow programs write it in a directory of at most 1,300 files, and scan that twice. Shown is
 processor time; hosts that ask a model for each call have a model that answers at once.
 """
 
@@ -282,7 +282,7 @@ def main() -> None:
     warnings.simplefilter("ignore", UserWarning)
     found: dict[str, Any] = asyncio.run(measured(repeats))
     base = found["`Toolset.acall`"]
-    print("| writing a small file in memory through | µs of processor time | beside `Toolset.acall` |")
+    print("| writing a small file in memory through | µs of processor time | compared with `Toolset.acall` |")
     print("| --- | --- | --- |")
     for name, taken in found.items():
         print(f"| {name} | {taken:.0f} | {taken / base:.1f} |")

@@ -1,8 +1,8 @@
 """Measure the journal of the folder engine: `python -m benchmarks.journal [FRAMES]`.
 
-An append of a frame of 500 bytes with a content of 1,000, beside a bare `os.write` of both: in turns of 200, of which
-the fastest counts. The same with durability "power" beside `os.fdatasync`. Then a long stream: whether appending stays
-flat, memory, space, and the time to open it.
+An append of a frame of 500 bytes with a content of 1,000, compared with a bare `os.write` of both: in turns of 200, of
+which the fastest counts. The same with durability "power", compared with `os.fdatasync`. Then a long stream: whether
+appending stays flat, memory, space, and the time to open it.
 """
 
 from __future__ import annotations

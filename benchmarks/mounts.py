@@ -1,4 +1,4 @@
-"""Programs on a mounted session beside tmpfs: `python -m benchmarks.mounts [--quick]`. Needs FUSE, and /dev/shm.
+"""Programs on a mounted session compared with tmpfs: `python -m benchmarks.mounts [--quick]`. Needs FUSE, and /dev/shm.
 
 A program of its own does the same in both places, in turn; shown is the shortest time of a round, as wall-clock time,
 because the work is divided between the program, the kernel and the process that answers it.

@@ -200,7 +200,7 @@ def machine(environments: list[Environment]) -> list[str]:
         f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores, "
         f"{platform.system()} {platform.machine()}; garbage collection on",
         libraries,
-        "beside " + ", ".join(peers),
+        "compared with " + ", ".join(peers),
     ]
     return lines + [f"without {e.name}: {e.why_not}" for e in environments if e.why_not]
 

@@ -1,4 +1,4 @@
-"""Blame of a file of 10,000 lines after 10,000 edits, beside a replay of the same records."""
+"""Blame of a file of 10,000 lines after 10,000 edits, compared with a replay of the same records."""
 
 from __future__ import annotations
 

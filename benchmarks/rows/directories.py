@@ -1,4 +1,4 @@
-"""Move and delete a directory: of 20 or 400 files beside a peer, and for ours one that contains everything."""
+"""Move and delete a directory: of 20 or 400 files compared with a peer, and for ours one that contains everything."""
 
 from __future__ import annotations
 

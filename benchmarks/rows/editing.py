@@ -1,4 +1,4 @@
-"""Edit one place in a text of 10 MB, as a function and as a tool, beside `str.replace` on the same text."""
+"""Edit one place in a text of 10 MB, as a function and as a tool, compared with `str.replace` on the same text."""
 
 from __future__ import annotations
 

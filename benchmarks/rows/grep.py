@@ -1,4 +1,4 @@
-"""Search 10,000 files of 45 lines, beside ripgrep on the same files on disk and beside each peer.
+"""Search 10,000 files of 45 lines, compared with ripgrep on the same files on disk and with each peer.
 
 The rows of a pattern measure a search that is repeated. What a library may cache from one search to the next helps
 it there; the rows of the first search of a new tree, and of one after a write, show how much.

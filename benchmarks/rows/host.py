@@ -1,4 +1,4 @@
-"""Snapshot and restore a host directory, beside a bare scan of it, reading it all, git and tar.
+"""Snapshot and restore a host directory, compared with a bare scan of it, reading it all, git and tar.
 
 Everything that is read is in the system's cache, because it was just written. What ours writes is on the disk when
 it returns; git and tar leave that to the system. Before anything that writes, the disk has caught up.

@@ -1,4 +1,4 @@
-"""Processor time of work on a host directory, beside the same by hand, and system calls of a write and a read.
+"""Processor time of work on a host directory, compared with the same by hand, and system calls of a write and a read.
 
 Processor time, with that of programs that are started, varies less than time does where a disk takes part or other
 programs run.

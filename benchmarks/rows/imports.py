@@ -1,4 +1,4 @@
-"""What a new process takes until its first answer, beside the imports of libraries.
+"""What a new process takes until its first answer, compared with the imports of libraries.
 
 The processor time of whole processes, without that of one that does nothing: bytecode is compiled, and what the system
 reads is in its cache.

@@ -1,4 +1,4 @@
-"""Find files by name in memory, beside a flat dictionary of paths whose keys are matched one by one."""
+"""Find files by name in memory, compared with a flat dictionary of paths whose keys are matched one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Save and load of a session whose files were made by events, or by calls of tools, beside hand-written orjson."""
+"""Save and load a session whose files were made by events or by calls of tools, compared with hand-written orjson."""
 
 from __future__ import annotations
 

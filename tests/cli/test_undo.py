@@ -38,7 +38,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_work_is_undone_redone_and_reverted(run: Run, place: str) -> None:
     assert (
         run("undo", place, "--preview").out
-        == "changed  /a  +1 -1\n1 path, +1 -1 lines, +4 -5 bytes\nnothing was changed: a preview\n"
+        == "changed  /a  +1 -1\n1 path, +1 -1 lines, +4 -5 bytes\npreview: nothing was changed\n"
     )
     twice = "changed  /a  +1 -1\nchanged  /a  +1 -1\n1 path, +2 -2 lines, +11 -9 bytes\n"
     assert run("undo", place, "-n", "2").out == twice
@@ -62,8 +62,8 @@ def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
         "  >>>>>>> theirs\n"
     )
     what_to_do = (
-        "later work changed the same; nothing was changed; choose with --on-conflict ours (as it is now), "
-        "theirs (as it was before) or markers\n"
+        "later work changed the same lines or paths; nothing was changed; choose with --on-conflict ours "
+        "(as it is now), theirs (as it was before) or markers\n"
     )
     refused = run("revert", place, "c2")
     assert (refused.status, refused.out) == (1, sides)
@@ -131,7 +131,7 @@ def test_the_directory_of_a_session_goes_back_with_it(
 
 def test_files_of_an_earlier_moment_are_brought_back(run: Run, place: str) -> None:
     shown = "changed  /a  +1 -1\n1 path, +1 -1 lines, +7 -5 bytes\n"
-    assert run("restore-files", place, "2", "--preview").out == f"{shown}nothing was changed: a preview\n"
+    assert run("restore-files", place, "2", "--preview").out == f"{shown}preview: nothing was changed\n"
     assert run("restore-files", place, "2", "--path", "/b").out == "nothing to change\n"
     assert run("restore-files", place, "2", "--path", "/a").out == shown
     assert run("cat", place, "/a").out == LINES

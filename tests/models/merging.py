@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weakfs.reducers.merging.line_merge import merge_lines
+from weakfs.reducers.merging.line_merge import WORK, Hunk, merge_parts
 
 from .trees import Entry, Plain
 
@@ -57,6 +57,14 @@ def _merge_value(old: object, mine: object, new: object) -> object:
     if mine == new or old == new:
         return mine
     return new if old == mine else None
+
+
+def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> bytes | None:
+    """Return the lines of a merge, or `None` if it has a conflict."""
+    parts = merge_parts(base, ours, theirs, work=work)
+    if any(isinstance(part, Hunk) for part in parts):
+        return None
+    return b"".join(line for part in parts if not isinstance(part, Hunk) for line in part)
 
 
 def _merge_content(old: bytes, mine: bytes, new: bytes) -> bytes | None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models.merging import merge_lines
 from tests.models.steps import steps_of
 from tests.sampling import share
 from weakfs.reducers.merging import line_merge as lines
@@ -17,7 +18,6 @@ from weakfs.reducers.merging.line_merge import (
     Match,
     TooMuchWork,
     matches,
-    merge_lines,
     split_lines,
     without_common_ends,
 )

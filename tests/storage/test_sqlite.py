@@ -176,7 +176,7 @@ def test_what_is_too_large_for_the_file_is_refused_and_changes_nothing(tmp_path:
     store = SyncEventStore(AsyncSqliteEventStore(file), run=run_in_place)
     store.append("s", 0, [b"a"])
     for frames, contents in (([b"a" * 1001], {}), ([b"b"], {"ab": b"a" * 1001})):
-        with pytest.raises(StorageError, match="too big; split the content up") as caught:
+        with pytest.raises(StorageError, match="too big; split it") as caught:
             store.append("s", 1, frames, contents=contents)
         assert not isinstance(caught.value, StorageDamaged)
     assert store.append("s", 1, [b"b"]) == 2

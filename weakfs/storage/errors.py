@@ -13,7 +13,7 @@ def check_size(size: int, most: int, url: str) -> None:
     """Raise `StorageError` for more bytes than a server takes: it would drop the connection without saying why."""
     if size > most:
         raise StorageError(
-            f"cannot store {size:,} bytes at once in {url!r}: the server takes {most:,}; split the content up, or "
+            f"cannot store {size:,} bytes at once in {url!r}: the server takes {most:,}; split it, or "
             f"change less in one transaction"
         )
 

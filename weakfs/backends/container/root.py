@@ -14,7 +14,7 @@ from attrs import evolve
 from weakfs.backends.container.container import Container
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.backends.container.layers.layer import ATTRIBUTES, FILES, AttributeReader, Attributes, Layer, without
-from weakfs.backends.container.layers.steps_of_whole import StepsOfWhole
+from weakfs.backends.container.layers.unlogged_journal import UnloggedJournal
 from weakfs.backends.container.podman import Image
 from weakfs.backends.host.root import HostRoot
 from weakfs.filesystem import Note, paths
@@ -271,7 +271,7 @@ class ContainerRoot(HostRoot):
             assert self._ref is not None
             # Undoing it restores attributes as well, from contents that the scan has put into the store.
             journal.tree(self._ref.hex())
-            steps = StepsOfWhole(self.directory, self.journals, self.restore_manifest)
+            steps = UnloggedJournal(self.directory, self.journals, self.restore_manifest)
             self._restore(steps, now, self.layer_of(now), wanted, self.layer_of(wanted))
             journal.notes += steps.notes
         return now

@@ -74,7 +74,7 @@ def agreement_rows(outcome: Outcome) -> list[tuple[str, str]]:
     rows = [
         ("agreed", f"{found['agreed']:,}"),
         ("differ", f"{found['differs']:,}"),
-        ("ours succeeded where theirs failed", f"{found['ours_succeeded']:,}"),
+        ("succeeded here, failed in the recording", f"{found['ours_succeeded']:,}"),
         ("not checked", f"{found['not_checked']:,}"),
         ("checked", checked),
     ]

@@ -126,7 +126,7 @@ def colored(lines: Sequence[str], path: str) -> list[Text]:
 def _why_not(leaf: Leaf) -> str | None:
     """Return why the content of a file is not shown, `None` if it is."""
     if is_special(leaf):
-        return "it is no regular file"
+        return "it is not a regular file"
     if size_of(leaf) > MAX_BYTES:
         return f"{size_of(leaf):,} bytes: too large to be shown here"
     try:

@@ -32,9 +32,8 @@ class Forgetting:
 
     `records` are numbers of records, `calls` ids of calls, and `snapshots` ids of snapshots; `contents` counts the
     distinct contents, and `content_bytes` adds up their sizes. `dropped` are the ids of snapshots that are dropped from
-    the given stores. `unreached` says what may hold the text still: what
-    forgetting does not reach. `found_in` lists the files of the storage that still hold the text, which is none unless
-    something went wrong.
+    the given stores. `unreached` lists what forgetting does not reach, and may still hold the text. `found_in` lists
+    the files of the storage that still hold the text, which is none unless something went wrong.
     """
 
     preview: bool

@@ -79,7 +79,7 @@ class Changes:
         text = names.from_bytes(name)
         reason = None
         if not name or name in (b".", b"..") or b"/" in name:
-            reason = "its name is not one"
+            reason = "its name is not a valid file name"
         elif is_refused(text, is_link=entry is not None and entry.mode == LINK):
             reason = "its name is reserved for git"
         elif len(name) > MAX_NAME or len(above) >= MAX_DEPTH:

@@ -168,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as error:
             # The page shows it; unanswered, it would look as if the server had ended.
             message = (
-                f"internal error: {type(error).__name__}: {error}; reload the page, and report it if it comes again"
+                f"internal error: {type(error).__name__}: {error}; reload the page, and report it if it happens again"
             )
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message)
         finally:

@@ -60,10 +60,10 @@ class ClaudeEvents:
         except ExternalCallFailed as refused:
             if refused.result.error_code in DENIED:
                 return _denied(refused.result.message)
-            self.logger.warning("a tool runs unrecorded: %s", refused)
+            self.logger.warning("a tool is not recorded: %s", refused)
             return {"systemMessage": f"weakfs did not record this tool: {refused}"}
         except Exception:
-            self.logger.exception("a tool runs unrecorded, or what it changed: %s failed", name)
+            self.logger.exception("a tool, or what it changed, is not recorded: %s failed", name)
         return {}
 
     async def _begin(self, event: Mapping[str, Any]) -> Answer:

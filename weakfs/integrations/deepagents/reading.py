@@ -156,7 +156,7 @@ def download_files(params: DownloadParams, *, context: ToolContext) -> ToolResul
 READING = (
     Tool("ls", "List a directory.", PathParams, ls, read_only=True, operation="list"),
     Tool("read", "Read a file.", ReadParams, read, read_only=True, operation="read"),
-    Tool("grep", "Find lines that hold a text.", GrepParams, grep, read_only=True, operation="search"),
+    Tool("grep", "Find lines that contain a text.", GrepParams, grep, read_only=True, operation="search"),
     Tool("glob", "Find files by name.", GlobParams, glob, read_only=True, operation="search"),
     Tool("download_files", "Read whole files.", DownloadParams, download_files, read_only=True, operation="read"),
 )

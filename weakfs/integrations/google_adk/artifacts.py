@@ -300,7 +300,7 @@ def _target(part: types.Part, scope: _Scope) -> _Target:
     parsed = artifact_util.parse_artifact_uri(uri)
     if parsed is None:
         raise InputValidationError(
-            f"cannot follow {uri!r}: it is no URI of an artifact; use artifact://apps/.../versions/N"
+            f"cannot follow {uri!r}: it is not the URI of an artifact; use artifact://apps/.../versions/N"
         )
     artifact_util.validate_artifact_reference_scope(
         app_name=scope.app_name, user_id=scope.user_id, session_id=scope.session_id, parsed_uri=parsed

@@ -132,7 +132,7 @@ class Notifications:
             async for _ in self._session.awatch():
                 pass
         except Exception:
-            logger.exception("clients are no longer told of what other processes change")
+            logger.exception("clients are no longer notified of changes by other processes")
 
     def _noticed(self, record: Record) -> None:
         """Queue a record; called in any thread."""

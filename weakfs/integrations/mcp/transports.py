@@ -62,7 +62,7 @@ def _refusal(problem: Exception) -> SessionMessage:
     request_id = cast("dict[str, object]", found).get("id") if isinstance(found, dict) else None
     error = types.ErrorData(
         code=types.INVALID_REQUEST if is_json else types.PARSE_ERROR,
-        message="the line is no message of JSON-RPC 2.0 in JSON without halves of surrogate pairs; send it as that",
+        message="the line is not a JSON-RPC 2.0 message in valid Unicode; send one without lone surrogates",
     )
     known = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=known, error=error))

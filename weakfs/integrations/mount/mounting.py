@@ -106,7 +106,7 @@ class Mount:
         if not self._has_begun.is_set():
             raise MountError(
                 f"cannot mount at {self.directory!r}: FUSE refused it ({self._problem}); see what it printed, and "
-                f"whether /dev/fuse may be used"
+                f"check that this user may open /dev/fuse"
             )
 
     def _end(self) -> None:
@@ -138,7 +138,9 @@ class Mount:
             with operations.one_at_a_time:
                 if operations.context is not None:
                     raise fault(
-                        OSError, EBUSY, f"cannot work in {self.directory!r}: another call does; wait for its end"
+                        OSError,
+                        EBUSY,
+                        f"cannot work in {self.directory!r}: another call is using it; wait until that ends",
                     )
                 operations.open_files.store_all()
                 operations.context = copy_context()

@@ -168,7 +168,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     def open(self, path: str, flags: int) -> int:
         name = _named(path)
         if not self.files.stat(name).is_file:
-            raise fault(OSError, ENOTSUP, f"cannot open {name!r}: it is no file")
+            raise fault(OSError, ENOTSUP, f"cannot open {name!r}: it is not a file")
         handle = self.open_files.open(name)
         if flags & os.O_TRUNC:
             try:
@@ -252,7 +252,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     def rmdir(self, path: str) -> int:
         name = _named(path)
         if not self.files.stat(name).is_directory:
-            raise fault(NotADirectoryError, ENOTDIR, f"cannot remove {name!r}: it is no directory")
+            raise fault(NotADirectoryError, ENOTDIR, f"cannot remove {name!r}: it is not a directory")
         self.files.delete(name)
         return 0
 

@@ -40,7 +40,7 @@ def decompressed(archive: bytes, most: int | None) -> bytes | None:
             return _read_xz(archive, most)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(
-            f"cannot decompress the archive: {error}; it is damaged or cut off: make it again and give it whole"
+            f"cannot decompress the archive: {error}; it is damaged or truncated; create it again"
         ) from error
     return archive if most is None or len(archive) <= most else None
 

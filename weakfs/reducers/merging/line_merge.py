@@ -203,20 +203,12 @@ class Hunk:
 Part = tuple[bytes, ...] | Hunk
 
 
-def merge_lines(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> bytes | None:
-    """Merge two changes of one text. Return `None` if they conflict.
+def merge_parts(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> list[Part]:
+    """Merge two changes of one text, and return the parts of the result.
 
     Ranges of base lines conflict if they overlap or insert at the same point, unless both sides made the same
     change; adjacent ranges merge. Raise `TooMuchWork` if the texts cannot be compared within the bound.
     """
-    parts = merge_parts(base, ours, theirs, work=work)
-    if any(isinstance(part, Hunk) for part in parts):
-        return None
-    return b"".join(line for part in parts if not isinstance(part, Hunk) for line in part)
-
-
-def merge_parts(base: bytes, ours: bytes, theirs: bytes, *, work: int = WORK) -> list[Part]:
-    """Merge two changes of one text, and return the parts of the result: see `merge_lines`."""
     lines = split_lines(base)
     mine, other = _changes(lines, split_lines(ours), work), _changes(lines, split_lines(theirs), work)
     parts = _parts(lines, mine, other, joins_end=False)

@@ -11,9 +11,9 @@ SKEW = 5.0
 def seconds_left(expires: float, seconds: float | None, now: float) -> float:
     """Return how long a lease still lasts that was granted for `seconds`; 0 or less if it is over.
 
-    A lease with more time left than it was granted for comes from a clock that was set back since. Its end says nothing
-    any more, and a holder that has died would keep others out until then; so it is over. If its holder lives after all,
-    its fencing number is refused as soon as somebody else has taken the lease.
+    If more time is left than the lease was granted for, the clock has been set back since. The lease then counts as
+    over: its end is meaningless, and until then a holder that has died would keep others out. If the holder is alive
+    after all, its fencing number is refused as soon as somebody else has taken the lease.
 
     `seconds` is `None` for leases of earlier versions, which stored the end alone.
     """
@@ -44,7 +44,7 @@ def lease_is_held(stream: str, owner: str, *, by: str, left: float) -> bool:
     if left > 0 and by != owner:
         raise LeaseLost(
             f"cannot lease stream {stream!r} to {owner!r}: {by!r} holds it for another {left:.0f} s; wait until it is "
-            f"given back or expires",
+            f"released or expires",
             owner=by,
         )
     return left > 0

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from weakfs.backends.container.layers.attributes import AttributeRestore
 from weakfs.backends.container.layers.image_files import ImageFiles
 from weakfs.backends.container.layers.layer import AttributeReader, Layer, without
-from weakfs.backends.container.layers.steps_of_whole import StepsOfWhole
+from weakfs.backends.container.layers.unlogged_journal import UnloggedJournal
 from weakfs.snapshots.directory.directory import HostDirectory
 from weakfs.snapshots.directory.held_directory import HeldDirectory
 from weakfs.snapshots.directory.nodes import ReadableDirectory
@@ -59,7 +59,7 @@ def give_back(upper: str, files: HostDirectory, image: ImageFiles, hidden: Itera
     there, wanted = now.over(lower), layer.over(lower)
     steps = Plan.of(there, wanted)
     # If it fails, all of it is done again.
-    restore_tree(files, StepsOfWhole(files, "", _no_manifest), there, wanted)
+    restore_tree(files, UnloggedJournal(files, "", _no_manifest), there, wanted)
     AttributeRestore(files, image, (), now, layer, wanted).run(steps)
     # What is removed halfway must not be put back.
     shutil.rmtree(upper + DONE, ignore_errors=True)

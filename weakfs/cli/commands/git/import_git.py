@@ -25,7 +25,7 @@ SHOWN = 20
 @click.command("import-git")
 @click.argument("repository", type=click.Path())
 @click.argument("where", required=False)
-@click.option("--branch", metavar="NAME", help="The branch to import.  [default: the one that REPOSITORY is at]")
+@click.option("--branch", metavar="NAME", help="The branch to import.  [default: the current branch]")
 @click.option(
     "--max-file-size", metavar="SIZE", default="32M", show_default=True, callback=size, help="Leave out larger files."
 )
@@ -53,7 +53,9 @@ def import_git_command(
         f" {counted(report.commits, 'commit')} of {shown(report.branch)} to {shown(target)}: {session.session_id}",
     )
     if report.flattened:
-        out.line(f"{counted(report.flattened, 'commit')} beside them: the merges that brought them are one change each")
+        out.line(
+            f"{counted(report.flattened, 'commit')} of merged branches not imported: their merges are one change each"
+        )
     for one in report.skipped[:SHOWN]:
         out.line(("left out", "yellow"), f" {shown(one.path)} in {one.commit[:12]}: {shown(one.reason)}")
     if report.skipped_count > SHOWN:

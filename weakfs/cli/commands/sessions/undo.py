@@ -41,7 +41,7 @@ class Asked:
         """What a conflict is, and what to do."""
         choices = "--on-conflict ours (as it is now), theirs (as it was before) or markers"
         remedy = "--foreign replace" if self.on_conflict is None else choices
-        return f"later work changed the same; nothing was changed; choose with {remedy}"
+        return f"later work changed the same lines or paths; nothing was changed; choose with {remedy}"
 
 
 def target_of(text: str) -> int | range | str:
@@ -152,4 +152,4 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
     elif not done.changes:
         out.line("nothing to change")
     elif asked.preview:
-        out.line("nothing was changed: a preview")
+        out.line("preview: nothing was changed")

@@ -63,8 +63,8 @@ class Database:
             ((version,),) = self._connection.execute("PRAGMA user_version").fetchall()
         except sqlite3.OperationalError as error:
             raise StorageError(
-                f"cannot read {self.path!r}: {error}; SQLite reads a file that may not be written only if its "
-                "directory may be written: copy the file to a directory of your own"
+                f"cannot read {self.path!r}: {error}; SQLite can read a file without write permission "
+                "only in a directory with it; copy the file to a directory of your own"
             ) from error
         except sqlite3.DatabaseError as error:
             raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
@@ -118,7 +118,7 @@ class Database:
             ) from error
         except sqlite3.DataError as error:
             # A value is longer than the file can hold: a gigabyte, unless SQLite was built otherwise.
-            raise StorageError(f"cannot store this in {self.path!r}: {error}; split the content up") from error
+            raise StorageError(f"cannot store this in {self.path!r}: {error}; split it") from error
         except sqlite3.DatabaseError as error:
             raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
 

@@ -1,4 +1,4 @@
-"""The steps of a change that is undone as a whole, or done again."""
+"""An unlogged journal: for a change that another journal undoes as a whole, or that is repeated if it fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from weakfs.reducers.tree.node import Segments
 from weakfs.snapshots.journal.journal import Journal
 
 
-class StepsOfWhole(Journal):
-    """The steps of a change that another journal undoes as a whole: nothing is kept of what each replaces."""
+class UnloggedJournal(Journal):
+    """A journal that keeps nothing of what its steps replace."""
 
     def absent(self, segments: Segments) -> None:
         """Do nothing."""
