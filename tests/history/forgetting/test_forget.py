@@ -10,13 +10,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
 import pytest
 
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionClosed, SessionError, Toolset
 from weakfs.history import forget
+from weakfs.history.forgetting import search
 from weakfs.history.forgetting.redaction import forms_of, placeholder
 from weakfs.history.forgetting.search import files_with
 from weakfs.reducers import FileTree
@@ -207,6 +210,38 @@ def test_storage_that_cannot_be_erased_is_refused_before_anything_changes() -> N
 def test_the_search_looks_into_compressed_data(tmp_path: Path) -> None:
     (tmp_path / "packed.gz").write_bytes(b"head" + gzip.compress(f"deep {SECRET}".encode()))
     assert files_with(SECRET, [str(tmp_path)]) == (str(tmp_path / "packed.gz"),)
+
+
+@pytest.mark.parametrize("size", [1, 20, 5_000_000])
+def test_the_search_finds_what_is_at_the_end_of_compressed_data(tmp_path: Path, size: int) -> None:
+    random = b"".join(number.to_bytes(3, "big") for number in range(size // 3))
+    (tmp_path / "packed").write_bytes(b"head x\x9c" + zlib.compress(random + SECRET.encode()) + b"tail")
+    assert files_with(SECRET, [str(tmp_path)]) == (str(tmp_path / "packed"),)
+
+
+@pytest.mark.parametrize("unit", [b"x\x9c", b"\x78\x01\x00\x02\x00\xfd\xff"])
+def test_the_search_reads_what_only_begins_like_compressed_data_a_bounded_number_of_times(
+    unit: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = unit * 10_000
+    read = 0
+
+    class Counted:
+        def __init__(self, wbits: int) -> None:
+            self.reader = zlib.decompressobj(wbits)
+            self.eof, self.unconsumed_tail = False, b""
+
+        def decompress(self, piece: bytes, most: int) -> bytes:
+            nonlocal read
+            read += len(piece)
+            found = self.reader.decompress(piece, most)
+            self.eof, self.unconsumed_tail = self.reader.eof, self.reader.unconsumed_tail
+            return found
+
+    monkeypatch.setattr(search, "zlib", SimpleNamespace(decompressobj=Counted, MAX_WBITS=15, error=zlib.error))
+    monkeypatch.setattr(search, "MOST", 1 << 16)
+    assert not search.is_in_compressed(data, (b"secret",))
+    assert read < 1000 * len(data)
 
 
 KILLED = """

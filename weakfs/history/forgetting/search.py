@@ -12,8 +12,11 @@ from weakfs.history.forgetting.redaction import forms_of, found_in
 
 # The first bytes of zlib and gzip data.
 _COMPRESSED = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
-# How much of compressed data is searched.
+# How much of the compressed data in one file is searched: so many bytes, and so many times the size of the file.
 MOST = 1 << 30
+_FACTOR = 64
+# How much is read of what may be compressed data: a little at first, because most of it is none.
+_FIRST, _INPUT = 1 << 9, 1 << 16
 _PIECE = 1 << 20
 
 
@@ -48,25 +51,37 @@ def _is_regular(path: str) -> bool:
 
 
 def is_in_compressed(data: bytes, forms: tuple[bytes, ...]) -> bool:
-    """Return whether compressed data in some bytes, such as an archive in a file, holds any of some forms."""
-    return any(_holds(data, start.start(), forms) for start in _COMPRESSED.finditer(data))
+    """Return whether compressed data in some bytes, such as an archive in a file, holds any of some forms.
 
-
-def _holds(data: bytes, start: int, forms: tuple[bytes, ...]) -> bool:
-    """Return whether what may be compressed data at an offset holds any form."""
-    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    rest, before, total = data[start:], b"", 0
-    longest = max(map(len, forms), default=0)
-    try:
-        while not reader.eof and total < MOST:
-            piece = reader.decompress(rest, _PIECE)
-            rest = reader.unconsumed_tail
-            if not piece:
-                break
+    O(bytes): what only looks like compressed data may begin anywhere, and each beginning could be read to the end.
+    """
+    view, left = memoryview(data), MOST + _FACTOR * len(data)
+    longest = max(map(len, forms), default=1)
+    for start in _COMPRESSED.finditer(data):
+        before = b""
+        for piece in _decompressed(view[start.start() :]):
             if found_in(before + piece, forms):
                 return True
-            before, total = piece[-longest:], total + len(piece)
+            before = (before + piece)[-longest:]
+            left -= _FIRST + len(piece)
+            if left < 0:
+                return False
+    return False
+
+
+def _decompressed(data: memoryview) -> Iterator[bytes]:
+    """Yield what may be compressed data in pieces, up to its end or to where it is none; some pieces are empty."""
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    at, size = 0, _FIRST
+    try:
+        while at < len(data) and not reader.eof:
+            rest: bytes | memoryview = data[at : at + size]
+            at, size = at + size, _INPUT
+            piece = reader.decompress(rest, _PIECE)
+            yield piece
+            while piece:
+                piece = reader.decompress(reader.unconsumed_tail, _PIECE)
+                yield piece
     except zlib.error:
         # It was none, or was cut off.
-        return False
-    return False
+        return
