@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema
 import mcp_types as types
@@ -21,6 +21,8 @@ from weakfs import (
     Capability,
     HostFilesystem,
     InMemoryFilesystem,
+    Policy,
+    PolicyRule,
     Session,
     Tool,
     ToolContext,
@@ -389,6 +391,25 @@ def test_what_a_capability_forbids_is_no_resource() -> None:
                 await client.read_resource(uri)
 
     served(session, work, capability=Capability(fs_roots=("/open",)))
+
+
+@pytest.mark.parametrize("effect", ["deny", "blob"])
+def test_what_a_policy_keeps_out_of_answers_is_no_resource(effect: Literal["deny", "blob"]) -> None:
+    session = Session()
+    files = InMemoryFilesystem(session, follow_symlinks="within_root_only")
+    files.write("/open/a", "x")
+    files.write("/secret/b", "swordfish")
+    files.symlink("/secret/b", "/open/link")
+
+    async def work(client: Client) -> None:
+        assert (await client.read_resource("weakfs:///open/a")).contents
+        for uri in ("weakfs:///secret/b", f"weakfs:///secret/b?at={session.seq}", "weakfs:///open/link"):
+            with pytest.raises(MCPError) as refused:
+                await client.read_resource(uri)
+            assert "swordfish" not in str(refused.value)
+
+    hidden = PolicyRule(effect=effect, operations=["read"], paths="/secret", reason="credentials")
+    served(session, work, filesystem=files, policy=Policy([hidden]))
 
 
 def test_the_timeline_names_no_file_that_a_capability_hides() -> None:
