@@ -92,3 +92,44 @@ def test_damage_is_named() -> None:
             await StorageSessionStore(storage).load(KEY)
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"at":1,"entries":5}',
+        b'{"at":1,"entries":[5]}',
+        b'{"at":"now","entries":[]}',
+        b"[" * 100_000,
+    ],
+)
+def test_whatever_damage_is_named(damage: bytes) -> None:
+    async def check() -> None:
+        storage = await aopen("memory:")
+        store = StorageSessionStore(storage)
+        await store.append(KEY, [entry("a")])
+        await storage.set("claude/project/one/main/000000000000", damage)
+        for read in (lambda: store.load(KEY), lambda: store.list_sessions("project")):
+            with pytest.raises(StorageDamaged, match="main/000000000000"):
+                await read()
+        await storage.set("claude/project/one/summary", damage)
+        for use in (lambda: store.list_session_summaries("project"), lambda: store.append(KEY, [entry("b")])):
+            with pytest.raises(StorageDamaged, match="one/summary"):
+                await use()
+        await storage.set("claude/project/two/main/odd", b"{}")
+        with pytest.raises(StorageDamaged, match="two/main/odd"):
+            await store.append({"project_key": "project", "session_id": "two"}, [entry("a")])
+
+    asyncio.run(check())
+
+
+def test_half_of_a_surrogate_pair_is_no_name() -> None:
+    async def check() -> None:
+        store = StorageSessionStore(await aopen("memory:"))
+        with pytest.raises(ValueError, match=r"its session_id .* is not Unicode text"):
+            await store.append({"project_key": "p", "session_id": "\ud800"}, [entry("a")])
+
+    asyncio.run(check())

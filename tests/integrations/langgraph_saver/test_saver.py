@@ -15,7 +15,7 @@ import pytest
 
 import weakfs.storage
 from tests.storage.servers import Server
-from weakfs.storage import Storage, StorageDamaged
+from weakfs.storage import MemoryStorage, Storage, StorageDamaged
 
 pytestmark = [
     pytest.mark.usefixtures("never_hung"),
@@ -220,6 +220,30 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
         storage.set(key, damaged)
         with pytest.raises(StorageDamaged, match="langgraph/chat/checkpoint/"):
             saver.get_tuple(CONFIG)
+
+
+@pytest.mark.parametrize("part", ["checkpoint", "channel", "writes"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"null\n",
+        b'{"parts":5}\n',
+        b'{"parts":{}}\n',
+        b'{"parts":{"value":[5,0]}}\n',
+        b'{"parts":{"value":["msgpack",-5]}}\n',
+        b'{"parts":{"value":["unknown",1],"checkpoint":["unknown",0],"metadata":["unknown",0]}}\nx',
+        b"[" * 100_000,
+    ],
+)
+def test_whatever_damage_is_named(part: str, damage: bytes) -> None:
+    storage = MemoryStorage()
+    saver = saver_of(storage)
+    config = put(saver, a=1)
+    saver.put_writes(config, [("a", 2)], "task")
+    (key,) = [key for key in storage.keys(f"langgraph/chat/{part}/") if "/a/" in key or part != "channel"][:1]
+    storage.set(key, damage)
+    with pytest.raises(StorageDamaged, match=f"langgraph/chat/{part}/"):
+        list(saver.list(CONFIG))
 
 
 def test_an_unknown_strategy_is_refused_with_nothing_deleted(storage: Storage) -> None:

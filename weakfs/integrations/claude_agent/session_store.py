@@ -23,6 +23,7 @@ from claude_agent_sdk.types import (
     SessionSummaryEntry,
 )
 
+from weakfs.class_decorators import frozen
 from weakfs.messages import a_type
 from weakfs.storage import AsyncStorage, StorageDamaged
 
@@ -56,7 +57,7 @@ class StorageSessionStore(SessionStore):
         seen: set[str] = set()
         found: list[SessionStoreEntry] = []
         async for name, value in self._storage.items(self._transcript(key)):
-            for entry in _decoded(name, value)["entries"]:
+            for entry in _batch(name, value).entries:
                 uuid = entry.get("uuid")
                 if isinstance(uuid, str):
                     if uuid in seen:
@@ -72,14 +73,14 @@ class StorageSessionStore(SessionStore):
             keys = await self._storage.keys(self._transcript({"project_key": project_key, "session_id": session_id}))
             value = await self._storage.get(keys[-1]) if keys else None
             if value is not None:
-                listed.append({"session_id": session_id, "mtime": _decoded(keys[-1], value)["at"]})
+                listed.append({"session_id": session_id, "mtime": _batch(keys[-1], value).at})
         return listed
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """Return the summaries of a project's sessions."""
         names = [self._session(project_key, one) + "summary" for one in await self._session_ids(project_key)]
         values = await self._storage.get_many(names)
-        return [cast(SessionSummaryEntry, _decoded(name, values[name])) for name in names if name in values]
+        return [_summary(name, values[name]) for name in names if name in values]
 
     async def delete(self, key: SessionKey) -> None:
         """Delete a session with its subagents' transcripts, or only the transcript of the key's `subpath`."""
@@ -96,7 +97,7 @@ class StorageSessionStore(SessionStore):
         while True:
             if number is None:
                 keys = await self._storage.keys(transcript)
-                number = int(keys[-1].removeprefix(transcript)) + 1 if keys else 0
+                number = _number(transcript, keys[-1]) + 1 if keys else 0
             if await self._storage.create(f"{transcript}{number:012d}", value) is not None:
                 self._next[transcript] = number + 1
                 return
@@ -107,7 +108,7 @@ class StorageSessionStore(SessionStore):
         name = self._session(key["project_key"], key["session_id"]) + "summary"
         while True:
             before = await self._storage.get_versioned(name)
-            previous = None if before is None else cast(SessionSummaryEntry, _decoded(name, before.value))
+            previous = None if before is None else _summary(name, before.value)
             summary = fold_session_summary(previous, key, entries)
             value = _encoded({**summary, "mtime": self._now()})
             if before is None:
@@ -137,7 +138,10 @@ def _segment(what: str, text: str) -> str:
     """Return any text as one segment of a key."""
     if not text:
         raise ValueError(f"invalid session key: its {what} is empty; give a name")
-    escaped = quote(text, safe="")
+    try:
+        escaped = quote(text, safe="")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"invalid session key: its {what} {text!r} is not Unicode text; give another name") from error
     return "%2E" + escaped[1:] if escaped.startswith(".") else escaped
 
 
@@ -146,11 +150,45 @@ def _encoded(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
+@frozen
+class _Batch:
+    """Entries that were stored together, and when, in milliseconds."""
+
+    at: int
+    entries: list[SessionStoreEntry]
+
+
+def _batch(name: str, value: bytes) -> _Batch:
+    found = _decoded(name, value)
+    at, entries = found.get("at"), found.get("entries")
+    if not isinstance(at, int) or not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        raise _damaged(name, "it has no entries, or not the time at which they were stored")
+    return _Batch(at, cast("list[SessionStoreEntry]", entries))
+
+
+def _summary(name: str, value: bytes) -> SessionSummaryEntry:
+    found = _decoded(name, value)
+    if not isinstance(found.get("session_id"), str) or not isinstance(found.get("data"), dict):
+        raise _damaged(name, "it is not a summary")
+    return cast(SessionSummaryEntry, found)
+
+
+def _number(transcript: str, key: str) -> int:
+    number = key.removeprefix(transcript)
+    if not number.isdecimal():
+        raise _damaged(key, "its name is not the number of a batch")
+    return int(number)
+
+
 def _decoded(name: str, value: bytes) -> dict[str, Any]:
     try:
         found = json.loads(value)
-    except ValueError as error:
-        raise StorageDamaged(f"cannot read {name!r}: its value is not JSON ({error}); delete the session") from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(name, f"its value is not JSON ({error})") from error
     if not isinstance(found, dict):
-        raise StorageDamaged(f"cannot read {name!r}: its value is {a_type(found)}; delete the session")
+        raise _damaged(name, f"its value is {a_type(found)}")
     return cast("dict[str, Any]", found)
+
+
+def _damaged(name: str, problem: str) -> StorageDamaged:
+    return StorageDamaged(f"cannot read {name!r}: {problem}; delete the session")

@@ -89,20 +89,35 @@ def packed(header: Mapping[str, object], parts: Mapping[str, Typed]) -> bytes:
     return b"\n".join([line, b"".join(data for _, data in parts.values())])
 
 
-def parts_of(key: str, value: bytes) -> tuple[dict[str, Any], dict[str, Typed]]:
+# What the header and the parts of each kind of value have.
+Kind = tuple[tuple[str, ...], tuple[str, ...]]
+CHECKPOINT: Kind = (("id", "parent", "namespace", "thread"), ("checkpoint", "metadata"))
+CHANNEL: Kind = ((), ("value",))
+WRITE: Kind = (("task", "index", "channel", "path"), ("value",))
+
+
+def parts_of(key: str, value: bytes, kind: Kind) -> tuple[dict[str, Any], dict[str, Typed]]:
+    """Return the header and the parts of a value. Raises `StorageDamaged` if it has not what its kind has."""
     line, _, data = value.partition(b"\n")
     try:
         header = json.loads(line)
         found: dict[str, Typed] = {}
         at = 0
-        for name, (kind, size) in header["parts"].items():
-            found[name] = kind, data[at : at + size]
+        for name, (form, size) in header["parts"].items():
+            if type(form) is not str or type(size) is not int or size < 0:
+                raise TypeError(f"its part {name!r} has no type or no size")
+            found[name] = form, data[at : at + size]
             at += size
-        is_whole = at == len(data)
-    except (ValueError, KeyError, TypeError) as error:
-        raise StorageDamaged(f"cannot read {key!r}: {error}; delete the thread, or restore the storage") from error
-    if not is_whole:
-        raise StorageDamaged(
-            f"cannot read {key!r}: it is not as long as it says; delete the thread, or restore the storage"
-        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(key, error) from error
+    if at != len(data):
+        raise damaged(key, "it is not as long as it says")
+    missing = [*(name for name in kind[0] if name not in header), *(name for name in kind[1] if name not in found)]
+    if missing:
+        raise damaged(key, f"it has no {missing[0]}")
     return header, found
+
+
+def damaged(key: str, problem: object) -> StorageDamaged:
+    """Return the error for a value that cannot be read."""
+    return StorageDamaged(f"cannot read {key!r}: {problem}; delete the thread, or restore the storage")

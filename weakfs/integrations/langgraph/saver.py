@@ -22,7 +22,18 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from weakfs.integrations.langgraph.records import Place, Typed, packed, parts_of, segment
+from weakfs.integrations.langgraph.records import (
+    CHANNEL,
+    CHECKPOINT,
+    WRITE,
+    Place,
+    Typed,
+    damaged,
+    packed,
+    parts_of,
+    segment,
+)
+from weakfs.messages import a_type
 from weakfs.storage import Storage
 
 # The class has a method `list`.
@@ -80,7 +91,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
             for key, value in self._checkpoints(place, after=bound):
                 if wanted is not None and key != place.checkpoint(wanted):
                     continue
-                metadata = self._loaded(parts_of(key, value)[1]["metadata"])
+                metadata = self._metadata(key, value)
                 if filter and any(metadata.get(name) != expected for name, expected in filter.items()):
                     continue
                 yield self._tuple(place, key, value)
@@ -151,7 +162,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
             kept: dict[str, bytes] = {}
             deleted: dict[str, bytes] = {}
             for key, value in self._checkpoints(place):
-                made_by = self._loaded(parts_of(key, value)[1]["metadata"]).get("run_id")
+                made_by = self._metadata(key, value).get("run_id")
                 if made_by in runs:
                     deleted[key] = value
                 else:
@@ -166,7 +177,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
         for part in ("channel/", "writes/", "checkpoint/"):
             for key, value in self._storage.items(source + part):
                 if part == "checkpoint/":
-                    header, parts = parts_of(key, value)
+                    header, parts = parts_of(key, value, CHECKPOINT)
                     value = packed({**header, "thread": target_thread_id}, parts)
                 self._storage.set(target + key.removeprefix(source), value)
 
@@ -263,7 +274,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
             for namespace in self._names(f"{self._prefix}/{thread}/checkpoint"):
                 keys = self._storage.keys(f"{self._prefix}/{thread}/checkpoint/{namespace}/", limit=1)
                 if keys and (value := self._storage.get(keys[0])) is not None:
-                    header, _ = parts_of(keys[0], value)
+                    header, _ = parts_of(keys[0], value, CHECKPOINT)
                     yield Place(header["thread"], header["namespace"], f"{self._prefix}/{thread}/")
 
     def _names(self, directory: str) -> Iterable[str]:
@@ -281,15 +292,15 @@ class StorageSaver(BaseCheckpointSaver[str]):
             last = keys[-1]
 
     def _tuple(self, place: Place, key: str, value: bytes) -> CheckpointTuple:
-        header, parts = parts_of(key, value)
-        checkpoint = cast("dict[str, Any]", self._loaded(parts["checkpoint"]))
+        header, parts = parts_of(key, value, CHECKPOINT)
+        checkpoint = self._mapping(key, parts["checkpoint"])
         parent = header["parent"]
         return CheckpointTuple(
             config=place.config(header["id"]),
             checkpoint=cast(
                 Checkpoint, {**checkpoint, "channel_values": self._channels(place, checkpoint["channel_versions"])}
             ),
-            metadata=cast(CheckpointMetadata, self._loaded(parts["metadata"])),
+            metadata=cast(CheckpointMetadata, self._mapping(key, parts["metadata"])),
             parent_config=place.config(parent) if parent else None,
             pending_writes=self._writes(place, header["id"]),
         )
@@ -297,13 +308,15 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def _channels(self, place: Place, versions: ChannelVersions) -> dict[str, Any]:
         keys = {place.channel(name, version): name for name, version in versions.items()}
         found = self._storage.get_many(keys)
-        values = {keys[key]: parts_of(key, value)[1]["value"] for key, value in found.items()}
-        return {name: self._loaded(values[name]) for name in versions if name in values and values[name][0] != EMPTY}
+        values = {key: parts_of(key, value, CHANNEL)[1]["value"] for key, value in found.items()}
+        return {
+            name: self._loaded(key, values[key]) for key, name in keys.items() if values.get(key, _NONE)[0] != EMPTY
+        }
 
     def _writes(self, place: Place, checkpoint_id: str) -> Writes:
-        found = [parts_of(key, value) for key, value in self._storage.items(place.writes(checkpoint_id))]
-        found.sort(key=lambda one: writes_sort_key(one[0]["path"], one[0]["task"], one[0]["index"]))
-        return [(header["task"], header["channel"], self._loaded(parts["value"])) for header, parts in found]
+        found = [(key, *parts_of(key, value, WRITE)) for key, value in self._storage.items(place.writes(checkpoint_id))]
+        found.sort(key=lambda one: writes_sort_key(one[1]["path"], one[1]["task"], one[1]["index"]))
+        return [(header["task"], header["channel"], self._loaded(key, parts["value"])) for key, header, parts in found]
 
     def _needed(self, place: Place, found: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return the latest checkpoint, and the ancestors up to those that hold its delta channels."""
@@ -312,10 +325,10 @@ class StorageSaver(BaseCheckpointSaver[str]):
         kept: dict[str, bytes] = {}
         while key is not None and key in found:
             kept[key] = found[key]
-            header, parts = parts_of(key, found[key])
+            header, parts = parts_of(key, found[key], CHECKPOINT)
             if missing is None:
-                missing = set(self._loaded(parts["metadata"]).get(DELTA_CHANNELS) or ())
-            versions = self._loaded(parts["checkpoint"])["channel_versions"]
+                missing = set(self._mapping(key, parts["metadata"]).get(DELTA_CHANNELS) or ())
+            versions = self._mapping(key, parts["checkpoint"])["channel_versions"]
             missing -= self._channels(place, {name: versions[name] for name in missing if name in versions}).keys()
             if not missing or not header["parent"]:
                 break
@@ -336,12 +349,24 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def _used(self, place: Place, checkpoints: Mapping[str, bytes]) -> set[str]:
         used: set[str] = set()
         for key, value in checkpoints.items():
-            versions = self._loaded(parts_of(key, value)[1]["checkpoint"])["channel_versions"]
+            versions = self._mapping(key, parts_of(key, value, CHECKPOINT)[1]["checkpoint"])["channel_versions"]
             used.update(place.channel(name, version) for name, version in versions.items())
         return used
 
     def _dumped(self, value: object) -> Typed:
         return self.serde.dumps_typed(value)
 
-    def _loaded(self, typed: Typed) -> Any:
-        return self.serde.loads_typed(typed)
+    def _loaded(self, key: str, typed: Typed) -> Any:
+        try:
+            return self.serde.loads_typed(typed)
+        except (ValueError, TypeError, KeyError, EOFError, NotImplementedError, RecursionError) as error:
+            raise damaged(key, error) from error
+
+    def _metadata(self, key: str, value: bytes) -> dict[str, Any]:
+        return self._mapping(key, parts_of(key, value, CHECKPOINT)[1]["metadata"])
+
+    def _mapping(self, key: str, typed: Typed) -> dict[str, Any]:
+        found = self._loaded(key, typed)
+        if not isinstance(found, dict):
+            raise damaged(key, f"a part of it is {a_type(found)}")
+        return cast("dict[str, Any]", found)
