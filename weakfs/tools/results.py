@@ -83,7 +83,7 @@ class ToolResult(Generic[V_co]):
         """Return the message and the images as the content parts of a provider's tool result.
 
         They go into `content` of Anthropic's `tool_result`, of OpenAI's `tool` message (Chat Completions) and of MCP's
-        `CallToolResult`, into `output` of OpenAI's `function_call_output` (Responses), and into a turn beside Gemini's
+        `CallToolResult`, into `output` of OpenAI's `function_call_output` (Responses), and into a turn next to Gemini's
         function response. Chat Completions takes no images in a `tool` message: a note stands for them there.
         """
         return content_parts(self.message, self.images, provider, api)

@@ -68,16 +68,16 @@ class Tool(Generic[R_co]):
 
     `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields.
     `read_only` says that the handler changes nothing, so that a call needs no transaction. `aliases` are further names
-    of parameters. `receipt` is the class of the receipts: that of a successful call is made by the handler. Without it
-    the handler may return any value, and a call that fails gets a `Receipt`.
-    `operation` is the operation that a capability and a policy judge the tool by; without one each method of the
-    filesystem is judged by itself. `targets(params, context)` returns the paths of the files whose contents a call
-    assumes to be known. `is_quick` says that the handler never takes long on files in memory, so that `Toolset.acall`
-    runs it in the event loop's thread. `runs_programs` says that the handler runs programs that change files of the
-    host: what changes in `context.directory` while it runs becomes part of the call, at the cost of two scans, and the
-    call counts as a command unless it has another `operation`. A handler may be a coroutine function; such a tool is
-    called with `acall`.
-    Raises `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no `context`.
+    of parameters. `receipt` is the class of its receipts: the handler returns one, and a call that fails gets one too.
+    Without it, the handler may return any value, and a call that fails gets a `Receipt`. `operation` is the operation
+    that a capability and a policy judge the tool by; without one each method of the filesystem is judged by itself.
+    `targets(params, context)` returns the paths of the files whose contents a call assumes to be known. `is_quick` says
+    that the handler never takes long on files in memory, so that `Toolset.acall` runs it in the event loop's thread.
+    `runs_programs` says that the handler runs programs that change files of the host: what changes in
+    `context.directory` while it runs becomes part of the call, at the cost of two scans, and the call counts as a
+    command unless it has another `operation`. A handler may be a coroutine function; such a tool is called with
+    `acall`. Raises `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no
+    `context`.
     """
 
     name: str

@@ -97,7 +97,7 @@ class ContainerWorkplace(HostWorkplace):
 def variables(allow: Iterable[str], more: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a command besides those of its image: the runtime's that are allowed, and `more`.
 
-    Of the former, those are left out that no shell can set, such as the functions that a shell exports.
+    Allowed variables that no shell can set, such as exported functions, are left out.
     """
     allowed = select(os.environ, set(allow) - set(ENVIRONMENT))
     del allowed["PATH"]

@@ -1,7 +1,7 @@
 """Monitors: the processes, conmon of Podman, that each watch over one container and note its end.
 
-When the program that starts a container is killed, a monitor may be left that Podman knows nothing of, with a container
-that waits to be started. When the process is killed that called the program, the call goes on.
+If the program that starts a container is killed, it may leave a monitor that Podman does not know of, with a container
+waiting to be started. If the process that called the program is killed, the call continues.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ class MountPoint:
 
     @contextmanager
     def named(self, is_elsewhere: Callable[[str], bool]) -> Iterator[None]:
-        """Let the messages of errors have mounted paths in place of own ones.
+        """Replace the paths in the messages of errors by mounted paths.
 
-        `is_elsewhere` says of an absolute path in a message that it is not one of these files, but one of the host.
+        `is_elsewhere` says whether an absolute path in a message is a path of the host instead.
         """
         try:
             yield

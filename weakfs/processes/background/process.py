@@ -48,8 +48,8 @@ class ProcessLimits:
     """Limits of background processes; `None` means no limit. Times are in seconds, sizes in bytes.
 
     At most `max_running` run at once. A process is ended after `max_lifetime`, and after `max_idle` without output,
-    input or a question about it. The newest `max_kept_output` bytes of its output are kept. When it is to end it gets
-    SIGTERM, and SIGKILL after `grace`.
+    input or a query. The newest `max_kept_output` bytes of its output are kept. When it is to end it gets SIGTERM, and
+    SIGKILL after `grace`.
     """
 
     max_running: int | None = field(default=16, validator=_positive)

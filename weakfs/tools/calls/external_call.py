@@ -1,7 +1,7 @@
 """Calls whose work is done elsewhere: by a runtime's own tool, a subprocess, another server.
 
-A scan of the files begins the call, and another ends it. What differs are its changes, recorded and undone as those of
-any other call.
+A scan of the files begins the call, and another ends it. What differs is what the call changed; it is recorded and
+undone like the changes of any other call.
 """
 
 from __future__ import annotations

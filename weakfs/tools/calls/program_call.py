@@ -28,7 +28,8 @@ Check = Callable[[object], ToolResult[object]]
 def run_handler(tool: Tool, params: object, context: ToolContext, check: Check) -> object:
     """Run a handler, and record what its programs changed; if it fails, undo that.
 
-    Whoever cancels the call waits until the handler has ended: its programs must not run on files that went back.
+    Whoever cancels the call waits until the handler has ended: its programs must not run on files that have been rolled
+    back.
     """
     with context.cancellation.stopping(_wait), _directory(tool, context) as directory:
         return _ended(tool.handler(params, context=evolve(context, directory=directory)), context, check)

@@ -53,8 +53,9 @@ class ReadFileReceipt(Receipt):
 
     By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`; it never holds line
     numbers. By bytes, `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` is true if the file
-    continues. If a policy keeps the contents out of answers, `content` refers to the whole file, and what would tell of
-    them is `None`. For an image, `media_type` is set and `content` is `None`: it is in `ToolResult.images`.
+    continues. If a policy keeps the contents out of answers, `content` refers to the whole file, and fields that would
+    reveal anything about them are `None`. For an image, `media_type` is set and `content` is `None`: it is in
+    `ToolResult.images`.
     """
 
     path: str | None = None

@@ -62,8 +62,8 @@ class ShellParams:
 class ShellReceipt(Receipt):
     """How the command ended, what it printed, and what it changed.
 
-    `exit_code` is `None` if the command was killed before it finished, and 128 + n if signal n killed it. Of long
-    output the middle is left out and `truncated` is true; output too large for a capability is a reference.
+    `exit_code` is `None` if the command was killed before it finished, and 128 + n if signal n killed it. The middle of
+    long output is left out, and `truncated` is then true; output too large for a capability is a reference.
     `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
     `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
     seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the entries from which
@@ -122,11 +122,10 @@ def shell_handler(
     """Run a command over the files and read back what it changed.
 
     A command that ends by itself has answered, whatever its exit code: its effects stay, and the code is in the
-    receipt. A failing test run is the most ordinary answer of all, and the model that reads of it expects to find the
-    reports, caches and half of a build that it left, as in any terminal; `grep`, `diff` and `test` say no more than
-    "no" with theirs. The call fails, and everything that the command changed is undone, if the command did not finish:
-    its time or the call's deadline was over, it could not be started, what watched over it was killed, or what it left
-    cannot be taken (a quota, a limit).
+    receipt. A failing test run is the most ordinary answer of all, and the model expects to find the reports, caches
+    and half of a build that it left, as in any terminal; with `grep`, `diff` and `test`, an exit code of 1 only means
+    "no". The call fails, and everything that the command changed is undone, if the command did not finish: it or the
+    call timed out, it could not be started, its supervisor was killed, or what it left exceeds a quota or a limit.
     """
     options = ShellOptions() if options is None else options
     require_linux("run a command", "use the other tools, which need no system of their own")

@@ -157,7 +157,7 @@ class GuardedFilesystem:
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
         """Read text; more than the capability allows is cut, to whole lines where there is room for one.
 
-        Raises `LimitExceeded` instead in a tool that does not only read, if it asks for all.
+        In a tool that also writes, raises `LimitExceeded` instead if all of it was asked for.
         """
         found = self._as("read").read(path, offset=offset, limit=limit, encoding=encoding)
         most = self._most_read
@@ -173,7 +173,7 @@ class GuardedFilesystem:
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
         """Read bytes, at most as many as the capability allows.
 
-        Raises `LimitExceeded` instead in a tool that does not only read, if it asks for all.
+        In a tool that also writes, raises `LimitExceeded` instead if all of it was asked for.
         """
         most = self._most_read
         found = self._as("read").read_bytes(path, offset=offset, limit=clamped(limit, most))

@@ -40,7 +40,7 @@ def definitions(
     """Return the definitions of tools for a provider, one for each tool, ready to be sent as JSON.
 
     `api` and `strict_schemas` concern OpenAI only: `strict_schemas=False` leaves optional parameters optional, for
-    servers that take its API and know no strict mode. `used_by` is the provider whose defaults calls have. Raises
+    servers that have its API without strict mode. `used_by` is the provider whose defaults calls have. Raises
     `ValueError` for a provider that is not known, and for a tool that the provider does not accept.
     """
     check_provider(provider)

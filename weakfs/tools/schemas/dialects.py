@@ -94,7 +94,7 @@ def openapi(schema: Schema) -> Schema:
     """Rewrite a schema in the part of OpenAPI 3.0 that every version of Gemini takes.
 
     `nullable` in the place of the type `null`; choices are texts, those of numbers too; objects do not say that they
-    are closed; defaults go into the description; and nothing stands beside `anyOf`: what did is in each option.
+    are closed; defaults go into the description; and `anyOf` has no siblings: they move into each option.
     """
     made = _rebuilt(_noted(schema, "by default"), openapi)
     made = {key: value for key, value in made.items() if key in _OPENAPI}

@@ -1,6 +1,6 @@
 """JSON Schema (2020-12) of a parameter class, by the same rules that `weakfs.tools.schemas.arguments` enforces.
 
-`null` stands for a parameter that is left out, so that the schema of an optional one does not speak of it.
+`null` stands for a parameter that is left out, so that the schema of an optional one does not mention it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ PODMAN_TOOLS: tuple[Tool, ...] = (*FILESYSTEM_TOOLS, shell_tool(), eval_tool())
 
 
 class PodmanSection(FilesystemSection):
-    """A container of its own, made from `image`, or one that runs already: see `ContainerFilesystem`.
+    """A container of its own, made from `image`, or one that is already running: see `ContainerFilesystem`.
 
     Closing the section stops its container and keeps its files for the session; `remove` removes them as well. In
     `template`, `$workdir`, `$network` and `$processes` are replaced.

@@ -247,7 +247,7 @@ def is_whiteout(status: os.stat_result) -> bool:
 
 @cache
 def overlay_prefixes() -> tuple[str, ...]:
-    """Return how the attributes begin by which an overlay marks entries.
+    """Return the prefix of the attributes by which an overlay marks entries.
 
     Overlays that root mounts outside of a user namespace use trusted attributes only; any program in the container may
     set the others, which mean nothing there.
