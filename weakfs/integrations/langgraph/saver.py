@@ -309,9 +309,8 @@ class StorageSaver(BaseCheckpointSaver[str]):
         keys = {place.channel(name, version): name for name, version in versions.items()}
         found = self._storage.get_many(keys)
         values = {key: parts_of(key, value, CHANNEL)[1]["value"] for key, value in found.items()}
-        return {
-            name: self._loaded(key, values[key]) for key, name in keys.items() if values.get(key, _NONE)[0] != EMPTY
-        }
+        present = {key: typed for key, typed in values.items() if typed[0] != EMPTY}
+        return {name: self._loaded(key, present[key]) for key, name in keys.items() if key in present}
 
     def _writes(self, place: Place, checkpoint_id: str) -> Writes:
         found = [(key, *parts_of(key, value, WRITE)) for key, value in self._storage.items(place.writes(checkpoint_id))]
