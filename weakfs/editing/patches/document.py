@@ -110,6 +110,11 @@ class Document:
                 return
             yield at
 
+    def expect_hunks(self, count: int) -> None:
+        """Prepare for finding this many hunks, each with two searches: index the lines at once if that is faster."""
+        if 2 * count > MOST_TEXT_SEARCHES:
+            self._searches_left = 0
+
     def _search(self, level: int) -> LineIndex | TextSearch:
         if level or 0 in self._indexes:
             return self._index(level)

@@ -30,6 +30,7 @@ def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, mos
 
     Raise `HunkMisfit`, with at most `most_failures` failures, before changing anything.
     """
+    document.expect_hunks(len(hunks))
     is_diff = any(hunk.start is not None for hunk in hunks)
     shows_mark = document.is_marked and is_diff and any(_has_mark(hunk) for hunk in hunks)
     if shows_mark:
