@@ -65,7 +65,8 @@ def step_of(info: ExecutionInfo | None) -> Step | None:
     """Return the step of a graph that is under way; `None` without a thread, and for a graph inside another."""
     if info is None or info.thread_id is None or "|" in info.checkpoint_ns:
         return None
-    return Step(_digest(info.thread_id), _digest(info.checkpoint_id), caller_of(info))
+    # LangGraph takes ids of threads that are no texts.
+    return Step(_digest(str(info.thread_id)), _digest(info.checkpoint_id), caller_of(info))
 
 
 def caller_of(info: ExecutionInfo | None) -> str:
