@@ -460,12 +460,6 @@ def test_the_id_of_a_thread_may_be_anything(thread: Any) -> None:
     session = Session(session_id="main")
     toolset = Toolset(session, InMemoryFilesystem(session))
     turns = [[write("1")], [], [write("2")], [], []]
-        [("write_file", {"path": "/a", "content": "1"})],
-        [],
-        [("write_file", {"path": "/a", "content": "2"})],
-        [],
-        [],
-    ]
     agent = Agent(toolset, *turns, thread=thread)
     agent.ask()
     agent.ask()
