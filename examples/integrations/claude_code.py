@@ -7,6 +7,7 @@ command after the first runs in another process.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -62,14 +63,17 @@ def shown(project: Path) -> str:
 
 
 def end_server(place: Path) -> None:
-    """End the server of the hooks, which would end itself after half an hour."""
+    """End the server of the hooks, which would end itself after half an hour, and wait for that."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
         if any(b"claude_code.server" in word for word in words) and any(os.fsencode(place) in word for word in words):
-            os.kill(int(path.parent.name), signal.SIGTERM)
+            process = os.pidfd_open(int(path.parent.name))
+            signal.pidfd_send_signal(process, signal.SIGTERM)
+            select.select([process], [], [], 10)
+            os.close(process)
 
 
 def main() -> None:

@@ -179,7 +179,7 @@ def test_only_one_call_works_in_a_mount(files: InMemoryFilesystem, place: Path) 
         tools = Toolset(session, mounted.files)
         with tools.external_call("one", {}) as first:
             second = tools.external_call("two", {})
-            with pytest.raises(RuntimeError, match="another call does"):
+            with pytest.raises(RuntimeError, match="another call is using it"):
                 second.begin()
             (place / "a").write_text("1")
         assert first.result is not None
@@ -339,6 +339,19 @@ def test_a_program_that_stays_does_not_keep_the_mount(files: InMemoryFilesystem,
         stays.stdout.readline()
     stays.communicate(b"\n")
     assert not os.path.ismount(place)
+
+
+def test_a_mount_changes_neither_the_working_directory_nor_the_umask(
+    files: InMemoryFilesystem, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place.parent)
+    before = os.umask(0o027)
+    try:
+        with mount(files, place.name):
+            assert os.getcwd() == str(place.parent)
+        assert os.getcwd() == str(place.parent)
+    finally:
+        assert os.umask(before) == 0o027
 
 
 def test_an_exception_in_the_block_ends_the_mount(files: InMemoryFilesystem, place: Path) -> None:

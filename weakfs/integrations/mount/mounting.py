@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -30,6 +31,8 @@ from weakfs.snapshots.scan.read_back import without_set_id
 PATIENCE = 10.0
 # How often to look, in seconds.
 WAIT = 0.02
+# The flag of the `unshare` system call for the working directory and the umask (linux/sched.h).
+CLONE_FS = 0x200
 
 
 class MountError(WeakfsError, OSError):
@@ -78,6 +81,7 @@ class Mount:
 
         def answer() -> None:
             try:
+                _unshare_working_directory()
                 Fuse(
                     self._operations,
                     self.directory,
@@ -250,6 +254,14 @@ def _device(directory: str) -> int | None:
         return os.stat(directory).st_dev
     except OSError:
         return None
+
+
+def _unshare_working_directory() -> None:
+    """Give this thread a working directory of its own: libfuse changes it to the root, even in the foreground."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_FS):
+        number = ctypes.get_errno()
+        raise OSError(number, f"unshare: {os.strerror(number)}")
 
 
 def _keep_signal_handlers() -> None:
