@@ -1,16 +1,27 @@
-"""Classes whose comparison is compiled when it is first used: they behave like those of attrs."""
+"""Classes to which attrs adds methods and fields when these are first used: they behave like those of attrs."""
 
 from __future__ import annotations
 
+import abc
+import copy
+import importlib
+import inspect
 import pickle
-from typing import Any
+import pkgutil
+import pydoc
+import threading
+import typing
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weakfs.class_decorators import define, frozen
+from weakfs.class_decorators import define, frozen, when_complete
+
+T = TypeVar("T")
 
 
 @frozen
@@ -140,3 +151,199 @@ def test_what_else_attrs_does_stays() -> None:
     match point:
         case Point(x, y):
             assert (x, y) == (1, 2)
+
+
+Decorator = Callable[[type], type]
+
+
+def plain_body(decorate: Decorator) -> Any:
+    class Fresh:
+        """A file."""
+
+        path: str
+        mode: int = 0o644
+        notes: list[str] = attrs.field(factory=list, alias="remarks")
+        known: ClassVar[dict[str, int]] = {}
+
+        def describe(self) -> str:
+            """Return the path."""
+            return self.path
+
+    return decorate(Fresh)
+
+
+def derived_body(decorate: Decorator) -> Any:
+    class Base(abc.ABC, Generic[T]):
+        __slots__ = ()
+
+        @property
+        def size(self) -> int:
+            return 1
+
+        @abc.abstractmethod
+        def describe(self) -> str: ...
+
+    class Fresh(Base[int]):
+        path: str
+        mode: int = 0o644
+        notes: tuple[str, ...] = ()
+
+        @property
+        def size(self) -> int:
+            return super().size + 1
+
+        @classmethod
+        def at_root(cls: Any) -> Any:
+            return cls("/")
+
+        def describe(self) -> str:
+            return f"{self.path} {super().size}"
+
+    return decorate(Fresh)
+
+
+def body_with_a_base(decorate: Decorator) -> Any:
+    class Base:
+        pass
+
+    class Fresh(Base):
+        path: str
+        mode: int = 0o644
+        notes: tuple[str, ...] = ()
+
+        def describe(self) -> str:
+            return self.path
+
+    return decorate(Fresh)
+
+
+def names_in(cls: type) -> dict[str, str]:
+    """Return the names that a class holds and the kinds of their values, without those that are ours."""
+    ours = ("__eq__", "__ne__", "__hash__", "__repr__", "_abc_impl")
+    return {name: type(held).__name__ for name, held in vars(cls).items() if name not in ours}
+
+
+FIRST_USES: dict[str, Callable[[Any], object]] = {
+    "make": lambda cls: cls("/a"),
+    "fields": attrs.fields,
+    "has": attrs.has,
+    "signature": inspect.signature,
+    "match_args": lambda cls: cls.__match_args__,
+    "help": pydoc.render_doc,
+    "hints": lambda cls: typing.get_type_hints(cls.__init__),
+    "state": lambda cls: cls.__getstate__,
+    "restore": lambda cls: object.__new__(cls).__setstate__({"path": "/a"}),
+    "subclass": lambda cls: type("Sub", (cls,), {"__slots__": (), "__init__": lambda self: cls.__init__(self, "/a")})(),
+    "decorated subclass": lambda cls: frozen(type("Sub", (cls,), {"__annotations__": {"z": "int"}, "z": 1}))("/a"),
+}
+
+
+@pytest.mark.parametrize("decorate", ["frozen", "define"])
+@pytest.mark.parametrize("use", FIRST_USES)
+@pytest.mark.parametrize("body", [plain_body, derived_body, body_with_a_base])
+def test_a_class_is_that_of_attrs_whatever_is_used_first(
+    body: Callable[[Decorator], Any], use: str, decorate: str
+) -> None:
+    ours: Any = body({"frozen": frozen, "define": define}[decorate])
+    theirs: Any = body({"frozen": attrs.frozen, "define": attrs.define}[decorate])
+    assert vars(ours)["__slots__"] == vars(theirs)["__slots__"]
+    FIRST_USES[use](ours)
+    ours("/a")
+    assert names_in(ours) == names_in(theirs)
+    assert attrs.fields(ours) == attrs.fields(theirs)
+    assert inspect.signature(ours) == inspect.signature(theirs)
+    assert typing.get_type_hints(ours.__init__) == typing.get_type_hints(theirs.__init__)
+    assert (ours.__init__.__qualname__, ours.__init__.__doc__) == (
+        theirs.__init__.__qualname__,
+        theirs.__init__.__doc__,
+    )
+    one, other = ours("/a", 0o600), theirs("/a", 0o600)
+    assert (one.describe(), attrs.asdict(one)) == (other.describe(), attrs.asdict(other))
+    assert one.__getstate__() == other.__getstate__()
+    assert copy.copy(one) == copy.deepcopy(one) == one != ours("/a")
+    assert getattr(one, "size", None) == getattr(other, "size", None)
+
+
+def test_nothing_is_added_before_it_is_used() -> None:
+    @frozen
+    class Fresh:
+        x: int
+
+    class Plain(Fresh):
+        pass
+
+    late = vars(Fresh)["__init__"]
+    assert issubclass(Plain, Fresh)
+    assert not isinstance(object(), Fresh)
+    assert vars(Fresh)["__init__"] is late
+    assert Plain(1).x == 1
+    assert inspect.isfunction(vars(Fresh)["__init__"])
+
+
+def test_threads_that_use_a_class_first_at_the_same_time_see_one_class() -> None:
+    for _ in range(20):
+
+        @frozen
+        class Fresh:
+            x: int
+            y: int = 2
+
+        start = threading.Barrier(4)
+        seen: list[Any] = []
+
+        def use(cls: Any = Fresh, start: threading.Barrier = start, seen: list[Any] = seen) -> None:
+            start.wait(10)
+            seen.append((attrs.fields(cls), cls(1).y))
+
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+        assert [y for _, y in seen] == [2] * 4
+        assert all(fields is attrs.fields(Fresh) for fields, _ in seen)
+
+
+def test_what_follows_the_completion_of_a_class_is_done_once_and_at_once_for_described_fields() -> None:
+    @frozen
+    class Plain:
+        x: int
+
+    @frozen
+    class Described:
+        x: int = attrs.field(repr=False)
+
+    done: list[type] = []
+    when_complete(Plain, done.append)
+    when_complete(Described, done.append)
+    assert done == [Described]
+    assert [Plain(1), Plain(2)] == [Plain(1), Plain(2)]
+    assert done == [Described, Plain]
+
+
+def test_a_mistake_in_a_class_is_reported_when_it_is_used() -> None:
+    @frozen
+    class Wrong:
+        x: int = 1
+        y: str  # type: ignore[misc]  # the test
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="No mandatory attributes allowed after an attribute with a default"):
+            Wrong(1, "a")
+
+
+def test_every_class_of_the_library_can_be_completed() -> None:
+    found = 0
+    for package in ("session", "reducers", "filesystem", "backends.memory", "storage", "snapshots", "tools", "history"):
+        root = importlib.import_module(f"weakfs.{package}")
+        modules = pkgutil.walk_packages(getattr(root, "__path__", []), f"{root.__name__}.")
+        for module in [root, *(importlib.import_module(one.name) for one in modules)]:
+            for cls in [
+                one for one in vars(module).values() if isinstance(one, type) and "__attrs_attrs__" in vars(one)
+            ]:
+                own = {one.name for one in attrs.fields(cls) if not one.inherited}
+                slots = {*vars(cls).get("__slots__", own), "__weakref__"}
+                cached = {name for name in slots - own if name not in vars(cls).get("__annotations__", {})}
+                assert slots == own | cached, cls
+                found += cls.__module__ == module.__name__
+    assert found > 200

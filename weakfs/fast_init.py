@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
+from weakfs.class_decorators import when_complete
+
 __all__ = ["fast_init", "open_class"]
 
 C = TypeVar("C", bound=type)
@@ -34,10 +36,14 @@ def fast_init(cls: C) -> C:
     A decorator for the line above `@frozen`. The class must neither convert nor validate its fields. Its subclasses are
     initialized as before.
     """
-    made: Any = cls
+    when_complete(cls, _count_calls)
+    return cls
+
+
+def _count_calls(cls: Any) -> None:
     if any(one.converter is not None or one.validator is not None or not one.init for one in attrs.fields(cls)):
         raise TypeError(f"cannot give {cls.__name__} a faster __init__: it converts, validates or derives a field")
-    given = made.__init__
+    given = cls.__init__
     calls = 0
 
     @wraps(given)
@@ -45,11 +51,10 @@ def fast_init(cls: C) -> C:
         nonlocal calls
         calls += 1
         if calls == MANY:
-            made.__init__ = wraps(given)(_compiled(made, given))
+            cls.__init__ = wraps(given)(_compiled(cls, given))
         given(self, *args, **options)
 
-    made.__init__ = first_calls
-    return cls
+    cls.__init__ = first_calls
 
 
 def _compiled(cls: type, given: Any) -> Any:

@@ -14,9 +14,9 @@ from weakfs.reducers.validation import is_plain
 # A canonical path and its segments.
 Parsed = tuple[str, tuple[str, ...]]
 
-# Most paths are canonical already.
-_CANONICAL = re.compile(r"(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff\uf700-\uf7ff]+)+")
-_FORBIDDEN = re.compile("[\0\ud800-\udfff]")
+# Most paths are canonical already, and most of these are plain: `re` compiles these patterns when first used.
+_CANONICAL = r"(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff\uf700-\uf7ff]+)+"
+_FORBIDDEN = "[\0\ud800-\udfff]"
 
 ROOT: Parsed = ("/", ())
 
@@ -51,11 +51,11 @@ def _as_text(path: object) -> str:
 
 @lru_cache(maxsize=16384)
 def _parse(path: str) -> Parsed:
-    if is_plain(path) or _CANONICAL.fullmatch(path):
+    if is_plain(path) or re.fullmatch(_CANONICAL, path):
         if path.count("/") > MAX_SEGMENTS:
             raise _too_deep(path)
         return path, tuple(path[1:].split("/"))
-    bad = _FORBIDDEN.search(path)
+    bad = re.search(_FORBIDDEN, path)
     if bad:
         what = "a NUL character" if bad.group() == "\0" else "a lone surrogate"
         raise ValueError(f"the path {path!r} has {what} at {bad.start()}; use a path of ordinary characters")

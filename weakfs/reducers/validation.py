@@ -11,7 +11,8 @@ from typing import Annotated
 
 from weakfs.reducers.tree import name_escaping as names
 
-CANONICAL = re.compile(r"/|(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+")
+# Compiled by `re` when the first path is not plain.
+CANONICAL = r"/|(?:/(?!\.\.?(?:/|\Z))[^/\\\0\ud800-\udfff]+)+"
 
 
 def is_plain(path: str) -> bool:
@@ -36,7 +37,7 @@ class CanonicalPath:
     def __call__(self, path: str) -> None:
         if is_plain(path) and path != "/":
             return
-        if not CANONICAL.fullmatch(path) or (self._below and path == "/") or names.canonical(path) != path:
+        if not re.fullmatch(CANONICAL, path) or (self._below and path == "/") or names.canonical(path) != path:
             raise ValueError(f"{path!r:.60} is not a canonical path such as '/src/a.py'")
 
     def check_all(self, paths: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TypeVar
@@ -42,11 +41,15 @@ class ToolCall:
 
     def read_arguments(self) -> object:
         """Return the arguments as they were sent, as plain JSON values."""
-        return json.loads(self.arguments)
+        from json import loads  # here, as a process that calls no tool does without it
+
+        return loads(self.arguments)
 
     def read_receipt(self) -> object:
         """Return the receipt as plain JSON values; bytes in it are `{"base64": "..."}`."""
-        return json.loads(self.receipt)
+        from json import loads
+
+        return loads(self.receipt)
 
 
 # The slice has both names: `session[ToolCalls].all()` reads as what it returns.

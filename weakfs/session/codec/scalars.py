@@ -6,12 +6,9 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from enum import Enum
 from functools import cache
-from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
-from uuid import UUID
 
 from weakfs.session.codec.shared_values import Json
 
@@ -97,6 +94,11 @@ def read_atom(row: Json) -> Any:
 @cache
 def simple_types() -> dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]]:
     """Return the types that have a canonical text form, with the functions that convert to and from it."""
+    # Importing these modules takes 5 % of a new process that writes and reads a file, and needs none of the types.
+    from decimal import Decimal
+    from pathlib import Path, PurePath, PurePosixPath
+    from uuid import UUID
+
     return {
         datetime: (datetime.isoformat, datetime.fromisoformat),
         date: (date.isoformat, date.fromisoformat),

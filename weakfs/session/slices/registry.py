@@ -41,47 +41,67 @@ def _no_fields(event: object) -> tuple[object, ...]:
     return ()
 
 
-@frozen(eq=False)
 class Shape:
-    """How values of one registered type are converted to plain tuples and back."""
+    """How values of one registered type are converted to plain tuples and back.
 
-    cls: type
-    tag: str
+    `names` are the fields, `pack` returns their values and `build` makes an instance of them. All three are worked out
+    when first read: most types that a session knows never occur in it.
+    """
+
+    __slots__ = ("build", "cls", "fitting", "names", "numbers", "pack", "tag")
+
     names: tuple[str, ...]
     pack: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., Any]
-    # The positions of the fields that hold record numbers: see `event`.
-    numbers: tuple[int, ...] = ()
-    # What is known about the combinations of types that the fields have held, filled in as events arrive. See
-    # weakfs.session.codec.acceptance.
-    fitting: dict[tuple[type, ...], Any] = attrs.field(factory=dict)
+
+    def __init__(self, cls: type, tag: str) -> None:
+        self.cls = cls
+        self.tag = tag
+        # The positions of the fields that hold record numbers: see `event`.
+        self.numbers = _places_of_numbers(cls, self.names) if getattr(cls, "__record_numbers__", ()) else ()
+        # What is known about the combinations of types that the fields have held, filled in as events arrive. See
+        # weakfs.session.codec.acceptance.
+        self.fitting: dict[tuple[type, ...], Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("build", "names", "pack"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.names, self.pack, self.build = _conversions(self.cls)
+        return getattr(self, name)
 
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
-        """Build the shape of an attrs class, dataclass or enum. Raise `TypeError` for any other class."""
-        if isinstance(type_, type) and issubclass(type_, Enum):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return cls(type_, tag, ("value",), lambda member: (member.value,), type_)
-        if not isinstance(type_, type) or not (attrs.has(type_) or is_dataclass(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        """Return the shape of an attrs class, dataclass or enum. Raise `TypeError` for any other class."""
+        if not isinstance(type_, type) or not (issubclass(type_, Enum) or _has_fields(type_)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"cannot register {getattr(type_, '__name__', type_)}: it is neither an attrs class nor a dataclass; "
                 f"decorate it with @attrs.frozen"
             )
-        fields = [field for field in fields_of(type_) if field.init]
-        names = tuple(field.name for field in fields)
-        numbers = _places_of_numbers(type_, names)
-        pack: Callable[[Any], tuple[Any, ...]]
-        if not names:
-            pack = _no_fields
-        elif len(names) == 1:
-            single = attrgetter(names[0])
-            pack = lambda event: (single(event),)  # noqa: E731  # one of three shapes of one function
-        else:
-            pack = attrgetter(*names)
-        if any(field.kw_only for field in fields):
-            aliases = tuple(cast(str, getattr(field, "alias", field.name)) for field in fields)
-            build = lambda *values: type_(**dict(zip(aliases, values, strict=True)))  # noqa: E731
-            return cls(type_, tag, names, pack, build, numbers)
-        return cls(type_, tag, names, pack, type_, numbers)
+        return cls(type_, tag)
+
+
+def _has_fields(cls: type) -> bool:
+    """Return whether a class is an attrs class or a dataclass, without asking attrs, which would complete it."""
+    return any("__attrs_attrs__" in vars(base) for base in cls.__mro__) or is_dataclass(cls)
+
+
+def _conversions(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], Callable[..., Any]]:
+    if issubclass(cls, Enum):
+        return ("value",), lambda member: (member.value,), cls
+    fields = [field for field in fields_of(cls) if field.init]
+    names = tuple(field.name for field in fields)
+    pack: Callable[[Any], tuple[Any, ...]]
+    if not names:
+        pack = _no_fields
+    elif len(names) == 1:
+        single = attrgetter(names[0])
+        pack = lambda event: (single(event),)  # noqa: E731  # one of three shapes of one function
+    else:
+        pack = attrgetter(*names)
+    if not any(field.kw_only for field in fields):
+        return names, pack, cls
+    aliases = tuple(cast(str, getattr(field, "alias", field.name)) for field in fields)
+    return names, pack, lambda *values: cls(**dict(zip(aliases, values, strict=True)))
 
 
 def _tags(given: Mapping[str, Shape]) -> Mapping[str, Shape]:

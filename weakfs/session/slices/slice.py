@@ -213,6 +213,8 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
     """List the reducers that a slice type marks, each with its event type."""
     found: list[tuple[type, Reducer]] = []
     for name in dir(type_):
+        if name.startswith("__"):
+            continue  # special methods reduce nothing, and attrs would compile those that it has not made yet
         method = getattr(type_, name, None)
         for event in getattr(method, "__reduces__", ()):
             _check_annotations(type_, name, cast(Reducer, method), event)
