@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from errno import EBUSY
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from weakfs.backends.container import (
     ImageNotFound,
     Podman,
     containers,
+    opening,
     remove_unused,
     replacement,
 )
@@ -156,6 +159,51 @@ def test_one_of_the_processes_that_open_a_session_at_once_has_its_container(podm
     finally:
         for one in runtimes:
             one.communicate()
+
+
+@pytest.mark.parametrize("is_in_use", [True, False])
+def test_processes_with_stores_of_their_own_create_one_container_for_a_session(
+    podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_use: bool
+) -> None:
+    session = Session()
+    session.save(tmp_path / "session.json")
+    find = opening._find
+
+    def find_and_be_overtaken(*words: object, **named: object) -> None:
+        monkeypatch.setattr(opening, "_find", find)
+        assert find(*words, **named) is None  # type: ignore[arg-type]  # as they are
+        files = opened(podman, Session.load(tmp_path / "session.json"), tmp_path / "other store")
+        files.exec("echo kept > kept")
+        if is_in_use:
+            others.append(files)
+        else:
+            files.close()
+
+    others: list[ContainerFilesystem] = []
+    monkeypatch.setattr(opening, "_find", find_and_be_overtaken)
+    if is_in_use:
+        with pytest.raises(OSError, match="another process uses it") as caught:
+            opened(podman, session, tmp_path / "store")
+        assert caught.value.errno == EBUSY
+        assert others[0].exec("cat kept").stdout == "kept\n"
+    else:
+        assert opened(podman, session, tmp_path / "store").exec("cat kept").stdout == "kept\n"
+    assert len(containers(podman, session_id=session.session_id)) == 1
+    assert [one for one in os.listdir(tmp_path / "store/containers") if one.startswith("weakfs")] == []
+
+
+def test_what_a_killed_creation_left_under_the_name_is_removed(podman: Podman, tmp_path: Path) -> None:
+    session = Session()
+    root = podman.options[podman.options.index("--root") + 1]
+    state = f"{root}/libpod/bolt_state.db"
+    shutil.copy(state, tmp_path / "before")
+    opened(podman, session, tmp_path / "store").close()
+    # As if the call had been killed before it made the container known: its files, and its name, are there.
+    shutil.copy(tmp_path / "before", state)
+    assert containers(podman, session_id=session.session_id) == ()
+    again = opened(podman, session, tmp_path / "store")
+    assert again.exec("echo on").stdout == "on\n"
+    assert len(containers(podman, session_id=session.session_id)) == 1
 
 
 def test_a_process_that_opens_a_session_leaves_a_replacement_in_progress_alone(

@@ -72,6 +72,14 @@ def end_calls(podman: Podman, names: Iterable[str]) -> None:
         time.sleep(PAUSE)
 
 
+def wait_for_calls(podman: Podman, names: Iterable[str]) -> None:
+    """Wait, for a while, until no call of Podman changes containers of these ids or names."""
+    wanted, program = {name.encode() for name in names}, os.path.basename(podman.program).encode()
+    until = monotonic() + ENDING
+    while _calls(program, wanted) and monotonic() < until:
+        time.sleep(PAUSE)
+
+
 def _calls(program: bytes, names: set[bytes]) -> list[int]:
     found: list[int] = []
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):

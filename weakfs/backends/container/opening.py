@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 from contextlib import suppress
 from errno import EINVAL
+from hashlib import sha256
 
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.container import Container, mark_of
 from weakfs.backends.container.listing import CONTROL, NAME, SESSION, hold, name_prefix, of_sessions
-from weakfs.backends.container.monitors import end_calls, remove_container
+from weakfs.backends.container.monitors import end_calls, remove_container, wait_for_calls
 from weakfs.backends.container.options import ContainerOptions
-from weakfs.backends.container.podman import Inspected, Podman, find_image, inspect
-from weakfs.backends.container.replacement import settled
+from weakfs.backends.container.podman import Inspected, Podman, PodmanError, find_image, inspect, inspect_all
+from weakfs.backends.container.replacement import LOST, settled
 from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
+
+# How often another process may take the name first.
+ATTEMPTS = 3
+
+# How Podman and Docker say that a name is taken, and by which container.
+TAKEN = re.compile(r'already in use by (?:container )?"?([0-9a-f]{64})')
 
 # Where a container sees the directory through which its supervisor is reached.
 INSIDE = "/run/weakfs"
@@ -31,23 +39,44 @@ def open_container(
     Raises `OSError` (EBUSY) while another process uses it.
     """
     os.makedirs(state, mode=0o700, exist_ok=True)
-    # Two processes that open one session at once must not create two.
+    # Of two processes that open one session at once, one waits here; with stores of their own, Podman refuses one.
     alone = os.open(state, DIRECTORY)
     try:
         fcntl.flock(alone, fcntl.LOCK_EX)
-        found = _find(podman, session_id=session_id, name=name)
-        if found is not None:
-            return found, False
-        return _create(podman, options, session_id=session_id, name=name, state=state), True
+        for attempt in range(1, ATTEMPTS + 1):
+            found = _find(podman, session_id=session_id, name=name)
+            if found is not None:
+                return found, False
+            try:
+                return _create(podman, options, session_id=session_id, name=name, state=state), True
+            except PodmanError as error:
+                taken = TAKEN.search(str(error))
+                if taken is None or attempt == ATTEMPTS:
+                    raise
+                _remove_half_created(podman, taken[1], _name_in_podman(session_id, name))
+        raise AssertionError("the last attempt returns or raises")
     finally:
         os.close(alone)
+
+
+def _name_in_podman(session_id: str, name: str) -> str:
+    """Return the name of a session's container in Podman, which is the same in every process and unique there."""
+    return name_prefix(session_id) + sha256(f"{session_id}\0{name}".encode()).hexdigest()[:16]
+
+
+def _remove_half_created(podman: Podman, container_id: str, name: str) -> None:
+    """Remove what has taken a name, if it is left of a call that was killed before Podman knew of the container."""
+    wait_for_calls(podman, [name])
+    if not inspect_all(podman, [container_id]):
+        with suppress(PodmanError):
+            podman.remove(container_id)
 
 
 def _create(podman: Podman, options: ContainerOptions, *, session_id: str, name: str, state: str) -> Container:
     """Create a container for a session, with its control directory in `state`."""
     find_image(podman, options.image)
-    own = name_prefix(session_id) + secrets.token_hex(4)
-    control = os.path.join(state, own)
+    own = _name_in_podman(session_id, name)
+    control = os.path.join(state, f"{own}-{secrets.token_hex(4)}")
     supervision.make_control(control, None)
     held = hold(control, own)
     labels = {SESSION: session_id, NAME: name, CONTROL: control}
@@ -62,9 +91,10 @@ def _create(podman: Podman, options: ContainerOptions, *, session_id: str, name:
         )
         return Container(podman, own, control, held, is_own=True)
     except BaseException:
-        # It may have been created all the same.
+        # It may have been created all the same; if not, the name may belong to that of another process.
         with suppress(OSError):
-            remove_container(podman, own, control)
+            if inspect(podman, own).labels.get(CONTROL) == control:
+                remove_container(podman, own, control)
         shutil.rmtree(control, ignore_errors=True)
         os.close(held)
         raise
@@ -82,7 +112,7 @@ def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
             continue
         held = hold(control, same[0].name)
         try:
-            end_calls(podman, (name for one in same for name in (one.container_id, os.path.basename(control))))
+            end_calls(podman, (name for one in same for name in (one.container_id, one.name.removesuffix(LOST))))
             # Another process may have replaced it before it was held.
             now = [one for one in _containers_of(podman, session_id, name) if one.labels.get(CONTROL, "") == control]
             for one in settled(podman, now):
