@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from weakfs import Session
 from weakfs.backends.container import ContainerFilesystem, Podman, PodmanError
 from weakfs.backends.container.layers import kept_layer
 from weakfs.backends.container.layers.attributes import AttributeRestore
+from weakfs.backends.container.monitors import monitors_of
 
 # What an overlay mount keeps in a way of its own.
 pytestmark = pytest.mark.slow
@@ -148,6 +150,39 @@ def test_a_layer_that_was_given_back_and_is_removed_halfway_is_not_put_back(
     files.container._let_go()
     assert files.read("x").content == "x\n"
     assert state(files) == before
+
+
+@pytest.mark.parametrize("has_monitor", [True, False])
+@pytest.mark.parametrize("killed", [1, 2, 3])
+def test_a_start_whose_call_was_killed_does_not_go_on_with_a_layer_that_is_set_aside(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch, has_monitor: bool, killed: int
+) -> None:
+    files.exec(CHANGED)
+    before = state(files)
+    files.container.stop()
+    run = Podman.run
+    starts: list[tuple[str, ...]] = []
+
+    def start_and_fail(podman: Podman, *words: str, input: bytes | None = None) -> bytes:
+        said = run(podman, *words, input=input)
+        if words[0] == "start" and len(starts) < killed:
+            starts.append(words)
+            if not has_monitor:
+                for pid in monitors_of(files.container.container_id):
+                    os.kill(pid, signal.SIGKILL)
+            raise PodmanError("cannot start with podman: it ended with the exit code -9")
+        return said
+
+    monkeypatch.setattr(Podman, "run", start_and_fail)
+    for _ in range(3):
+        try:
+            files.read("x")
+            break
+        except PodmanError:
+            assert starts
+    assert files.exec("echo on").stdout == "on\n"
+    assert state(files) == before
+    assert len(starts) == killed
 
 
 def test_a_container_that_cannot_be_started_can_be_used_once_it_can(

@@ -141,7 +141,7 @@ class Container:
                 found = replace(self.podman, found)
                 self.container_id, self._is_being_replaced = found.container_id, False
             self._lifeline = supervision.lifeline(self._control)
-            found = start(self.podman, found, self._control, has_started=self.is_filled)
+            found = start(self.podman, found, self._control, mark_of(self._path), has_started=self.is_filled)
         elif not found.is_running:
             raise fault(
                 ContainerNotFound,

@@ -11,7 +11,9 @@ from time import monotonic
 from weakfs.backends.container.commands import supervisor as supervision
 from weakfs.backends.container.commands.command_files import is_readable
 from weakfs.backends.container.layers import kept_layer
+from weakfs.backends.container.monitors import end, end_calls
 from weakfs.backends.container.podman import Inspected, Podman, PodmanError, inspect
+from weakfs.backends.container.replacement import is_lost
 from weakfs.filesystem.errors import fault
 
 PAUSE = 0.002
@@ -25,8 +27,8 @@ def put_back_layer(podman: Podman, found: Inspected) -> None:
         kept_layer.put_back(found.upper)
 
 
-def start(podman: Podman, found: Inspected, control: int, *, has_started: bool) -> Inspected:
-    """Start a container whose supervisor is reached through the open directory `control`.
+def start(podman: Podman, found: Inspected, control: int, mark: str, *, has_started: bool) -> Inspected:
+    """Start a container whose supervisor is reached through the open directory `control`, and has `mark` in its words.
 
     If it does not start although it has before (`has_started`), it starts over its image alone; then its layer was set
     aside. Raises `PodmanError`.
@@ -42,20 +44,34 @@ def start(podman: Podman, found: Inspected, control: int, *, has_started: bool) 
     try:
         return _start(podman, found, control)
     except PodmanError:
-        # Without a monitor, Podman may take files for mounted that are not.
-        podman.unmount(found.container_id)
+        found = _cleared(podman, found, mark)
     try:
         return _start(podman, found, control)
     except PodmanError:
-        if found.upper is None or not has_started:
+        found = _cleared(podman, found, mark)
+        if found.upper is None or not has_started or is_lost(found):
             raise
-        podman.unmount(found.container_id)
         kept_layer.set_aside(found.upper)
         try:
             return _start(podman, found, control)
         except BaseException:
-            put_back_layer(podman, found)
+            try:
+                found = _cleared(podman, found, mark)
+            finally:
+                put_back_layer(podman, found)
             raise
+
+
+def _cleared(podman: Podman, found: Inspected, mark: str) -> Inspected:
+    """End what a start that failed has left, and return what is known about the container then.
+
+    A start whose call was killed may go on. Its container would run with a layer that is set aside meanwhile.
+    """
+    end_calls(podman, (found.container_id,))
+    found = end(podman, inspect(podman, found.container_id), mark)
+    # Without a monitor, Podman may take files for mounted that are not.
+    podman.unmount(found.container_id)
+    return found
 
 
 def _start(podman: Podman, found: Inspected, control: int) -> Inspected:
