@@ -201,8 +201,17 @@ def _llms(entries: list[tuple[str, str, str]]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
+def show_options(app: Any) -> None:
+    """Let `Toolset.call` and `acall` have their own signatures, which name each option, and not those of overloads."""
+    analyzer = import_module("sphinx.pycode").ModuleAnalyzer.for_module("weakfs.tools.toolset")
+    analyzer.analyze()
+    for name in ("Toolset.call", "Toolset.acall"):
+        del analyzer.overloads[name]
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Connect the hooks."""
+    app.connect("builder-inited", show_options)
     app.connect("source-read", expand_parts)
     # After autodoc, which takes defaults from the source.
     app.connect("autodoc-before-process-signature", show_defaults, priority=600)
