@@ -63,12 +63,6 @@ class Shape:
         # weakfs.session.codec.acceptance.
         self.fitting: dict[tuple[type, ...], Any] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("build", "names", "pack"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.names, self.pack, self.build = _conversions(self.cls)
-        return getattr(self, name)
-
     @classmethod
     def of(cls, type_: type, tag: str) -> Shape:
         """Return the shape of an attrs class, dataclass or enum. Raise `TypeError` for any other class."""
@@ -77,7 +71,20 @@ class Shape:
                 f"cannot register {getattr(type_, '__name__', type_)}: it is neither an attrs class nor a dataclass; "
                 f"decorate it with @attrs.frozen"
             )
-        return cls(type_, tag)
+        return _FreshShape(type_, tag)
+
+
+class _FreshShape(Shape):
+    """A shape that becomes a plain one once it is worked out, as `__getattr__` makes reading any attribute slower."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("build", "names", "pack"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.names, self.pack, self.build = _conversions(self.cls)
+        self.__class__ = Shape  # type: ignore[assignment]  # both have the same slots
+        return getattr(self, name)
 
 
 def _has_fields(cls: type) -> bool:
