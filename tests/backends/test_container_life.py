@@ -291,9 +291,11 @@ exec {real} {options} "$@"
     )
     docker.chmod(0o755)
     files = ContainerFilesystem(image=IMAGE, store=tmp_path / "store", runtime=Podman(str(docker)), snapshots="image")
+    images: list[str] = []
     try:
         assert files.exec("echo x > a; cat a").stdout == "x\n"
         snapshot = files.snapshot()
+        images.append(snapshot.ref)
         files.exec("rm a /bin/sh")
         files.container.stop()
         assert not files.exists("a")
@@ -301,7 +303,8 @@ exec {real} {options} "$@"
         assert files.exec("cat a").stdout == "x\n"
     finally:
         files.container.remove()
-        podman.run("rmi", "--force", snapshot.ref)
+        for image in images:
+            podman.run("rmi", "--force", image)
     assert {line.split()[0] for line in log.read_text().splitlines() if line[:1].isalpha()} >= {
         *("image", "create", "container", "start", "stop", "rm", "commit")
     }

@@ -89,12 +89,27 @@ def test_what_a_generator_does_to_the_files_is_done_before_anything_is_decided(f
     assert not fs.exists("/f")
 
 
-@pytest.mark.parametrize("content", [b"bytes", None, 5, ["a"]])
-def test_text_is_text_and_bytes_are_bytes(fs: InMemoryFilesystem, content: Any) -> None:
-    with pytest.raises(TypeError, match="use write_bytes$" if content == b"bytes" else "convert it first$"):
-        fs.write("/f", content)
-    if content != b"bytes":
-        with pytest.raises(TypeError, match="use write$" if content == "text" else "convert it first$"):
+CONVERT = "convert it first$"
+
+
+@pytest.mark.parametrize(
+    ("content", "as_text", "as_bytes"),
+    [
+        (b"bytes", "use write_bytes$", None),
+        ("text", None, "use write$"),
+        (None, CONVERT, CONVERT),
+        (5, CONVERT, CONVERT),
+        (["a"], CONVERT, CONVERT),
+    ],
+)
+def test_text_is_text_and_bytes_are_bytes(
+    fs: InMemoryFilesystem, content: Any, as_text: str | None, as_bytes: str | None
+) -> None:
+    if as_text is not None:
+        with pytest.raises(TypeError, match=as_text):
+            fs.write("/f", content)
+    if as_bytes is not None:
+        with pytest.raises(TypeError, match=as_bytes):
             fs.write_bytes("/f", content)
     assert fs.read("/f").content == "0123456789"
 
