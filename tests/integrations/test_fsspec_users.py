@@ -49,7 +49,8 @@ def test_pyarrow_writes_and_reads_a_dataset(files: InMemoryFilesystem) -> None:
 
 def test_zarr_writes_and_reads_an_array(files: InMemoryFilesystem) -> None:
     zarr, wrapper = installed("zarr"), installed("fsspec.implementations.asyn_wrapper")
-    store = zarr.storage.FsspecStore(wrapper.AsyncFileSystemWrapper(WeakfsFileSystem(files), asynchronous=True), path="/z")
+    fs = wrapper.AsyncFileSystemWrapper(WeakfsFileSystem(files), asynchronous=True)
+    store = zarr.storage.FsspecStore(fs, path="/z")
     array = zarr.create_array(store, shape=(20, 20), chunks=(5, 5), dtype="i4")
     array[:] = 7
     assert zarr.open_array(store, mode="r")[5, 7] == 7
