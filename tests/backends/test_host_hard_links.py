@@ -159,9 +159,9 @@ def test_the_answer_of_a_call_says_once_which_hard_link_it_broke(
 def test_the_answer_names_a_mounted_file_by_its_mounted_path(root: Path, tmp_path: Path) -> None:
     os.link(root / "a", root.parent / "outside")
     session = Session()
-    fs = MountedFilesystem(HostFilesystem(root, session=session, store=tmp_path / "store"), "/work")
-    done = Toolset(session, fs).call("write_file", {"path": "/work/a", "content": "after\n"})
-    assert "\n/work/a: " in done.message
+    fs = MountedFilesystem(HostFilesystem(root, session=session, store=tmp_path / "store"), "/project")
+    done = Toolset(session, fs).call("write_file", {"path": "/project/a", "content": "after\n"})
+    assert "\n/project/a: " in done.message
 
 
 def test_a_restore_sets_no_time_of_a_symbolic_link_that_has_a_name_outside(fs: HostFilesystem, root: Path) -> None:
