@@ -311,6 +311,15 @@ def test_a_container_that_is_ending_is_waited_for(files: ContainerFilesystem, mo
     assert files.exec("cat new").stdout == "kept\n"
 
 
+def test_a_container_that_ends_before_a_command_is_named_with_the_remedy(files: ContainerFilesystem) -> None:
+    supervisor = files.container._supervisor
+    assert supervisor.end_container()
+    with pytest.raises(BrokenPipeError, match="its supervisor has ended; try again"):
+        supervisor.request("")
+    supervisor.send(9, [1])
+    assert files.exec("true").exit_code == 0
+
+
 def test_a_command_that_kills_everything_is_an_error(files: ContainerFilesystem) -> None:
     before = state(files)
     with pytest.raises(OSError, match="killed from outside"):

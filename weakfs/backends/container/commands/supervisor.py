@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from errno import EAGAIN, EBUSY, EDQUOT, EIO, ENXIO, ETIMEDOUT
+from errno import EAGAIN, EBUSY, EDQUOT, EIO, ENXIO, EPIPE, ETIMEDOUT
 from importlib import resources
 from threading import Lock
 from time import monotonic
@@ -179,7 +179,7 @@ class Supervisor:
         return os.path.exists(f"/proc/{self._pid}/root/proc")
 
     def request(self, line: str) -> None:
-        """Send a request. Raises `OSError` (ETIMEDOUT) if the supervisor reads none."""
+        """Send a request. Raises `OSError` (ETIMEDOUT) if the supervisor reads none, EPIPE if it has ended."""
         try:
             # What a command may have written there is a line of its own.
             os.write(self._requests, f"\n{line}\n".encode())
@@ -188,6 +188,12 @@ class Supervisor:
                 TimeoutError,
                 ETIMEDOUT,
                 "cannot run commands in the container: its supervisor does not answer; stop the container",
+            ) from error
+        except BrokenPipeError as error:
+            raise fault(
+                BrokenPipeError,
+                EPIPE,
+                "cannot run commands in the container: its supervisor has ended; try again, which starts the container",
             ) from error
 
     def send(self, number: int, pids: Iterable[int]) -> None:
