@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.sampling import share
-from weakfs.search import compile_glob
+from weakfs.search import GlobPattern, compile_glob
 
 
 def expand(text: str) -> list[str]:
@@ -148,6 +148,13 @@ def test_a_pattern_covers_what_it_matches_and_what_lies_below(pattern: str, path
     above = ["/" + "/".join(names[:depth]) for depth in range(len(names) + 1)]
 
     assert compiled.covers(path) == any(compiled.matches_path(one, kind) for one in above for kind in (False, True))
+
+
+@given(st.lists(PATTERNS, max_size=3), st.lists(PATHS, max_size=4), st.booleans())
+def test_several_patterns_cover_what_one_of_them_covers(patterns: list[str], paths: list[str], hidden: bool) -> None:
+    together = GlobPattern(*patterns, hidden=hidden)
+    for path in ("/", *paths, *reversed(paths)):
+        assert together.covers(path) == any(GlobPattern(one, hidden=hidden).covers(path) for one in patterns)
 
 
 @given(PATTERNS, PATHS, PATHS, st.booleans())

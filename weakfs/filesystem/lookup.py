@@ -56,7 +56,10 @@ class PathLookup(FilesystemPrimitives):
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
         """Look up a path. A link on the way, or at the end if `follow`, is followed if the policy allows it."""
-        canonical, segments = self._parse(path)
+        return self._locate_parsed(self._parse(path), follow)
+
+    def _locate_parsed(self, path: paths.Parsed, follow: bool) -> Place:
+        canonical, segments = path
         node = self.lookup(segments)
         if node is None or (type(node) is tuple and follow and is_link(node)):
             return self._follow(canonical, segments, follow)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from errno import EACCES
 
-from attrs import field
-
 from weakfs.class_decorators import define
 from weakfs.filesystem import SymlinkPolicy
 from weakfs.filesystem.errors import fault
@@ -14,8 +12,8 @@ from weakfs.filesystem.paths import is_within
 from weakfs.messages import plural
 from weakfs.tools.errors import LimitExceeded, OperationForbidden, PolicyDenied
 from weakfs.tools.permissions.capability import Capability
-from weakfs.tools.permissions.operations import Operation, judged_as
-from weakfs.tools.permissions.rules import PathPolicy, Visibility
+from weakfs.tools.permissions.operations import JUDGED_AS, Operation
+from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
 
 # The operations whose rules a file takes along when it is moved or copied.
 FOLLOWING: tuple[Operation, ...] = ("read", "search")
@@ -35,10 +33,10 @@ class Access:
     policy: PathPolicy
     operation: Operation | None
     roots: tuple[str, ...] | None
-    _changed: set[str] = field(factory=set[str])
+    _changed: frozenset[str] = frozenset()
     _changed_more: int = 0
     # The files whose withheld contents the call has been given: what it writes follows their rules.
-    _carried: set[str] = field(factory=set[str])
+    _carried: frozenset[str] = frozenset()
 
     def plain(self) -> Access:
         """Return the same access without the operation of a tool: each operation is judged by itself."""
@@ -48,12 +46,7 @@ class Access:
         """Raise `OperationForbidden` for an operation that the capability lacks."""
         allowed = self.capability.allowed_fs_ops
         if allowed is not None and operation not in allowed:
-            wanted = "run commands" if operation == "shell" else f"{operation} files"
-            names = ", ".join(sorted(allowed)) or "none"
-            raise OperationForbidden(
-                f"cannot {wanted} here: {operation!r} is not among the allowed operations, which are {names}; use "
-                f"another tool"
-            )
+            raise _not_among(allowed, operation)
 
     def check(self, operation: Operation, path: str, *, passing: bool = False) -> None:
         """Raise `PermissionError` if an operation is not allowed at a canonical path."""
@@ -83,11 +76,10 @@ class Access:
 
     def refusal(self, operation: Operation, path: str, *, passing: bool = False) -> PermissionError | None:
         """Return the error for an operation that is not allowed at a canonical path."""
-        judged = judged_as(self.operation, operation)
-        try:
-            self.check_operation(judged)
-        except OperationForbidden as error:
-            return error
+        judged = JUDGED_AS[self.operation][operation]
+        allowed = self.capability.allowed_fs_ops
+        if allowed is not None and judged not in allowed:
+            return _not_among(allowed, judged)
         if self.roots is not None and not any(is_within(path, root) for root in self.roots):
             places = ", ".join(self.roots) or "none"
             return fault(
@@ -95,25 +87,23 @@ class Access:
                 EACCES,
                 f"cannot {judged} {path!r}: it is outside the allowed directories; use a path in {places}",
             )
-        against = self.denial(judged, path, passing=passing)
-        if against is None and judged != operation and (operation == "read" or judged == "list"):
+        rule = self.policy.against(judged, path, passing=passing)
+        if rule is not None:
+            return _denied(rule, judged, path)
+        if judged != operation and (operation == "read" or judged == "list"):
             # An edit and a patch read the file, and a listing shows sizes, which may be forbidden where they are not.
             return self.denial(operation, path)
-        return against
+        return None
 
-    def denial(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyDenied | None:
+    def denial(self, operation: Operation, path: str) -> PolicyDenied | None:
         """Return the error for an operation that the policy forbids at a canonical path."""
-        rule = self.policy.against(operation, path, passing=passing)
-        if rule is None:
-            return None
-        places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it unchanged"
-        return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
+        rule = self.policy.against(operation, path)
+        return None if rule is None else _denied(rule, operation, path)
 
     @property
     def withholds_some(self) -> bool:
         """Whether answers may not show the contents of some files, or of all."""
-        blobs = any(rule.effect == "blob" and "read" in rule.operations for rule in self.policy.rules)
-        return blobs or not self._includes_reading
+        return self.policy.withholds(("read",)) or not self._includes_reading
 
     def withholds(self, path: str) -> bool:
         """Return whether answers may not show what is in a file that may be read."""
@@ -175,7 +165,7 @@ class Access:
 
     def carry(self, origins: Iterable[str]) -> None:
         """Note that the call has been given the contents of files that answers do not show."""
-        self._carried.update(origins)
+        self._carried = self._carried.union(origins)
 
     def check_carried(self, path: str) -> None:
         """Raise `PolicyDenied` for a write to a path where contents that the call was given could be seen."""
@@ -184,7 +174,7 @@ class Access:
 
     def hides(self, operation: Operation, path: str, *, is_directory: bool) -> bool:
         """Return whether a rule of the policy hides an entry from a search or a listing."""
-        judged = judged_as(self.operation, operation)
+        judged = JUDGED_AS[self.operation][operation]
         return self.policy.against(judged, path, passing=is_directory) is not None
 
     def check_everything(self, *operations: Operation, why: str, withheld: bool = False) -> None:
@@ -194,7 +184,7 @@ class Access:
         """
         for operation in operations:
             self.check(operation, "/")
-            judged = judged_as(self.operation, operation)
+            judged = JUDGED_AS[self.operation][operation]
             both: tuple[Operation, ...] = (judged, "read") if operation == "read" else (judged,)
             self.check_undivided(*both, why=why, withheld=withheld)
 
@@ -248,13 +238,14 @@ class Access:
         most = self.capability.max_changed_files
         if most is None:
             return
-        count = len(self._changed.union(paths)) + self._changed_more + below
+        changed = self._changed.union(paths)
+        count = len(changed) + self._changed_more + below
         if count > most:
             raise LimitExceeded(
                 f"cannot change {paths[0]!r}: one call may change {plural(most, 'entry')} and this one would change "
                 f"{count}; use several calls"
             )
-        self._changed.update(paths)
+        self._changed = changed
         self._changed_more += below
 
     def narrowed(self, policy: SymlinkPolicy) -> SymlinkPolicy:
@@ -266,6 +257,19 @@ class Access:
             policy = "within_root_only"
         own = self.capability.follow_symlinks
         return policy if own is None or _LINKS.index(policy) <= _LINKS.index(own) else own
+
+
+def _denied(rule: PolicyRule, operation: Operation, path: str) -> PolicyDenied:
+    places = f"; it is allowed in {', '.join(rule.paths)}" if rule.effect == "only" else "; leave it unchanged"
+    return PolicyDenied(f"cannot {operation} {path!r}: {rule.reason}{places}", rule.reason)
+
+
+def _not_among(allowed: Iterable[Operation], operation: Operation) -> OperationForbidden:
+    wanted = "run commands" if operation == "shell" else f"{operation} files"
+    names = ", ".join(sorted(allowed)) or "none"
+    return OperationForbidden(
+        f"cannot {wanted} here: {operation!r} is not among the allowed operations, which are {names}; use another tool"
+    )
 
 
 def clamped(asked: int | None, most: int | None) -> int | None:

@@ -51,20 +51,21 @@ class GuardedFilesystem:
     Methods without a description do what those of `BaseFilesystem` do.
     """
 
-    __slots__ = ("_access", "_inner")
+    __slots__ = ("_access", "_inner", "_primitives")
 
     def __init__(self, inner: Filesystem, access: Access) -> None:
         self._inner = inner
+        self._primitives = cast(BaseFilesystem, inner)
         self._access = access
 
     def __repr__(self) -> str:
         return f"<Guarded {self._inner!r}>"
 
     def _as(self, operation: Operation, *, reads: bool = False) -> GuardedPrimitives:
-        return GuardedPrimitives(cast(BaseFilesystem, self._inner), self._access, operation, reads=reads)
+        return GuardedPrimitives(self._primitives, self._access, operation, reads=reads)
 
     def _parse(self, path: PathArg) -> Parsed:
-        return cast(BaseFilesystem, self._inner)._parse(path)
+        return self._primitives._parse(path)
 
     @property
     def mount_point(self) -> MountPoint | None:

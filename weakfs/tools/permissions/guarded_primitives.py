@@ -15,7 +15,7 @@ from weakfs.filesystem.lookup import PathLookup, Place
 from weakfs.filesystem.paths import Parsed, join
 from weakfs.filesystem.primitives import Searched
 from weakfs.reducers.events import EntryCopied, EntryDeleted, EntryMoved, Event, FileAppended, FileSpliced, FileWritten
-from weakfs.reducers.tree.leaf import Leaf, file, is_file, size_of
+from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, file, is_file, size_of
 from weakfs.reducers.tree.node import FileTree, Listing, Node, Segments, path_of
 from weakfs.session.interruption import is_interruption
 from weakfs.tools.permissions.decisions import Access
@@ -78,10 +78,11 @@ class GuardedPrimitives(BaseFilesystem):
     # What is judged
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
-        canonical, _ = self._parse(path)
+        parsed = self._parse(path)
+        canonical = parsed[0]
         searching = self._operation in ("search", "list")
         self._access.check(self._operation, canonical, passing=searching)
-        place = super()._locate(path, follow=follow)
+        place = self._locate_parsed(parsed, follow)
         found, segments, node = place
         if segments[:1] == (OUTSIDE,):
             # It has no path here, so no root and no rule can be for it.
@@ -105,8 +106,10 @@ class GuardedPrimitives(BaseFilesystem):
             raise concealed
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:
-        canonical, leaf = self._file_there(path, verb)
-        return canonical, self._inner._record_read(canonical, leaf, verb)
+        canonical, _, node = self._locate(path)
+        if type(node) is not tuple or type(node[CONTENT]) in NO_FILE:
+            canonical, node = self._file_there(path, verb)
+        return canonical, self._inner._record_read(canonical, node, verb)
 
     def _resolved(self) -> PathLookup:
         """Return the files for a change at a path without links, so that a link swapped in meanwhile is refused."""

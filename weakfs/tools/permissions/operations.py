@@ -26,9 +26,11 @@ COVERED: dict[Operation, tuple[Operation, ...]] = {
 }
 
 
-def judged_as(own: Operation | None, operation: Operation) -> Operation:
-    """Name the operation of a method, in a call of a tool whose own operation is `own`."""
-    return own if own is not None and operation in COVERED[own] else operation
+# The operation of a method, by its own operation, in a call of a tool with an operation or none.
+JUDGED_AS: dict[Operation | None, dict[Operation, Operation]] = {
+    own: {one: own if own is not None and one in COVERED[own] else one for one in OPERATIONS}
+    for own in (None, *OPERATIONS)
+}
 
 
 def checked(operations: str | Iterable[str]) -> frozenset[Operation]:

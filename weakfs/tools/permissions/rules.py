@@ -11,7 +11,7 @@ from attrs.validators import in_
 
 from weakfs.class_decorators import frozen
 from weakfs.messages import a_type
-from weakfs.search import GlobPattern, compile_glob
+from weakfs.search import GlobPattern
 from weakfs.tools.permissions.operations import Operation, checked
 
 Effect = Literal["deny", "only", "blob"]
@@ -42,12 +42,8 @@ def _rules(given: PolicyRule | Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
     return rules
 
 
-def _compiled(rule: PolicyRule) -> tuple[GlobPattern, ...]:
-    return tuple(compile_glob(pattern, hidden=True) for pattern in rule.paths)
-
-
-# How many paths a rule remembers.
-MOST_REMEMBERED = 4096
+def _compiled(rule: PolicyRule) -> GlobPattern:
+    return GlobPattern(*rule.paths, hidden=True)
 
 
 @frozen(kw_only=True)
@@ -63,22 +59,16 @@ class PolicyRule:
     operations: frozenset[Operation] = field(converter=checked)
     paths: tuple[str, ...] = field(converter=_patterns)
     reason: str
-    _globs: tuple[GlobPattern, ...] = field(
-        init=False, repr=False, eq=False, default=Factory(_compiled, takes_self=True)
-    )
-
-    # What was asked before: every call asks about the same path a dozen times, at 2 µs for two patterns.
-    _covered: dict[str, bool] = field(init=False, repr=False, eq=False, factory=dict[str, bool])
+    _glob: GlobPattern = field(init=False, repr=False, eq=False, default=Factory(_compiled, takes_self=True))
 
     def covers(self, path: str) -> bool:
         """Return whether a canonical path is one of `paths` or below one."""
-        known = self._covered.get(path)
-        if known is None:
-            if len(self._covered) >= MOST_REMEMBERED:
-                self._covered.clear()
-            covered = "/" in self.paths or any(glob.covers(path) for glob in self._globs)
-            known = self._covered[path] = covered
-        return known
+        return self._glob.covers(path)
+
+
+def _withheld(policy: PathPolicy) -> frozenset[Operation]:
+    """Return the operations that find something that is kept out of answers."""
+    return frozenset(one for rule in policy.rules if rule.effect == "blob" for one in rule.operations)
 
 
 @frozen
@@ -86,6 +76,9 @@ class PathPolicy:
     """The rules of a policy that only restrict, so that their order does not matter; see `weakfs.tools.Policy`."""
 
     rules: tuple[PolicyRule, ...] = field(default=(), converter=_rules)
+    _withheld: frozenset[Operation] = field(
+        init=False, repr=False, eq=False, default=Factory(_withheld, takes_self=True)
+    )
 
     @property
     def has_custom_rules(self) -> bool:
@@ -113,7 +106,7 @@ class PathPolicy:
 
     def withholds(self, operations: Iterable[Operation]) -> bool:
         """Return whether a rule keeps what one of these operations finds somewhere out of answers."""
-        return any(rule.effect == "blob" and not rule.operations.isdisjoint(operations) for rule in self.rules)
+        return not self._withheld.isdisjoint(operations)
 
     def visibility(self, operation: Operation, path: str) -> Visibility:
         """Return how much of what an operation finds at a path may be seen."""
