@@ -67,7 +67,7 @@ class Session(session.Session):
             blames: Blames | None = getattr(self, "_blames", None)
             if blames is None:
                 self._blames = blames = Blames()
-        return blames.of(self, path, at=at, filesystem=filesystem)
+        return self._reading(lambda: blames.of(self, path, at=at, filesystem=filesystem))
 
     @staticmethod
     def _canonical_path(path: str) -> str:

@@ -17,7 +17,7 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.leaf import NO_FILE, Leaf, content_of, is_link
 from weakfs.reducers.tree.listing import listing
 from weakfs.reducers.tree.node import EMPTY_TREE, Listing, Node, Segments, height
-from weakfs.session import Session, SessionView
+from weakfs.session import MissingBlob, Session, SessionView
 
 if TYPE_CHECKING:
     from weakfs.backends.host_mount import HostMount
@@ -149,7 +149,13 @@ class InMemoryFilesystem(SessionFilesystem):
         return listing(cast(FileTree, self.lookup(segments)))
 
     def content(self, path: str, leaf: Leaf) -> bytes:
-        return content_of(leaf)
+        try:
+            return content_of(leaf)
+        except MissingBlob:
+            # Another process may have deleted or replaced the file, and dropped what it held.
+            if self.session is None or not self.session._catches_up():
+                raise
+        return self.content(*self._file(path, "read"))
 
     def totals(self, segments: Segments) -> tuple[int, int, int]:
         tree = cast(FileTree, self.lookup(segments))

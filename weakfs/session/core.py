@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from weakfs.session.codec.acceptance import accepted
-from weakfs.session.errors import SessionError
+from weakfs.session.errors import MissingBlob, RecordsDropped, SessionError
 from weakfs.session.events import Record, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.external import CommitPlace, Journal
 from weakfs.session.history.timeline import Timeline
@@ -169,6 +169,32 @@ class SessionCore(SessionState):
         that is not allowed, and `StorageError` if nothing could be stored.
         """
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})
+
+    def _catches_up(self) -> bool:
+        """Read what other processes stored, if the session merges, and return whether there was anything.
+
+        Code that lacks history, because another process has dropped it, calls this and tries again. Inside a
+        transaction this returns false: a transaction goes on from what it began with.
+        """
+        with self.lock:
+            log = self._log
+            if log is None or not log.merges or self._closed is not None or self._reducing:
+                return False
+            found = self._line() is self._trunk and log.catch_up(self)
+        self._notify()
+        return found
+
+    def _reading(self, read: Callable[[], T]) -> T:
+        """Return what `read` returns. It is called again if another process has dropped history that it needs."""
+        log = self._log
+        while True:
+            adopted = 0 if log is None else log.adopted
+            try:
+                return read()
+            except (RecordsDropped, MissingBlob):
+                # A commit that failed may have caught up itself.
+                if not self._catches_up() and (log is None or log.adopted == adopted):
+                    raise
 
     def _was_stored(self, place: CommitPlace) -> bool:
         """Return whether a commit of any session is in its stream; see `weakfs.session.durable.commits.outcome`."""

@@ -73,7 +73,7 @@ class Session(Undo):
         """
         from weakfs.session.files.session_file import save_session
 
-        return save_session(self, path, embed=embed)
+        return self._reading(lambda: save_session(self, path, embed=embed))
 
     @classmethod
     def load(
@@ -175,7 +175,7 @@ class Session(Undo):
         """
         from weakfs.session.durable.opening import copy_session
 
-        copy_session(self, where, durability)
+        self._reading(lambda: copy_session(self, where, durability))
 
     async def acopy_to(self, where: Where, *, durability: Durability = "process") -> None:
         """Store a copy of the session as `copy_to` does, in a thread."""
@@ -334,7 +334,7 @@ class Session(Undo):
         """
         from weakfs.session.files.session_file import session_bytes
 
-        return session_bytes(self)
+        return self._reading(lambda: session_bytes(self))
 
     @classmethod
     def from_bytes(
@@ -387,6 +387,9 @@ class Session(Undo):
 
         It attaches no filesystem. See `replay` for what is raised; this session is only read.
         """
+        return self._reading(self._replayed)
+
+    def _replayed(self) -> Self:
         with self.lock:
             rules, _, header = self._parts()
             records = self.records

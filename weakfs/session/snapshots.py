@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -42,13 +43,16 @@ class Snapshots(SessionCore):
         Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
         with self.lock:
-            line = self._line()
-            if type(target) is int:
-                mark = line.mark_at(self._rules, target)
-                return SessionView(self._rules, target, mark.state, mark.logs)
-            entry = self._entry(line, target)
-            logs = line.mark_at(self._rules, max(entry.seq, line.dropped)).logs
-            return SessionView(self._rules, entry.seq, entry.state, logs)
+            return self._reading(partial(self._at, target))
+
+    def _at(self, target: int | str | Snapshot) -> SessionView:
+        line = self._line()
+        if type(target) is int:
+            mark = line.mark_at(self._rules, target)
+            return SessionView(self._rules, target, mark.state, mark.logs)
+        entry = self._entry(line, target)
+        logs = line.mark_at(self._rules, max(entry.seq, line.dropped)).logs
+        return SessionView(self._rules, entry.seq, entry.state, logs)
 
     def view(self) -> SessionView:
         """Return the current slices, which stay as they are while the session continues. O(1)."""
@@ -65,14 +69,20 @@ class Snapshots(SessionCore):
             line = self._writable()
             checked_text("tag", tag)
             externals = snapshot_all(self._attached, tag) if self._attached else ()
-            at, seq = self.now(), line.seq
+            at = self.now()
             snapshot_id = self._next_id("s")
-            entry = SnapshotEntry(snapshot_id, self._counter, seq, at, tag, line.state, externals)
+            number = self._counter
+
+            def keep(changed: Timeline) -> None:
+                # What others have stored meanwhile is part of this moment: they may have dropped what was before.
+                entry = SnapshotEntry(snapshot_id, number, changed.seq, at, tag, changed.state, externals)
+                changed.keep_snapshot(entry)
+
             if self._log is None:
-                line.keep_snapshot(entry)
+                keep(line)
             else:
-                self._change_snapshots(line, lambda changed: changed.keep_snapshot(entry))
-            taken = Snapshot(snapshot_id, seq, at, tag)
+                self._change_snapshots(line, keep)
+            taken = Snapshot(snapshot_id, line.seq, at, tag)
         self._notify()
         return taken
 

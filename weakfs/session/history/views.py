@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar, overload
 
 from weakfs.class_decorators import frozen
@@ -142,3 +142,7 @@ class SessionView:
     def _table(self, kind: Kind) -> Table:
         """Return the slices of one kind; callers write `view[T]`."""
         return self._logs if kind == "log" else self._state
+
+    def _reading(self, read: Callable[[], T]) -> T:
+        """Return what `read` returns: a view cannot catch up with what other processes stored."""
+        return read()

@@ -10,7 +10,7 @@ from attrs import field
 
 from weakfs.class_decorators import frozen
 from weakfs.messages import named_type, plural
-from weakfs.session.errors import SessionError
+from weakfs.session.errors import RecordsDropped, SessionError
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import PackedValue
 from weakfs.session.slices.table import Table
@@ -293,6 +293,7 @@ class SliceSource(Protocol):
 
     def _table(self, kind: Kind) -> Table: ...
     def _spec_of(self, type_: type) -> SliceSpec: ...
+    def _reading(self, read: Callable[[], T]) -> T: ...
 
 
 class SliceHost(SliceSource, Protocol):
@@ -333,17 +334,21 @@ class SliceView(Generic[T]):
                 values = self._values()
                 found: T | None = values.last()
                 return found
-            value = values.last()
+            try:
+                value = values.last()
+            except RecordsDropped:
+                newest: T | None = self._source._reading(lambda: self._values().last())
+                return newest
             self._known = (table, value)
         return value
 
     def all(self) -> tuple[T, ...]:
         """Return every value, oldest first."""
-        return tuple(self._values())
+        return self._source._reading(lambda: tuple(self._values()))
 
     def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
         """Return the values for which `predicate` is true, oldest first."""
-        return tuple(value for value in self._values() if predicate(value))
+        return self._source._reading(lambda: tuple(value for value in self._values() if predicate(value)))
 
 
 class Slice(SliceView[T]):

@@ -31,13 +31,17 @@ class Undo(ThreeWay):
         Calls that changed nothing, or failed, do not count. O(records). See `revert` for the options and for what is
         raised; `SessionError` if there are fewer operations.
         """
-        return self._go_back("undo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
+        return self._reading(
+            lambda: self._go_back("undo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
+        )
 
     def redo(
         self, n: int = 1, *, preview: bool = False, on_conflict: OnConflict = "raise", foreign: Foreign = "keep"
     ) -> Reversion:
         """Undo the last `n` undos, if nothing else was done since. See `undo`."""
-        return self._go_back("redo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
+        return self._reading(
+            lambda: self._go_back("redo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
+        )
 
     def revert(
         self,
@@ -59,6 +63,16 @@ class Undo(ThreeWay):
         `foreign="replace"` replaced, and the result names it. Reverting the reversion brings everything back. Raises
         `SessionError` if there is no such call.
         """
+        return self._reading(lambda: self._revert(target, paths, preview, on_conflict, foreign))
+
+    def _revert(
+        self,
+        target: int | str | Record | range,
+        paths: Sequence[str] | None,
+        preview: bool,
+        on_conflict: OnConflict,
+        foreign: Foreign,
+    ) -> Reversion:
         self._scan_changes(preview=preview)
         with self.lock:
             line = self._writable()
@@ -88,12 +102,16 @@ class Undo(ThreeWay):
         replaced, or with `foreign="keep"` kept and merged; the result names it. `undo` takes the restore back.
         `rollback` takes back every slice.
         """
-        self._scan_changes(preview=preview)
-        with self.lock:
-            self._writable()
-            seq = self.at(moment).seq
-            label = moment if isinstance(moment, str) else str(seq)
-            return self._run("restore", label, [Span(seq, seq)], preview, "raise", foreign, paths)
+
+        def run() -> Reversion:
+            self._scan_changes(preview=preview)
+            with self.lock:
+                self._writable()
+                seq = self._at(moment).seq
+                label = moment if isinstance(moment, str) else str(seq)
+                return self._run("restore", label, [Span(seq, seq)], preview, "raise", foreign, paths)
+
+        return self._reading(run)
 
     @overload
     def rollback(
@@ -139,8 +157,8 @@ class Undo(ThreeWay):
         is_exact = type(target) is not int
         if not preview:
             if foreign is None or (is_exact and foreign == "replace"):
-                return self._go_to(target, cause, None)
-            return self._go_to(target, cause, partial(self._aims, foreign=foreign))
+                return self._reading(lambda: self._go_to(target, cause, None))
+            return self._reading(lambda: self._go_to(target, cause, partial(self._aims, foreign=foreign)))
         with self.lock:
             self._writable()
             seq = self.at(target).seq

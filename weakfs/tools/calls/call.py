@@ -18,6 +18,7 @@ from weakfs.session import (
     Cancellation,
     MergeConflict,
     Merged,
+    MissingBlob,
     Session,
     SessionClosed,
     SessionConflict,
@@ -25,6 +26,7 @@ from weakfs.session import (
     TransactionBlock,
     TransactionCancelled,
 )
+from weakfs.session.errors import RecordsDropped
 from weakfs.session.external import INEXACT, Lossy
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
@@ -322,6 +324,11 @@ class Call:
         if isinstance(error, StopIteration):
             # As from a generator: it would end a loop of the caller.
             raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
+        if isinstance(error, (RecordsDropped, MissingBlob)) and self.session._catches_up():
+            message = (
+                f"cannot call {self.name}: another process has changed the files; read them again, and repeat the call"
+            )
+            return failed(self.receipt, "conflict", "merge_conflict", message)
         if isinstance(error, TransactionCancelled) or not isinstance(error, ANSWERED):
             raise error
         status, code = classify(error)

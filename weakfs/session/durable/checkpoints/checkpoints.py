@@ -31,7 +31,7 @@ from weakfs.session.durable.checkpoints.log_slices import EventRun, LogHead, Sto
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.decoder import FrameDecoder
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory
-from weakfs.session.errors import SessionFileError, UnsupportedVersion
+from weakfs.session.errors import MissingBlob, RecordsDropped, SessionFileError, UnsupportedVersion
 from weakfs.session.files.fields import Fields
 from weakfs.session.history.keyframes import GAP, Mark, PackedMark
 from weakfs.session.history.log import Log
@@ -170,9 +170,10 @@ class Checkpointing:
     def _write_beside(self, session: SessionCore, moment: Moment) -> None:
         try:
             written = self.write(moment)
-        except Exception:
+        except Exception as error:
             # The frames are stored, so the next checkpoint will do.
-            logger.exception("cannot write a checkpoint of session %r", moment.session_id)
+            if not (isinstance(error, (RecordsDropped, MissingBlob)) and self._is_outdated(moment)):
+                logger.exception("cannot write a checkpoint of session %r", moment.session_id)
         else:
             with session.lock:
                 if written is not None:
@@ -181,6 +182,13 @@ class Checkpointing:
                     self.pending += moment.size
         finally:
             self._thread = None
+
+    def _is_outdated(self, moment: Moment) -> bool:
+        """Return whether there is a newer state: another process that dropped history has stored one."""
+        try:
+            return self.store.head(self.stream) > moment.number
+        except StorageError:
+            return False
 
     def forget_thread(self) -> None:
         """Forget the thread of the process that this one was forked from."""

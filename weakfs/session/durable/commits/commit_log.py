@@ -83,6 +83,8 @@ class CommitLog:
     is_brief: bool = True
     # Whether some contents of the current state are not in memory, but read when they are needed.
     has_unread: bool = False
+    # How often the session has applied what others stored.
+    adopted: int = 0
     _count: int = 0
     _process: int = field(factory=os.getpid)
     _frames: FrameWriter = field(factory=FrameWriter)

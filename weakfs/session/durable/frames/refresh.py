@@ -129,6 +129,7 @@ def _adopt(log: CommitLog, session: SessionCore, reader: FrameReader, notes: lis
     line.adopt(after)
     line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
     log.head = last
+    log.adopted += 1
     log.externals = line.externals
     start = max((place for place, (_, frame, _) in enumerate(notes) if "reset" in frame), default=-1) + 1
     for note in notes[start:]:

@@ -1,0 +1,210 @@
+"""A merging session whose history another process compacted: what reads that history catches up and goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.session.durable.streams import MemoryStreams
+from tests.storage.servers import ENGINES, empty_location
+from weakfs import InMemoryFilesystem, Session, Toolset
+from weakfs.history import timeline
+from weakfs.session import MissingBlob, SessionConflict, UnknownSnapshot
+from weakfs.session.durable.history import GAP
+from weakfs.session.durable.opening import Where
+from weakfs.session.errors import RecordsDropped
+from weakfs.tools import ToolCalls
+
+pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
+
+# Too long to be part of a frame.
+LONG = "long " * 500
+
+
+def opened_behind(where: Where) -> tuple[Session, Session]:
+    """Return a merging session that has not read its history, and another one that has compacted it."""
+    with Session.open(where, "s") as session:
+        fs, tools = InMemoryFilesystem(session), Toolset(session)
+        for number in range(GAP + 5):
+            fs.write("/a", f"{number}")
+        tools.call("write_file", {"path": "/b", "content": LONG}, call_id="b")
+        session.snapshot("first")
+        fs.write("/gone", f"gone {LONG}")
+        session.checkpoint()
+        for number in range(5):
+            fs.write("/c", f"{number}{LONG}")
+    behind = Session.open(where, "s", on_conflict="merge")
+    other = Session.open(where, "s", on_conflict="merge")
+    fs = InMemoryFilesystem(other)
+    fs.delete("/gone")
+    for number in range(GAP):
+        fs.write("/d", f"{number}")
+    other.compact(keep=2)
+    return behind, other
+
+
+def lines_of(session: Session) -> list[int]:
+    return [line.record for line in session.blame("/c")]
+
+
+READS: dict[str, Callable[[Session], object]] = {
+    "to_bytes": Session.to_bytes,
+    "replayed": lambda session: session.replayed().to_bytes(),
+    "blame": lines_of,
+    "values_of_a_log": lambda session: [one.call_id for one in session[ToolCalls].all()],
+    "some_values_of_a_log": lambda session: session[ToolCalls].where(lambda one: one.call_id == "b"),
+    "newest_value_of_a_log": lambda session: session[ToolCalls].latest(),
+    "timeline": lambda session: [(row.first, row.last) for row in timeline(session)],
+}
+
+
+def write_twice(session: Session) -> None:
+    with session.transaction():
+        fs = InMemoryFilesystem(session)
+        fs.write("/f", "1")
+        fs.write("/c", "2")
+
+
+CHANGES: dict[str, Callable[[Session], object]] = {
+    "snapshot": lambda session: session.snapshot("second"),
+    "drop_snapshot": lambda session: session.drop_snapshot("first"),
+    "undo": Session.undo,
+    "rollback": lambda session: session.rollback("first"),
+    "compact": lambda session: session.compact(keep=1),
+    "checkpoint": Session.checkpoint,
+    "transaction": write_twice,
+}
+
+
+@pytest.fixture(params=["memory", "folder"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+    return MemoryStreams() if request.param == "memory" else tmp_path
+
+
+def check_reads(where: Where, name: str) -> None:
+    behind, other = opened_behind(where)
+
+    found = READS[name](behind)
+
+    assert found == READS[name](other)
+    # It goes on with what was read.
+    InMemoryFilesystem(behind).write("/e", "1")
+    assert behind.to_bytes() == Session.open(where, "s").to_bytes()
+
+
+def check_changes(where: Where, name: str) -> None:
+    behind, other = opened_behind(where)
+
+    CHANGES[name](behind)
+
+    InMemoryFilesystem(behind).write("/e", "1")
+    other.refresh()
+    assert behind.to_bytes() == other.to_bytes() == Session.open(where, "s").to_bytes()
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reading_dropped_history_catches_up_first(where: Where, name: str) -> None:
+    check_reads(where, name)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_that_needs_dropped_history_catches_up_first(where: Where, name: str) -> None:
+    check_changes(where, name)
+
+
+@pytest.mark.slow
+@pytest.mark.sampled
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", [*READS, *CHANGES])
+def test_every_engine_catches_up(engine: str, name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    (check_reads if name in READS else check_changes)(empty_location(engine, request, tmp_path), name)
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        (Session.at, GAP),
+        (Session.rollback, GAP),
+        (Session.rollback, GAP + 10),
+        (Session.restore, GAP + 10),
+        (Session.revert, GAP + 10),
+    ],
+)
+def test_a_record_that_another_process_dropped_is_unknown(
+    where: Where, method: Callable[[Session, int], object], target: int
+) -> None:
+    behind, _ = opened_behind(where)
+    with pytest.raises(UnknownSnapshot, match=r"the session holds 52\d to 526; pass"):
+        method(behind, target)
+    assert InMemoryFilesystem(behind).read("/d").content == f"{GAP - 1}"
+
+
+def test_a_file_that_another_process_deleted_is_not_found(where: Where) -> None:
+    behind, _ = opened_behind(where)
+    with pytest.raises(FileNotFoundError):
+        InMemoryFilesystem(behind).read("/gone")
+    assert Toolset(behind).call("read_file", {"path": "/c"}).success
+
+
+def test_a_call_that_reads_a_file_which_another_process_deleted_says_so(where: Where) -> None:
+    behind, _ = opened_behind(where)
+    result = Toolset(behind).call("read_file", {"path": "/gone"})
+    assert not result.success
+    assert "/gone" in result.message
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("grep", {"pattern": "long"}),
+        ("edit_file", {"path": "/gone", "old_string": "long", "new_string": "short"}),
+        ("cp", {"source": "/gone", "destination": "/f"}),
+    ],
+)
+def test_a_call_that_needs_dropped_contents_is_answered_and_can_be_repeated(
+    where: Where, name: str, arguments: dict[str, str]
+) -> None:
+    behind, other = opened_behind(where)
+    tools = Toolset(behind)
+
+    result = tools.call(name, arguments)
+
+    if result.error_code == "merge_conflict":
+        assert "another process has changed the files" in result.message
+    again = tools.call(name, arguments)
+    assert again.success == (name == "grep")
+    other.refresh()
+    assert behind.to_bytes() == other.to_bytes()
+
+
+def test_iterating_over_dropped_records_says_what_to_do(where: Where) -> None:
+    behind, other = opened_behind(where)
+    with pytest.raises(RecordsDropped, match=r"call session.refresh\(\) and try again"):
+        list(behind.records)
+    behind.refresh()
+    assert list(behind.records) == list(other.records)
+
+
+def test_what_a_session_that_does_not_merge_is_missing_is_told(where: Where) -> None:
+    opened_behind(where)
+    with Session.open(where, "s") as session:
+        behind = Session.open(where, "s")
+        InMemoryFilesystem(session).write("/c", "new")
+        session.compact(keep=0)
+    for read in (behind.to_bytes, lambda: list(behind.records)):
+        with pytest.raises((RecordsDropped, MissingBlob), match=r"call session.refresh\(\) and try again"):
+            read()
+    with pytest.raises(SessionConflict):
+        InMemoryFilesystem(behind).write("/e", "1")
+    behind.refresh()
+    assert behind.to_bytes() == Session.open(where, "s").to_bytes()
+
+
+def test_a_checkpoint_of_dropped_history_is_no_error(where: Where, caplog: pytest.LogCaptureFixture) -> None:
+    behind, _ = opened_behind(where)
+    with caplog.at_level(logging.WARNING):
+        behind.checkpoint()
+    assert not caplog.records
