@@ -117,7 +117,7 @@ def test_threads_that_find_a_container_stopped_open_its_files_once(
 
 @pytest.mark.parametrize("name", ["idle_after", "max_layer_size"])
 def test_a_limit_of_nothing_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is 0; give a number above 0, or None"):
+    with pytest.raises(ValueError, match=f"{name} is 0; pass a number above 0, or None"):
         ContainerOptions(image=IMAGE, **{name: 0})  # type: ignore[arg-type]  # by name
 
 
@@ -131,7 +131,7 @@ def test_a_command_that_writes_too_much_is_killed_and_undone(files: ContainerFil
     files.container.max_layer_size = 4 << 20
     files.container.stop()
     # Files that each are small enough.
-    with pytest.raises(OSError, match="take more than the 4194304 bytes that are allowed; what it changed was undone"):
+    with pytest.raises(OSError, match="take up more than the 4194304 bytes that are allowed; its changes were undone"):
         files.exec("i=0; while :; do dd if=/dev/zero of=big$i bs=1M count=1 2>/dev/null; i=$((i + 1)); done")
     assert state(files) == before
     assert files.exec("cat kept").stdout == "kept\n"
@@ -145,7 +145,7 @@ def test_a_process_that_writes_too_much_is_killed(files: ContainerFilesystem) ->
     assert files.background.get(process).wait(None)
 
     (info,) = files.background.infos()
-    assert "take more than the 4194304 bytes" in str(info.reason)
+    assert "take up more than the 4194304 bytes" in str(info.reason)
 
 
 def test_a_layer_is_measured_only_when_it_may_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,7 +267,7 @@ def test_a_container_is_not_made_again_over_another_image(podman: Podman, tmp_pa
     files.container.remove()
     podman.run("import", "--quiet", "-", image, input=image_archive(files=1))
     try:
-        with pytest.raises(ValueError, match="cannot make the container 'container' of its session again: its"):
+        with pytest.raises(ValueError, match="cannot recreate the container 'container' of the session: its"):
             opened(podman, Session.load(tmp_path / "session.json"), tmp_path, image=image)
         assert containers(podman, session_id=session.session_id) == ()
         again = opened(podman, Session.load(tmp_path / "session.json"), tmp_path)

@@ -137,7 +137,7 @@ def test_missing_things_are_named(podman: Podman, tmp_path: Path) -> None:
         ContainerFilesystem(container="no-such-container", store=tmp_path, runtime=podman)
     with pytest.raises(PodmanUnavailable, match="no program 'podman-that-is-missing'"):
         ContainerFilesystem(image=IMAGE, store=tmp_path, runtime=Podman("podman-that-is-missing"))
-    with pytest.raises(ValueError, match="either image=, to make one, or container="):
+    with pytest.raises(ValueError, match="either image= to create one, or container="):
         ContainerFilesystem(store=tmp_path, runtime=podman)
 
 

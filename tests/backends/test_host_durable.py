@@ -149,7 +149,7 @@ def test_a_storage_that_cannot_be_reached_is_named_and_nothing_is_changed(root: 
     left = exact(record(root.parent))
     (root.parent / "sessions").rename(root.parent / "elsewhere")
 
-    with pytest.raises(StorageError, match=f"folder:{root.parent}/sessions.*put it back"):
+    with pytest.raises(StorageError, match=f"folder:{root.parent}/sessions.*restore it"):
         files_of(root)
 
     assert not (root.parent / "sessions").exists()

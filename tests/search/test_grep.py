@@ -214,7 +214,7 @@ def test_the_same_pattern_is_compiled_once() -> None:
         ("\\pL{1000}", "too large.*repeat less"),
         ("\\pL{100}", "too large; repeat less"),
         ("\ud800", "lone surrogate at position 0"),
-        ("a" * 16_385, "16,385 bytes and at most 16,384 are allowed"),
+        ("a" * 16_385, "16,385 bytes, but at most 16,384 are allowed"),
         ("[" * 16_000, r"missing \]"),
         ("(?P<" * 4_000, "invalid named capture group"),
     ],

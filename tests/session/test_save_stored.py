@@ -295,7 +295,7 @@ def test_a_session_file_of_the_longest_name_has_its_contents_beside_it(tmp_path:
 
 def test_the_place_of_the_contents_is_taken(file: Path) -> None:
     file.with_name("s.json.blobs").write_text("mine")
-    with pytest.raises(OSError, match=r"cannot save to .*s\.json.*a file is in the place of the sidecar directory"):
+    with pytest.raises(OSError, match=r"cannot save to .*s\.json.*a file has the name of the sidecar directory"):
         elsewhere(ONE).save(file)
     assert not file.exists()
     holding(tree_with(a=b"x")).save(file)

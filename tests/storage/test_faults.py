@@ -148,7 +148,7 @@ def test_lengths_that_do_not_divide_the_value_are_damage(lengths: object) -> Non
     (key,) = dict(memory.items())
     fields = json.loads(memory.get(key).split(b"\n")[1])  # type: ignore[union-attr]  # there is a value
     memory.set(key, with_checksum(b"weakfs stream", {**fields, "tail": lengths}, b"secret"))
-    with pytest.raises(StorageDamaged, match="it is not as long as it says"):
+    with pytest.raises(StorageDamaged, match="its length differs from the length that it states"):
         list(StorageEventStore(memory).read("s"))
 
 
@@ -158,7 +158,7 @@ def test_a_version_that_is_no_number_is_damage(version: bytes) -> None:
     StorageEventStore(memory).append("s", 0, [b"frame"])
     (key,) = dict(memory.items())
     memory.set(key, b"weakfs stream %s 00000000\n{}\n" % version)
-    with pytest.raises(StorageDamaged, match="does not begin as a value"):
+    with pytest.raises(StorageDamaged, match="does not begin like a value"):
         list(StorageEventStore(memory).read("s"))
 
 

@@ -34,7 +34,7 @@ def test_memory_is_empty_whenever_it_is_opened() -> None:
 
 
 def test_an_unknown_scheme_names_those_that_there_are() -> None:
-    with pytest.raises(ValueError, match=r"no engine of that name; use one of folder:, .*sqlite:.*, or begin a path"):
+    with pytest.raises(ValueError, match=r"no engine with that name; use one of folder:, .*sqlite:.*, or begin a path"):
         storage.open("ftp://me:hunter2@host/")
 
 
@@ -169,7 +169,7 @@ def test_options_of_ours_are_taken_out_of_a_url() -> None:
 
 @pytest.mark.parametrize("location", ["a\0b", "folder:a\0b", "sqlite:a\0b", Path("a\0b")])
 def test_a_nul_in_a_location_is_refused(location: str | Path) -> None:
-    with pytest.raises(ValueError, match="its location has a NUL; leave it out"):
+    with pytest.raises(ValueError, match="its location has a NUL character; leave it out"):
         storage.open(location)
-    with pytest.raises(ValueError, match="its location has a NUL; leave it out"):
+    with pytest.raises(ValueError, match="its location has a NUL character; leave it out"):
         Session.open(location)

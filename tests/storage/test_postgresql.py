@@ -51,7 +51,7 @@ class TestAsyncPostgresEventStore(OnServer, AsyncEventStoreByUrl):
 
 
 def test_a_server_that_does_not_sync_is_warned_of(postgresql_server: Server) -> None:
-    with pytest.warns(storage.DurabilityWarning, match="may lose what it acknowledged .*: fsync off; turn on fsync"):
+    with pytest.warns(storage.DurabilityWarning, match="may lose acknowledged changes .*: fsync off; turn on fsync"):
         storage.open(postgresql_server.url).close()
 
 
@@ -86,7 +86,7 @@ def test_tables_of_a_newer_version_are_refused(postgresql_server: Server) -> Non
     storage.open(url).close()
     with psycopg.connect(postgresql_server.url) as connection:
         connection.execute("INSERT INTO newer.format VALUES (2) ON CONFLICT DO NOTHING")
-    with pytest.raises(StorageError, match="version 2, and this weakfs reads up to version 1; upgrade"):
+    with pytest.raises(StorageError, match="version 2, but this weakfs reads only up to version 1; upgrade"):
         storage.open(url)
 
 
@@ -173,7 +173,9 @@ def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(
     store = storage.open_event_store(postgresql_server.url)
     number = store.append("large", store.head("large"), [b"a" * 400])
     for frames, contents in (([b"a" * 500, b"b" * 501], {}), ([b"b"], {"ab": b"a" * 1000})):
-        with pytest.raises(storage.StorageError, match=r"cannot store \d,\d+ bytes at once .*the server takes 1,000"):
+        with pytest.raises(
+            storage.StorageError, match=r"cannot store \d,\d+ bytes at once .*the server accepts at most 1,000"
+        ):
             store.append("large", number, frames, contents=contents)
     assert store.append("large", number, [b"b"]) == number + 1
     store.close()

@@ -161,7 +161,9 @@ def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(
     store = storage.open_event_store(redis_server.url)
     number = store.append("large", store.head("large"), [b"a" * 900])
     for frames, contents in (([b"a" * 1001], {}), ([b"b"], {"ab": b"a" * 1001})):
-        with pytest.raises(storage.StorageError, match=r"cannot store 1,001 bytes at once .*the server takes 1,000"):
+        with pytest.raises(
+            storage.StorageError, match=r"cannot store 1,001 bytes at once .*the server accepts at most 1,000"
+        ):
             store.append("large", number, frames, contents=contents)
     kept = storage.open(redis_server.url)
     with pytest.raises(storage.StorageError, match="cannot store 1,001 bytes"):

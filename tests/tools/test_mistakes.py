@@ -55,22 +55,22 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a directory as a mount": (
         lambda any: any(InMemoryFilesystem)(mounts=["."]),
         TypeError,
-        "cannot mount '.': it is a str; give HostMount('.')",
+        "cannot mount '.': it is a str; pass HostMount('.')",
     ),
     "a directory as all mounts": (
         lambda any: any(InMemoryFilesystem)(mounts="src"),
         TypeError,
-        "mounts is a str; give a list, mounts=[HostMount('src')]",
+        "mounts is a str; pass a list, mounts=[HostMount('src')]",
     ),
     "a number as a mount": (
         lambda any: any(InMemoryFilesystem)(mounts=[5]),
         TypeError,
-        "cannot mount 5: it is an int; give a HostMount",
+        "cannot mount 5: it is an int; pass a HostMount",
     ),
     "one mount": (
         lambda any: any(InMemoryFilesystem)(mounts=HostMount(".")),
         TypeError,
-        "mounts is a HostMount; give a list, mounts=[mount]",
+        "mounts is a HostMount; pass a list, mounts=[mount]",
     ),
     "a mount of no directory": (
         lambda any: any(InMemoryFilesystem)(mounts=[HostMount("/no/such/directory")]),
@@ -150,33 +150,33 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a session as a directory": (
         lambda any: any(HostFilesystem)(Session(session_id="s")),
         TypeError,
-        "cannot open <Session 's' at record 0> as a HostFilesystem: it takes the path of a directory; give a "
+        "cannot open <Session 's' at record 0> as a HostFilesystem: it takes the path of a directory; pass a "
         "session as HostFilesystem(path, session=...)",
     ),
     "a text as the session of a directory": (
         lambda any: any(HostFilesystem)(".", session="s"),
         TypeError,
-        "session is a str; give a Session",
+        "session is a str; pass a Session",
     ),
     "a text as the session of an overlay": (
         lambda any: any(OverlayFilesystem)(InMemoryFilesystem(), "s"),
         TypeError,
-        "session is a str; give a Session",
+        "session is a str; pass a Session",
     ),
     "a number as limits": (
         lambda any: any(InMemoryFilesystem)(limits=10),
         TypeError,
-        "limits is an int; give Limits, such as Limits(max_file_size=10_000)",
+        "limits is an int; pass Limits, such as Limits(max_file_size=10_000)",
     ),
     "a number as limits of a directory": (
         lambda any: any(HostFilesystem)(".", limits=10),
         TypeError,
-        "limits is an int; give Limits",
+        "limits is an int; pass Limits",
     ),
     "a number as limits of a toolset": (
         lambda any: any(Toolset)(Session(), InMemoryFilesystem(), limits=10),
         TypeError,
-        "limits is an int; give Limits",
+        "limits is an int; pass Limits",
     ),
     "a dictionary as text": (
         lambda any: any(InMemoryFilesystem().write)("/a", {"a": 1}),
@@ -201,17 +201,17 @@ CASES: dict[str, tuple[Callable[[Any], object], type[Exception], str]] = {
     "a name as a slice": (
         lambda any: any(Session().install)("plan"),
         TypeError,
-        "cannot install 'plan': it is a str; give the class of the slice",
+        "cannot install 'plan': it is a str; pass the class of the slice",
     ),
     "an instance as a slice": (
         lambda any: any(Session().install)(Nothing()),
         TypeError,
-        "cannot install Nothing(): it is a Nothing; give the class of the slice",
+        "cannot install Nothing(): it is a Nothing; pass the class of the slice",
     ),
     "a tag when there are no snapshots": (
         lambda any: Session().rollback("before"),
         LookupError,
-        "none was taken; take one with snapshot('before') first, or give a record number",
+        "no snapshots were taken; take one with snapshot('before') first, or pass a record number",
     ),
 }
 

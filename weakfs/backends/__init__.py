@@ -1,6 +1,6 @@
 """Filesystem backends: one class per place where files can be stored, all with the same behaviour.
 
-Names are imported from their modules when they are first used: files in memory need a third of what is below.
+Names are imported from their modules when they are first used: files in memory need only a third of the modules.
 """
 
 from typing import TYPE_CHECKING

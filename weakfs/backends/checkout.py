@@ -1,4 +1,4 @@
-"""Checkouts: files that are not in a host directory, written to a private one while a program works on them."""
+"""Checkouts: files that are not on the host, written to a private host directory while a program works on them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CheckoutDirectory:
 
 
 class Checkable(Protocol):
-    """What a filesystem must provide for its files to be checked out."""
+    """The methods that a filesystem needs for its files to be checked out."""
 
     limits: Limits
 
@@ -74,7 +74,7 @@ def private_checkout(
 
 
 def check_made(limits: Limits, before: FileTree, after: FileTree, prefix: str, whole: FileTree) -> None:
-    """Raise `OSError` if what a program made exceeds the limits. What was already there is not counted against it."""
+    """Raise `OSError` if the entries that a program made exceed the limits. Earlier excesses are not counted."""
     limits.check_quota(
         prefix,
         size=0,

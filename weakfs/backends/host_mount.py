@@ -58,16 +58,16 @@ def checked_mounts(mounts: Sequence[HostMount]) -> tuple[HostMount, ...]:
     """Return the mounts. Raises `TypeError` if one is not a `HostMount`, and `ValueError` if two are at one path."""
     if isinstance(mounts, HostMount | str | os.PathLike):
         shown = "mount" if isinstance(mounts, HostMount) else f"HostMount({os.fspath(mounts)!r})"
-        raise TypeError(f"mounts is {a_type(mounts)}; give a list, mounts=[{shown}]")
+        raise TypeError(f"mounts is {a_type(mounts)}; pass a list, mounts=[{shown}]")
     mounts = tuple(mounts)
     for wanted in mounts:
         if not isinstance(wanted, HostMount):  # pyright: ignore[reportUnnecessaryIsInstance]
             shown = f"HostMount({os.fspath(wanted)!r})" if isinstance(wanted, str | os.PathLike) else "a HostMount"
-            raise TypeError(f"cannot mount {wanted!r}: it is {a_type(wanted)}; give {shown}")
+            raise TypeError(f"cannot mount {wanted!r}: it is {a_type(wanted)}; pass {shown}")
     places = [normalize(wanted.mount_path) for wanted in mounts]
     for place in places:
         if places.count(place) > 1:
-            raise ValueError(f"cannot mount two host trees at {place!r}; give each a path of its own")
+            raise ValueError(f"cannot mount two host trees at {place!r}; give each its own path")
     return mounts
 
 

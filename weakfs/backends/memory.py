@@ -30,7 +30,7 @@ class InMemoryFilesystem(SessionFilesystem):
 
     Without a session it creates its own. Each of `mounts` is copied in as one event; a mount that a loaded session
     already holds is not repeated. With a `SessionView` it shows the files of that moment, read-only.
-    Limits apply to this object: another one with the same session may have others.
+    The limits belong to this object: another one with the same session may have different limits.
     """
 
     __slots__ = ()
@@ -103,7 +103,7 @@ class InMemoryFilesystem(SessionFilesystem):
         return InMemoryFilesystem(session.view(), limits=self.limits, follow_symlinks=self.follow_symlinks)
 
     def lookup(self, segments: Sequence[str]) -> Node | None:
-        # The same as `find(self.tree(), segments)`, inlined because every call passes through here.
+        # The same as `find(self.tree(), segments)`, inlined because every call uses it.
         node: Node | None = self._slice.latest() or EMPTY_TREE
         for name in segments:
             if type(node) is not FileTree:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class StorageFilesystem(InMemoryFilesystem):
     """Files in a session that is kept in storage: `InMemoryFilesystem(Session.open(storage, session_id))`.
 
-    `storage` is a folder, a URL, a `Storage` or an `EventStore`. Without `session_id`, opens the only session there, or
-    creates one. `registry` lists the types that the session may hold besides files; `weakfs.StorageFilesystem`, the
-    same class otherwise, knows those of tools without it.
+    `storage` is a folder, a URL, a `Storage` or an `EventStore`. Without `session_id`, the only session there is
+    opened, or a new one is created. `registry` lists the types that the session may hold besides files.
+    `weakfs.StorageFilesystem` is the same class, but its default registry includes the types of tools.
     """
 
     __slots__ = ()

@@ -1,9 +1,8 @@
 """Scratch directories: private temporary directories that the next process removes if their owner was killed.
 
 A scratch directory is in the directory for temporary files; its name is `weakfs-scratch-` and 16 hex digits. Its owner
-holds a lock (`flock`) on it while it lives, so an unlocked one was left behind. The files are in a directory inside it,
-which its users may lock themselves; see also `weakfs.processes.sandbox`, which hides everything else there from a
-command.
+holds a lock (`flock`) on it while it is alive, so an unlocked one was left behind. The files are in a directory inside
+it, which its users may lock themselves. `weakfs.processes.sandbox` hides all other temporary files from a command.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from weakfs.snapshots.directory.entries import DIRECTORY, remove
 
 NAME = re.compile(r"weakfs-scratch-[0-9a-f]{16}")
 
-# How many seconds removing leftovers may delay the creation of one scratch directory.
+# The maximum time, in seconds, for removing leftovers when a scratch directory is created.
 REMOVAL = 2.0
 
 
@@ -80,7 +79,7 @@ def remove_leftovers(folder: str, *, seconds: float = REMOVAL, clock: Callable[[
 
 
 class _TimeIsUp(Exception):
-    """Raised when the time for removing leftovers is over."""
+    """Raised when the time for removing leftovers is up."""
 
 
 def _remove_if_left(parent: int, name: str, check: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""A trampoline: recursion as deep as a tree, without using Python's own stack."""
+"""A trampoline: recursion of any depth, without using Python's own stack."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ class Limits:
         )
 
     def for_files(self) -> Limits:
-        """Return these limits without those on answers, for the filesystem that tools work on.
+        """Return these limits without the limits on answers, for the filesystem that tools work on.
 
-        A tool that reads a file to change it and write it back must get all of it: only the answer to the model is cut.
+        A tool that reads a file to change it and write it back needs all of it: only the answer to the model is cut.
         """
         return evolve(self, default_read_limit=None, max_grep_matches=None)
 
@@ -134,7 +134,7 @@ class Limits:
 def checked_limits(limits: Limits) -> Limits:
     """Return `limits`. Raise `TypeError` for anything else."""
     if not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"limits is {a_type(limits)}; give Limits, such as Limits(max_file_size=10_000)")
+        raise TypeError(f"limits is {a_type(limits)}; pass Limits, such as Limits(max_file_size=10_000)")
     return limits
 
 

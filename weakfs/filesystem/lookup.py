@@ -14,7 +14,7 @@ from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_link, is_specia
 from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 
-# The same number as Linux follows for one path.
+# The maximum number of links followed for one path, the same as on Linux.
 MAX_LINKS = 40
 
 # A path after following links, its segments, and the node there.
@@ -77,7 +77,7 @@ class PathLookup(FilesystemPrimitives):
             here = (*done, name)
             node = self.lookup(here)
             if node is None and ".." not in todo:
-                # Nothing is below it either: no need to look up each part of a long path that does not exist.
+                # Nothing can be below it, so the rest of a long path that does not exist need not be looked up.
                 gone = (*here, *reversed(todo))
                 return (path_of(gone) if gone[0] != ".." else path), gone, None
             if type(node) is not tuple or not is_link(node) or not (todo or follow):

@@ -18,7 +18,7 @@ from weakfs.filesystem.results import FileEntry
 # Limits on one search for a similar path.
 MAX_ENTRIES = 1000
 MAX_DIRECTORIES = 100
-# How many entries with the same name are compared with the path.
+# The maximum number of entries with the same name that are compared with the path.
 MAX_SAME = 50
 
 
@@ -49,7 +49,7 @@ def _remedy(similar: str | None) -> str | None:
 
 
 def similar_path(fs: Filesystem, path: str, *, excluded: Callable[[str], bool] = lambda path: False) -> str | None:
-    """Return the existing path that may be meant by a missing one; `None` if none is known.
+    """Return the existing path that was probably meant by a missing one; `None` if there is none.
 
     Prefers a path that differs only in letter case, then a similar name in the same directory, then the same name
     elsewhere with the most similar path. Examines up to `MAX_ENTRIES` entries, from the nearest directory outwards.
@@ -77,7 +77,7 @@ def _within(paths: Iterator[str], most: int) -> list[str]:
     return [path for _, path in zip(range(most), paths, strict=False)]
 
 
-# For deeper paths nothing is suggested, because each parent directory would have to be listed.
+# No suggestions are made for deeper paths, because each parent directory would have to be listed.
 MAX_DEPTH = 64
 
 

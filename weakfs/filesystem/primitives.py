@@ -52,7 +52,7 @@ class FilesystemPrimitives(ABC):
     @property
     @abstractmethod
     def filesystem_id(self) -> str:
-        """The id of this filesystem in snapshots: they are restored where they were taken."""
+        """The id of this filesystem in snapshots. A snapshot is restored on the filesystem with the same id."""
 
     @abstractmethod
     def lookup(self, segments: Segments) -> Node | None:
@@ -72,7 +72,7 @@ class FilesystemPrimitives(ABC):
 
     @abstractmethod
     def height(self, segments: Segments) -> int:
-        """Return how many segments the deepest path below a node has in addition to the node's own."""
+        """Return the number of segments that the deepest path below a node has beyond the path of the node."""
 
     @abstractmethod
     def tree(self) -> FileTree:
@@ -112,7 +112,7 @@ class FilesystemPrimitives(ABC):
             return ()
 
     def search_listing(self, segments: Segments) -> Listing:
-        """Return a directory's listing for a search, without what the search may not read."""
+        """Return a directory's listing for a search, without entries that the search may not read."""
         return listing_of(self.readable_entries(segments))
 
     def readable_content(self, path: str, leaf: Leaf) -> bytes | None:

@@ -26,8 +26,8 @@ from weakfs.filesystem.results import (
 from weakfs.reducers import FileTree
 from weakfs.session import Session
 
-# A tool and a patch hold no more of a file than this in memory. `Limits` limits what they write; files on a host may be
-# larger.
+# A tool or a patch holds at most this much of a file in memory, in bytes. `Limits` limits what they write, but files on
+# a host may be larger.
 MOST_READ = 256 * MIB
 
 
@@ -122,6 +122,6 @@ def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | No
         raise fault(
             OSError,
             EFBIG,
-            f"cannot read all of {path!r}: that is {size} bytes, and at most {MOST_READ} are read at once; read parts "
+            f"cannot read all of {path!r}: that is {size} bytes, but at most {MOST_READ} are read at once; read parts "
             f"of it with an offset and a number of bytes, or search it",
         )

@@ -32,7 +32,7 @@ def session_of_files(session: Session | None) -> Session:
     if session is None:
         return Session(registry=_file_types())
     if not isinstance(session, Session):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"session is {a_type(session)}; give a Session, or leave it out for a new one")
+        raise TypeError(f"session is {a_type(session)}; pass a Session, or leave it out for a new one")
     if _TREES not in session.registry.pools:
         session.include(_file_types())
     return session

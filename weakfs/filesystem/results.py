@@ -34,7 +34,7 @@ class FileStat:
 
     `size_bytes` is 0 for directories and links. Times are integer nanoseconds, and aware datetimes in `created_at` and
     `modified_at`. `mode` holds the permission bits. A link is reported as a link: it is neither a file nor a directory,
-    and `target` is where it points, or "" where a policy hides that. FIFOs, sockets and devices are none of the three.
+    and `target` is where it points, or "" if a policy hides that. FIFOs, sockets and devices are none of the three.
     """
 
     path: str
@@ -92,7 +92,7 @@ class ReadResult:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> int:
-            # Called for what is not set: see `whole_text`.
+            # Called for attributes that are not set: see `whole_text`.
             if name != "total_lines":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
             total = count_lines(self.content)
@@ -104,7 +104,7 @@ _OpenReadResult = open_class(ReadResult)
 
 
 def whole_text(content: str, path: str) -> ReadResult:
-    """Return the result of reading all of a file; its lines are counted when somebody asks how many there are."""
+    """Return the result of reading all of a file. Its lines are counted when their number is first read."""
     made = _OpenReadResult()
     made.content = content
     made.path = path
@@ -145,7 +145,7 @@ class Note:
 class WriteResult:
     """The result of a write: `bytes_written` is the length of the caller's content, `mode` the write mode.
 
-    `notes` list what the file lost by it, such as a hard link; they are usually empty, and in memory always.
+    `notes` lists what the file lost in the process, such as a hard link. It is usually empty, and always in memory.
     """
 
     path: str
@@ -166,7 +166,7 @@ class GlobMatch:
 @fast_init
 @frozen
 class GrepMatch:
-    """A matching line: its number from 1, its text without the line ending, the first match in characters."""
+    """A matching line. `line_number` counts from 1, `line_content` has no line ending, offsets are in characters."""
 
     path: str
     line_number: int
@@ -280,8 +280,8 @@ class FilesystemSnapshot:
 class RestoreReport:
     """What a restore changed, or with `dry_run` would change: paths, each list sorted.
 
-    Times are restored as well; an entry that differs only in its time is not listed. `notes` list what files lost,
-    such as a hard link or an owner; a dry run has none.
+    Times are restored as well, but an entry that differs only in its time is not listed. `notes` lists what files lost,
+    such as a hard link or an owner; it is empty for a dry run.
     """
 
     snapshot_id: str

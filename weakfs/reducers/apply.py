@@ -103,7 +103,7 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
 
 
 def newborn(node: Node, at: int) -> Node:
-    """Return the node for a copy: a copied file is created and modified now; the contents of a directory are shared."""
+    """Return the node for a copy: a file is created and modified at `at`; the contents of a directory are shared."""
     if type(node) is FileTree:
         return FileTree(node._children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)
     leaf = node
@@ -143,7 +143,7 @@ def on_tree_restored(tree: FileTree, event: e.TreeRestored | e.TreeSeen) -> File
 def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
     """Add an entry of an external filesystem as it was found.
 
-    A directory without entries only sets its bits and times if more is already known about its contents.
+    If the contents of a directory are already known, one without entries only sets its permission bits and times.
     """
     segments = segments_of(event.path)
     found = maps.get(event.tree._children, segments[-1]) if segments else event.tree

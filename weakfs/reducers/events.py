@@ -166,7 +166,7 @@ class EntryFound:
 @event("fs/entry_put")
 @frozen
 class EntryPut:
-    """An entry that no other event can make was put at a path: a FIFO, or a large file whose content is in a store.
+    """An entry that no other event can create was put at a path: a FIFO, or a large file whose content is in a store.
 
     `tree` has exactly one entry, named as the path's last segment.
     """
@@ -227,7 +227,7 @@ EVENTS = (
     EntryHidden,
     LayerEmptied,
 )
-# The tags of those that change an entry.
+# The tags of the events that change an entry.
 CHANGING = {tag_of(type_) for type_ in EVENTS if type_ not in (EntryFound, TreeSeen, TreeRestored, LayerEmptied)}
 
 Event = (
@@ -255,8 +255,9 @@ Event = (
 class LowerEntry:
     """One entry of the lower layer as it was when it was read or hidden: an event, and a value of its slice.
 
-    `kind` is the kind of a leaf, or "directory". `digest` is that of a file's content if it was read (hex, see
-    `weakfs.session.blobs.blob.digest_of`); for a directory, one of the names, kinds, sizes and times below it.
+    `kind` is the kind of a leaf, or "directory". `digest` is the digest of a file's content if it was read (in hex, see
+    `weakfs.session.blobs.blob.digest_of`); for a directory, it is a digest of the names, kinds, sizes and times below
+    it.
     """
 
     path: Path

@@ -1,8 +1,8 @@
 """External trees: what a session knows about files outside it, by the id of their filesystem.
 
 Such a tree is never complete: it holds what was found before the first change of each path (`EntryFound`), and what has
-changed since. So besides the current files, what was found is kept, each path as it was first seen. This tells which
-paths were known at a given moment, and an earlier moment is completed with what only a later one knows.
+changed since. So besides the current files, the entries that were found are kept, each as it was first seen. They tell
+which paths were known at a given moment, and complete an earlier moment with entries that were found only later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from weakfs.session.history.packed_state import Counted
 class ExternalTree:
     """The known part of one external filesystem.
 
-    `tree` holds the files as they are now, `found` those that existed before the session, as they were then.
+    `tree` holds the files as they are now, and `found` those that existed before the session, as they were then.
     `is_whole` is true if everything was seen at once, by a scan: nothing else exists.
     """
 
@@ -124,7 +124,7 @@ def on_external(
     if type(event) is EntryFound:
         found = _with_found(known, event)
     elif type(event) is TreeSeen and not is_whole:
-        # Files that nobody asked about before are assumed to have always been there.
+        # Files that were not looked up before are assumed to have always been there.
         found, is_whole = _with_all(known, event.tree), True
     if tree is known.tree and found is known.found and is_whole is known.is_whole:
         return values if name in trees.trees else values.replace_last(trees.with_tree(name, known))
@@ -146,9 +146,9 @@ def _with_all(known: ExternalTree, tree: FileTree) -> FileTree:
 def merge_external(base: ExternalTrees | None, ours: ExternalTrees, theirs: ExternalTrees) -> ExternalTrees:
     """Return `ours` with what `theirs` changed since `base`; if both changed a path, `theirs` wins.
 
-    Both sides share one disk: a path that one unit of work changed is refused to all others until that unit has ended.
-    So the unit that ends later also changed the path later, starting from what it found. Merging lines would produce
-    contents that exist nowhere, and a conflict would undo work that was done in the right order.
+    Both sides share one disk: a path changed by one transaction is locked for all others until that transaction ends.
+    So the transaction that ends later also changed the path later, starting from what it found. Merging lines would
+    produce contents that exist nowhere, and a conflict would undo work that was done in the right order.
     """
     before = base or NO_TREES
     merged = ours

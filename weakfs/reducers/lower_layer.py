@@ -1,4 +1,4 @@
-"""What an upper layer remembers of its lower layer: what was found there, and what was read or hidden."""
+"""What an upper layer remembers of its lower layer: the entries that were found, read or hidden there."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def on_emptied(found: LowerFound | None, event: LayerEmptied) -> LowerFound:
 
 
 def entry_read(entries: Log[LowerEntry], event: LowerEntry) -> Log[LowerEntry]:
-    """Remember what was read, after earlier entries for the same path."""
+    """Remember an entry that was read, after earlier entries for the same path."""
     return entries.append(event)
 
 
@@ -77,7 +77,10 @@ def merge_found(base: LowerFound | None, ours: LowerFound, theirs: LowerFound) -
 
 
 def merge_entries(base: Log[LowerEntry], ours: Log[LowerEntry], theirs: Log[LowerEntry]) -> Log[LowerEntry]:
-    """Return what both sides saw; a side that dropped everything also dropped what was seen before it branched off."""
+    """Return the entries that both sides saw.
+
+    A side that dropped everything also dropped entries from before the branch.
+    """
     if not theirs.begins_like(base):
         ours, theirs = theirs, ours
     if not theirs.begins_like(base):

@@ -1,4 +1,4 @@
-"""The event that names the files of a filesystem by the path at which commands find them."""
+"""The event that records the mount point of a filesystem: the path at which commands find its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from weakfs.session.slices.slice import Declaration, append_all, merge_appended
 class FilesystemMounted:
     """Paths of a filesystem were given a root other than `/`: its `/a.py` is `/workspace/a.py`. No file changed.
 
-    Also a value of its LOG slice; the newest value for a filesystem holds. `at` is in integer nanoseconds.
+    It is also a value of its LOG slice, where the newest value for a filesystem is the current one. `at` is in integer
+    nanoseconds.
     """
 
     mounted_at: EntryPath

@@ -1,4 +1,4 @@
-"""Partially known trees: completing one with what another knows, and taking over changes from another."""
+"""Partially known trees: completing one with entries that another knows, and taking over changes from another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.reducers.tree.repeated_subtrees import Comparisons, check_repeats
 
 
 def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple[FileTree, ...]) -> FileTree:
-    """Return a tree with `nodes` added where neither it nor `others` hold anything; existing directories are filled.
+    """Return a tree with `nodes` added, and existing directories filled, where neither it nor `others` have an entry.
 
     Nodes are added in path order: a directory's modification time is that of the last entry that it gained, and so is
     the same in every process.
@@ -36,7 +36,7 @@ def _by_path(entry: tuple[Segments, Node]) -> Segments:
 
 
 def _at(tree: FileTree, segments: Segments) -> Node | None:
-    """Return the node at a path, or the one in its way: a file in place of a directory."""
+    """Return the node at a path, or the file that is in place of one of its directories."""
     node: Node | None = tree
     for name in segments:
         if type(node) is not FileTree:
@@ -82,7 +82,7 @@ def with_changes(base: FileTree, ours: FileTree, theirs: FileTree) -> FileTree:
             elif type(new) is FileTree and type(find(merged, path)) is FileTree:
                 stack.append((path, old if type(old) is FileTree else EMPTY_TREE, new))
             elif old != new and not (type(old) is FileTree and equal(old, new)):
-                # Equal ones may be different objects after loading: their change is none.
+                # After loading, equal nodes may be different objects: that is no change.
                 merged = put(merged, path, new, at)
     # Each change has touched the directory around it.
     for segments, known in reversed(directories):
@@ -105,7 +105,7 @@ def _with_status(tree: FileTree, segments: Segments, known: FileTree) -> FileTre
 
 
 def with_paths(tree: FileTree, other: FileTree, paths: Iterable[str]) -> FileTree:
-    """Return a tree with the entries at `paths`, and everything in them, as they are in another."""
+    """Return a tree with the entries at `paths`, and everything in them, replaced with those of another tree."""
     for path in paths:
         segments = tuple(path.strip("/").split("/")) if path.strip("/") else ()
         if not segments:

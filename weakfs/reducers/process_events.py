@@ -1,7 +1,7 @@
 """The events of background processes: which were started and how they ended.
 
-Both are the values of their slices too. Rolling back past the start of a process removes it from the slices; the
-records keep that it ran.
+Both are also the values of their slices. Rolling back past the start of a process removes it from the slices, but the
+records still show that it ran.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PROCESS_EVENTS = (ProcessStarted, ProcessEnded)
 
 
 def _stay(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
-    """Stay: taking back what a process changed does not undo that it ran."""
+    """Return `now` unchanged: a process has run even if its changes are taken back."""
     return now
 
 

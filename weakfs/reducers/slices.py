@@ -88,7 +88,7 @@ def on_tree_mounted(reports: Log[MountReport], event: TreeMounted) -> Log[MountR
 
 RESTORED = tag_of(TreeRestored)
 
-# What happened to external files, and to the session's own.
+# The events that change external files, and those that change the session's own.
 OUTSIDE = EventFilter("filesystem")
 OWN = EventFilter("filesystem", is_set=False)
 
@@ -110,7 +110,7 @@ def _of_tree(reducer: Callable[[FileTree, Any], FileTree]) -> WholeSlice:
 
 
 def _files_at(now: Log[FileTree], then: Log[FileTree], paths: Sequence[str] | None) -> Log[FileTree]:
-    """Return the files of now with those at `paths` as they were then, or all of them."""
+    """Return the files `now`, with those at `paths`, or all of them, as they were `then`."""
     if paths is None:
         return then
     before = now.last() or EMPTY_TREE
@@ -119,7 +119,7 @@ def _files_at(now: Log[FileTree], then: Log[FileTree], paths: Sequence[str] | No
 
 
 def _merge_files(sides: Sides) -> Log[FileTree]:
-    # Merging takes as long to import as a dozen events, and most processes merge nothing.
+    # Imported here because it takes as long as a dozen events, and most processes never merge.
     from weakfs.reducers.merging.file_merge import merge_files
 
     return merge_files(sides)
@@ -132,12 +132,12 @@ def _same_files(one: Log[FileTree], other: Log[FileTree]) -> bool:
 
 
 def _with_files(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
-    """Go back with all files; where only some do, the lower layer is known as it is."""
+    """Return `then` if all files go back. If only some do, what is known of the lower layer stays as it is."""
     return then if paths is None else now
 
 
 def _never(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
-    """Stay: external files go back themselves, as events."""
+    """Return `now` unchanged: external files go back by events of their own."""
     return now
 
 

@@ -1,6 +1,6 @@
 """Checks of the fields of file events, made when a record is written to a file and when it is read.
 
-At other times the filesystem has checked them before making the event.
+When an event is made, the filesystem has checked them already.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_plain(path: str) -> bool:
 
 
 class CanonicalPath:
-    """A rule for canonical paths; if `below`, for those below the root."""
+    """A rule for canonical paths; with `below`, for canonical paths other than the root."""
 
     def __init__(self, *, below: bool) -> None:
         self._below = below
@@ -41,7 +41,7 @@ class CanonicalPath:
             raise ValueError(f"{path!r:.60} is not a canonical path such as '/src/a.py'")
 
     def check_all(self, paths: Sequence[str]) -> None:
-        """Check many paths at once for what none of them may contain."""
+        """Check many paths at once for characters and segments that none may contain."""
         joined = "\0" + "\0".join(paths) + "\0"
         odd = any(part in joined for part in ("//", "/./", "/../", "/.\0", "/..\0", "/\0", "\\"))
         if (

@@ -58,7 +58,7 @@ class _Node:
         self.directories_only = directories_only
 
     def reached(self) -> tuple[_Node, ...]:
-        """Return this node and those reached from it without a name, because `**` also matches zero directories."""
+        """Return this node and the nodes reached from it without a name, because `**` also matches zero directories."""
         if self.segment is None and self.after is not None:
             return self, *self.after.reached()
         return (self,)
@@ -167,7 +167,7 @@ class GlobPattern:
 
 
 class GlobState:
-    """What a pattern can still match in one directory. Created only by `GlobPattern.start` and `enter`.
+    """The state of a pattern in one directory of a walk. Created only by `GlobPattern.start` and `enter`.
 
     `matches_file` and `matches_directory` are the two halves of `matches`, as plain callables for a loop
     over many entries; `matches_any` is true if one of them is. Names are never empty.

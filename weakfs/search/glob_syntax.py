@@ -44,7 +44,7 @@ class Segment:
 
 @frozen
 class Alternative:
-    """What one brace alternative matches. A segment of None stands for `**`, and is never last."""
+    """The segments of one brace alternative. A segment of None stands for `**`, and is never last."""
 
     segments: tuple[Segment | None, ...]
     is_absolute: bool
@@ -106,8 +106,11 @@ def _class_end(pattern: str, start: int, source: str) -> int:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the texts that the braces expand to, in order. A group only increases the count of the group around it,
-    so the first group beyond the limit decides the matter, and nothing larger is built."""
+    """Return the texts that the braces expand to, in order. Raise `ValueError` if they are too many or too long.
+
+    A group only increases the count of the enclosing group, so the first group beyond the limit is enough to refuse the
+    pattern, and nothing larger is built.
+    """
     text = pattern.replace("\\", "/")
     # One frame for each open brace: its position, the finished alternatives, and the current one.
     frames: list[tuple[int, list[str], list[str]]] = []

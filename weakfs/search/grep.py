@@ -4,9 +4,8 @@ A text is bytes; its lines end at `\\n` only, and each is a text of its own: onl
 lines, `^` and `$` are a line's edges, and a `\\r` before the `\\n` belongs to the line, so that `$` comes after it (as
 in ripgrep). Bytes that are not UTF-8 are treated, and shown, as U+FFFD.
 
-The engine runs over the whole text, or over many small texts joined together, and Python examines only the lines
-that it hits. The result is defined as that of searching each line alone, and the tests compare the two. Texts are not
-kept.
+The engine runs over the whole text, or over many small texts joined together, and Python examines only the lines that
+it finds. The result is the same as if each line were searched separately, which the tests verify. Texts are not kept.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ MAX_PROGRAM_SIZE: Final = 20_000
 # default of 8 MiB and 50 ms with 32 MiB. Small programs gain nothing, and RE2 keeps the last 128 patterns.
 LARGE_PROGRAM: Final = 2_000
 LARGE_MEMORY: Final = 32 * 1024 * 1024
-# In texts that are searched together, at most this many lines are examined because they contain part of the pattern. If
-# there are more, that part is common here, and the rest is searched for the whole pattern.
+# The maximum number of lines examined, in texts that are searched together, only because they contain part of the
+# pattern. If there are more, that part is common, and the rest is searched for the whole pattern.
 MOST_SCOUTED: Final = 4
 # A longer text is searched in parts that end at line ends, so that a call can be interrupted between them.
 PART: Final = 1024 * 1024
@@ -48,9 +47,11 @@ REPLACEMENT: Final = "\ufffd"
 
 
 class Hit(NamedTuple):
-    """One matching line, without its `\\n`. `line_number` counts from 1; `start` and `end` are the first
-    match's offsets in `line`, in characters. For a match of several lines, `line` is all of them and the number is that
-    of the first."""
+    """One matching line, without its `\\n`.
+
+    `line_number` counts from 1; `start` and `end` are the first match's offsets in `line`, in characters. For a match
+    of several lines, `line` is all of them and `line_number` is the number of the first.
+    """
 
     line_number: int
     line: str
@@ -93,7 +94,7 @@ class LinePattern:
     pattern: str
     case_insensitive: bool
     _regex: _Regex = field(repr=False)
-    # Finds a text that every match contains, faster than the full expression; None if no such text is known.
+    # Finds a text that every match contains, faster than the full expression would; None if no such text is known.
     _scout: _Regex | None = field(repr=False)
 
     def search(self, data: bytes, *, limit: int | None = None) -> list[Hit]:
@@ -303,7 +304,7 @@ def _check_text(pattern: str) -> None:
         ) from None
     if size > MAX_PATTERN_BYTES:
         raise _refusal(
-            pattern, f"it has {size:,} bytes and at most {MAX_PATTERN_BYTES:,} are allowed; search for a part of it"
+            pattern, f"it has {size:,} bytes, but at most {MAX_PATTERN_BYTES:,} are allowed; search for a part of it"
         )
 
 
@@ -333,7 +334,7 @@ def _compile(expression: str, pattern: str, *, case_insensitive: bool, by_lines:
 
 
 def _re2() -> _Re2:
-    """Import RE2 when the first pattern is compiled: 2 ms that most programs never need."""
+    """Import RE2 when the first pattern is compiled. It takes 2 ms, and most programs never need it."""
     try:
         return cast(_Re2, importlib.import_module("re2"))
     except ImportError as error:

@@ -96,8 +96,10 @@ def tokens(pattern: str) -> Iterator[Token]:
 
 
 def explain(pattern: str, *, multiline: bool = False) -> str | None:
-    """Return what in `pattern` a linear-time search by lines does not support, and what to write
-    instead; None if there is no such thing. With `multiline`, line breaks are supported."""
+    """Return which part of `pattern` a linear-time search by lines does not support, and what to write instead.
+
+    Return None if all of it is supported. With `multiline`, line breaks are supported.
+    """
     for token in tokens(pattern):
         trouble = _unsupported(token)
         if trouble is not None:
@@ -115,7 +117,7 @@ def explain(pattern: str, *, multiline: bool = False) -> str | None:
 
 
 def for_lines(pattern: str) -> str:
-    """Return a valid `pattern` changed so that in a whole text it finds what it finds in each line.
+    """Return a valid `pattern` changed so that in a whole text it finds the same matches as in each line.
 
     `^`, `$`, `\\A` and `\\z` become the edges of a line whatever the flags; groups no longer capture, because captures
     cost RE2 another pass.
@@ -145,7 +147,7 @@ def rarest_part(text: str) -> str:
     """Return the end of `text` from its rarest character on; "" if that is not worth a search.
 
     The engine searches for the first byte of a text with the processor's widest instructions and compares the
-    rest where it is found: over 21 MB, `needle_` takes 5 ms and `dle_` one.
+    rest where it is found: over 21 MB, `needle_` takes 5 ms and `dle_` takes 1 ms.
     """
     if len(text) < LEAST_PART:
         return ""
@@ -154,7 +156,7 @@ def rarest_part(text: str) -> str:
 
 
 def _commonness(character: str) -> int:
-    """Return how common a character is, in steps of eight ranks: the first of equally rare ones leaves more text."""
+    """Return how common a character is, in steps of eight ranks, so that of similarly rare ones the first is chosen."""
     return -(COMMON.find(character) // 8) if character in COMMON else -len(COMMON)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import ref
 
-# How many references there are before those to what is gone are removed.
+# Dead references are first removed when there are more references than this.
 LEAST = 64
 
 

@@ -145,7 +145,7 @@ class SessionCore(SessionState):
     def _merge_row(self, row: Row, state: Table, logs: Table) -> Timeline:
         """Merge a row that was made when others had changed the session in its storage, and return the trunk.
 
-        What led to the event was decided on an older state: it is merged like a transaction.
+        The event was decided on an older state, so it is merged like a transaction.
         """
         from weakfs.session.merging.merge import absorb
 
@@ -162,11 +162,11 @@ class SessionCore(SessionState):
                 return line
 
     def _stored(self, line: Timeline, after: Timeline, journals: Mapping[str, Journal] | None = None) -> bool:
-        """Store the change from `line` to `after`, if that is to become the trunk.
+        """Store the change from `line` to `after` if `line` is the trunk and the session is in storage.
 
-        `journals` are those of the work outside the session that belongs to it. Return false if `line` was first
-        brought up to date with what others stored; the change must then be prepared again. Raises `SessionConflict` if
-        that is not allowed, and `StorageError` if nothing could be stored.
+        `journals` are the undo journals of the work outside the session that belongs to the change. Return false if
+        `line` was brought up to date with what others stored instead; the change must then be prepared again. Raise
+        `SessionConflict` if that is not allowed, and `StorageError` if nothing could be stored.
         """
         return self._log is None or line is not self._trunk or self._log.commit(self, after, journals or {})
 

@@ -34,7 +34,8 @@ class UnknownSnapshot(SessionError, LookupError):
 class MergeConflict(SessionError):
     """Both sides changed the same thing differently; nothing was changed.
 
-    `conflicts` has a value for each, and `paths` names them: paths of files, names or tags of other slices.
+    `conflicts` has an entry for each conflict. `paths` names them: the paths of files, the names or tags of other
+    slices.
     """
 
     def __init__(self, conflicts: tuple[ConflictEntry, ...]) -> None:
@@ -43,7 +44,7 @@ class MergeConflict(SessionError):
         super().__init__(_described(conflicts))
 
     def described(self, *, ours: str, theirs: str, may_show: Callable[[str], bool]) -> str:
-        """Return the message with other names for the sides, and nothing of files that `may_show` refuses."""
+        """Return the message with other names for the sides. It shows no part of files that `may_show` rejects."""
         return _described(self.conflicts, ours=ours, theirs=theirs, may_show=may_show)
 
     def __reduce__(self) -> tuple[type[MergeConflict], tuple[tuple[ConflictEntry, ...]]]:
@@ -53,13 +54,14 @@ class MergeConflict(SessionError):
 class SessionConflict(SessionError):
     """Another process changed the session in its storage first; nothing was changed.
 
-    `expected` is the number of the newest frame that this session has read, `actual` that of the newest in the storage.
+    `expected` is the number of the newest frame that this session has read, and `actual` is the number of the newest
+    frame in the storage.
     """
 
     def __init__(self, session_id: str, expected: int, actual: int) -> None:
         self.session_id, self.expected, self.actual = session_id, expected, actual
         super().__init__(
-            f"cannot change session {session_id!r}: it has read up to frame {expected}, and its storage is at frame "
+            f"cannot change session {session_id!r}: it has read up to frame {expected}, but its storage is at frame "
             f"{actual}; call session.refresh() and try again, or open it with on_conflict='merge'"
         )
 

@@ -18,7 +18,7 @@ class Record:
     """One entry of the log: the event, its number (from 1), when it was applied and who caused it.
 
     `at` is the session clock's time in integer nanoseconds. `cause` names a tool call, a user or a rollback; it is
-    `None` if nobody named one.
+    `None` if no cause was given.
     """
 
     seq: int

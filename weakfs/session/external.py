@@ -165,7 +165,7 @@ class Reversible(Protocol):
     def filesystem_id(self) -> str: ...
     @property
     def sightings(self) -> frozenset[str]:
-        """The tags of the events that say what was there, whoever changed it."""
+        """The tags of the events that record what a scan found, whoever changed it."""
         ...
 
     def scan_changes(self) -> None:
@@ -177,7 +177,7 @@ class Reversible(Protocol):
         ...
 
     def known(self, view: SessionView, now: SessionView) -> Any:
-        """Return the files that the session knew at a moment, with those that it only found later."""
+        """Return the files that the session knew at a moment, including those that it found only later."""
         ...
 
     def differing(self, one: Any, other: Any) -> tuple[str, ...]:
@@ -191,11 +191,11 @@ class Reversible(Protocol):
         ...
 
     def aim(self, there: Any, wanted: Any) -> Any:
-        """Return what `External.restore` needs to change the files that are there to the wanted ones."""
+        """Return what `External.restore` needs to turn the files that are there into the wanted ones."""
         ...
 
     def replace(self, wanted: Any, source: str) -> None:
-        """Make the files the wanted ones, as events of the session."""
+        """Change the files to the wanted ones by events of the session."""
         ...
 
 
@@ -217,7 +217,7 @@ class Restoring:
     states: dict[str, str] = field(factory=dict[str, str])
     # The filesystems already begun, each with a snapshot from before.
     begun: list[tuple[External, Any]] = field(factory=list[tuple[External, Any]])
-    # What happened to each: restored, or put back to its previous state.
+    # What happened to each: restored, or put back into its previous state.
     settled: bool = False
 
     @property
@@ -238,7 +238,9 @@ class Restoring:
                     if isinstance(external, SelfRestoring) and not isinstance(error, RollbackIncomplete):
                         # It has already restored itself.
                         self.begun = [one for one in self.begun if one[0] is not external]
-                    error.add_note(f"{name} could not be restored; every filesystem is put back to its previous state")
+                    error.add_note(
+                        f"{name} could not be restored; every filesystem is put back into its previous state"
+                    )
                     raise
                 self.states[name] = "restored"
 
@@ -253,7 +255,10 @@ class Restoring:
             external.restore(wanted)
 
     def put_back(self) -> dict[str, Repair]:
-        """Put all filesystems back to their previous state, the last first; return the failed steps for a retry."""
+        """Put all filesystems back into their previous state, the last one first.
+
+        Return the failed steps for a retry.
+        """
         repairs: dict[str, Repair] = {}
         for external, snapshot in reversed(self.begun):
             name = external.filesystem_id

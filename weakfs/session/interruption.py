@@ -11,7 +11,7 @@ from contextvars import ContextVar
 
 Check = Callable[[], object]
 
-# Innermost last. A tuple, so that a copied context never sees what another adds later.
+# Innermost last. A tuple, so that a copied context never sees checks that are added elsewhere later.
 _CHECKS: ContextVar[tuple[Check, ...]] = ContextVar("weakfs_interruption", default=())
 
 
@@ -27,7 +27,10 @@ def is_interruptible() -> bool:
 
 
 class interruptible:  # noqa: N801  # a context manager; a class is a third of the cost of a generator
-    """Let long-running work inside call `check`, in this context and its copies; `check` raises to stop the work."""
+    """Have long-running work in this block call `check`, in this context and its copies.
+
+    `check` raises to stop the work.
+    """
 
     __slots__ = ("_check",)
 
@@ -38,13 +41,13 @@ class interruptible:  # noqa: N801  # a context manager; a class is a third of t
         _CHECKS.set((*_CHECKS.get(), self._check))
 
     def __exit__(self, *_: object) -> None:
-        # Not with a token: generators may leave in any order.
+        # Not by a token of the context variable: generators may leave in any order.
         check, checks = self._check, _CHECKS.get()
         _CHECKS.set(checks[:-1] if checks and checks[-1] is check else tuple(one for one in checks if one is not check))
 
 
 class uninterrupted:  # noqa: N801  # like `interruptible`
-    """Let work such as an undo run to its end: no check is called inside."""
+    """Let work such as an undo run to its end: no check is called in this block."""
 
     __slots__ = ("_before",)
 

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 def logger() -> Logger:
-    """Return the logger. Few sessions log anything, and `logging` is 5 % of what a first write and read imports."""
+    """Return the logger.
+
+    `logging` is imported only when it is needed: it is 5 % of the imports of a first write and read.
+    """
     import logging
 
     return logging.getLogger("weakfs.session")

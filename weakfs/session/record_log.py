@@ -17,8 +17,8 @@ from weakfs.session.transactions.transaction import ACTIVE, innermost
 
 T = TypeVar("T")
 
-# How often to try storing a shorter history while other processes change the session, in spite of the lease from the
-# second attempt on.
+# How many times to try to store a shorter history while other processes change the session. From the second attempt on,
+# a lease keeps most of them waiting.
 ATTEMPTS = 20
 
 
@@ -32,8 +32,8 @@ class RecordLog(Snapshots):
 
         No handler runs, neither clock nor ids are used, and attached filesystems are not touched. A new session with
         the same slices that replays `other.records` ends up with the same slices, records and snapshots as `other`. If
-        `other` was compacted, the replay starts from the earliest state that it keeps. Other iterables bring no
-        snapshots and start with record 1.
+        `other` was compacted, the replay starts from the earliest state that it keeps. Any other iterable has to start
+        with record 1 and brings no snapshots.
 
         The records must follow the newest one here without a gap. All or nothing: the session stays as it was when
         this raises `SessionError` for a gap, `UnknownType` for an event whose type is not registered, `MissingBlob`
@@ -73,7 +73,7 @@ class RecordLog(Snapshots):
                 self._counter = max(self._counter, origin.counter)
             if own is None:
                 if not self._stored(target, line):
-                    raise SessionError("cannot replay: others have changed the session; replay into a new one")
+                    raise SessionError("cannot replay: other processes have changed the session; replay into a new one")
                 self._trunk = line
             else:
                 own.line = line
@@ -81,12 +81,12 @@ class RecordLog(Snapshots):
     def compact(self, *, keep: int, keep_calls: int | None = None) -> int:
         """Drop all records but the newest `keep`, and blobs that nothing else refers to; return the number of records.
 
-        Snapshots stay usable, and a fork keeps what is not merged yet.
-        Dropped records can no longer be read or rolled back to.
+        Snapshots stay usable, and a fork keeps the records that are not merged yet. Dropped records can no longer be
+        read or rolled back to.
 
         With `keep_calls`, tool calls are dropped too, except for that many of the newest; a call stays as long as its
-        record does. By default all calls stay. Raises `SessionError` if other processes write so much meanwhile that
-        the shorter history cannot be stored.
+        record does. By default all calls stay. Raise `SessionError` if other processes write so much in the meantime
+        that the shorter history cannot be stored.
         """
         if keep < 0:
             raise ValueError(f"cannot keep {keep} records; pass a number of at least 0")
@@ -99,22 +99,22 @@ class RecordLog(Snapshots):
                     "cannot compact inside a transaction, which may still be rolled back; compact after the transaction"
                 )
             if self._base is not None:
-                # What is not merged yet is still needed.
+                # Records that are not merged yet are still needed.
                 keep = max(keep, line.seq - self._base.seq)
             if self._log is None:
                 return line.compact(self._rules, keep, keep_calls)
             return self._shortened(lambda after: after.compact(self._rules, keep, keep_calls))
 
     def _shortened(self, shorten: Callable[[Timeline], T]) -> T:
-        """Let `shorten` drop history of a copy of the trunk, and store and take over the copy, all of it or nothing.
+        """Let `shorten` drop history from a copy of the trunk, then store the copy and replace the trunk by it.
 
-        Return its result. It is called again if another process stored changes in the meantime, with a lease for which
-        others wait; raises `SessionError` if that happens each time nevertheless.
+        Return the result of `shorten`. It is called again if another process stored changes in the meantime; other
+        processes then wait for a lease. Raise `SessionError`, with nothing changed, if that happens on every attempt.
         """
         with self.lock:
             if self._writable() is not self._trunk:
                 raise SessionError(
-                    "cannot drop history inside a transaction, which may still be rolled back; do so afterwards"
+                    "cannot drop history inside a transaction, which may still be rolled back; drop it afterwards"
                 )
             log = self._log
             try:
@@ -128,7 +128,7 @@ class RecordLog(Snapshots):
                             self._trunk = after
                             return result
                     except (RecordsDropped, MissingBlob):
-                        # Perhaps because another process has dropped history.
+                        # Another process may have dropped history.
                         if log is None or not log.catch_up(self):
                             raise
                     if log is not None:

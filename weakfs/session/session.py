@@ -88,9 +88,9 @@ class Session(Undo):
     ) -> Self:
         """Read a session back: slices, snapshots and records, exactly as they were saved.
 
-        What the file stores by reference, such as a blob as an earlier one and a tail, may take `max_expansion` times
-        its size in memory, or 64 MiB if that is more; `None` means no limit. No saved session comes near that: only a
-        file that was made to exhaust memory is refused.
+        Values that the file stores by reference, such as a blob as an earlier one and a tail, may take up
+        `max_expansion` times its size in memory, or 64 MiB if that is more; `None` means no limit. No saved session
+        comes near this limit. It only refuses files that were made to exhaust memory.
 
         Blobs in the sidecar directory `NAME.blobs` are read when they are needed; those missing there are logged, and
         listed by `missing_blobs`. Raise `SessionFileError` naming what is wrong and where, `UnsupportedVersion` for a
@@ -115,19 +115,20 @@ class Session(Undo):
         clock: Callable[[], int] | None = None,
         bus: Bus | None = None,
     ) -> Self:
-        """Open a session that is stored call by call, or create it.
+        """Open a session in storage, or create it. Every change is stored before it takes effect.
 
         `where` is a folder, a URL such as `sqlite:sessions.db`, a `Storage` or an `EventStore`. Without `session_id`,
-        opens the only session there, or creates one. Every change is stored before it takes effect: if that fails,
-        nothing has changed. `durability` says what an acknowledged change survives: with "process" the death of the
-        process, with "power" a power failure as well; "manual" is "process", for programs that call `flush`.
+        open the only session there, or create one. If a change cannot be stored, nothing has changed. `durability` says
+        what an acknowledged change survives: with "process" the death of the process, with "power" a power failure as
+        well. "manual" is the same as "process", for programs that call `flush`.
 
-        If another process changed the session in the meantime, a change raises `SessionConflict`, or with
-        `on_conflict="merge"` it is merged as a fork would be. An `exclusive` session keeps others from changing it
-        until it is closed; raises `LeaseLost` if another one does.
+        If another process changed the session in the meantime, a change raises `SessionConflict`; with
+        `on_conflict="merge"`, it is merged like a fork. With `exclusive`, no other process can change the session until
+        it is closed; raise `LeaseLost` if another process has opened it exclusively.
 
-        The state is there when this returns; records and contents from before the newest checkpoint are read when
-        they are needed. Raises `SessionFileError` for a stream that is not a session, and `StorageError`.
+        The state is in memory when this returns; records and contents from before the newest checkpoint are read when
+        they are needed. Raise `SessionFileError` if the stream is not a session or is damaged, and `StorageError` if
+        the storage cannot be read.
         """
         from weakfs.session.durable.opening import Options, open_session
 
@@ -154,9 +155,9 @@ class Session(Undo):
         """Open a session as `open` does, on an event loop, which awaits its commits with the engine's own client.
 
         `where` may also be an `AsyncStorage` or an `AsyncEventStore`. `Toolset.acall`, `async with
-        session.transaction()` and the methods whose names begin with "a" do not block the loop. All others work too,
-        with a client of their own that blocks; what belongs to an `AsyncStorage` has none, so they raise
-        `StorageError` where they would have to wait on the loop.
+        session.transaction()` and the methods whose names begin with "a" do not block the loop. All other methods use a
+        second client, which blocks. An `AsyncStorage` has no second client, so they raise `StorageError` if they would
+        have to wait for it on the loop.
         """
         from weakfs.session.durable.async_opening import aopen_session
         from weakfs.session.durable.opening import Options
@@ -171,7 +172,7 @@ class Session(Undo):
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:
         """Store a copy of the session, with its whole history, in a folder, at a URL or in a `Storage`.
 
-        Raises `SessionError` if there is a session with its id already.
+        Raise `SessionError` if a session with its id exists there.
         """
         from weakfs.session.durable.opening import copy_session
 
@@ -187,9 +188,9 @@ class Session(Undo):
     def delete(where: Where, session_id: str | None = None, *, expected: int | None = None) -> str:
         """Delete a session from storage, with its records, snapshots and contents, and return its id.
 
-        Without `session_id`, deletes the only session there. Raises `LeaseLost` if another process has opened it
-        exclusively. `expected` is the number of its newest frame: raises `SessionConflict`, with nothing deleted, if
-        another process changed the session since. Any other process that has it open gets `StorageError` on its next
+        Without `session_id`, delete the only session there. Raise `LeaseLost` if another process has opened it
+        exclusively. `expected` is the number of its newest frame: if another process has changed the session since,
+        raise `SessionConflict` with nothing deleted. Any other process that has it open gets `StorageError` on its next
         change.
         """
         from weakfs.session.durable.deletion import delete_session
@@ -235,9 +236,9 @@ class Session(Undo):
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
         """Follow the session: yield each new record, including those that other processes store.
 
-        Ends after `timeout` seconds without a new one, or when the session is closed. Raises `StorageError` if the
-        storage fails meanwhile, for example while its server restarts: watch again to go on. Raises `SessionError` for
-        a session in memory, which only this process can change: `subscribe` to it.
+        End after `timeout` seconds without a new record, or when the session is closed. Raise `StorageError` if the
+        storage fails, for example while its server restarts; call `watch` again to continue. Raise `SessionError` for a
+        session in memory, which only this process can change: use `subscribe` instead.
         """
         from weakfs.session.durable.watching import watch
 
@@ -252,8 +253,7 @@ class Session(Undo):
     def flush(self) -> None:
         """Wait until everything that was stored is as durable as the storage can make it.
 
-        Raises `StorageError` if what was stored is no longer there, because the folder was removed or the session was
-        deleted.
+        Raise `StorageError` if stored changes are gone because the folder was removed or the session was deleted.
         """
         with self.lock:
             log = self._log
@@ -269,9 +269,9 @@ class Session(Undo):
             await (asyncio.to_thread(log.flush) if log.queue is None else log.queue.flush())
 
     def checkpoint(self) -> None:
-        """Store the state, so that opening the session does not have to read what came before.
+        """Store the state, so that opening the session does not have to read the frames before it.
 
-        This happens automatically after enough changes, in the background. Does nothing for a session in memory. Raises
+        This happens automatically after enough changes, in the background. Do nothing for a session in memory. Raise
         `SessionClosed` if the session was closed.
         """
         with self.lock:
@@ -291,7 +291,7 @@ class Session(Undo):
         """Refuse every further change, end the processes that the session started, and release its storage.
 
         What is in memory can still be read. Old records and large contents, which are read from the storage when they
-        are needed, are no longer available, neither to this session nor to its forks and copies. Raises what `flush`
+        are needed, are no longer available, neither to this session nor to its forks and copies. Raise what `flush`
         raises, after everything is released.
         """
         for external in () if self._closed is not None else self._attached:
@@ -299,7 +299,7 @@ class Session(Undo):
                 try:
                     external.release()
                 except Exception:
-                    logger().exception("cannot end what runs in %s", external.filesystem_id)
+                    logger().exception("cannot end the programs that run in %s", external.filesystem_id)
         super().close(reason)
         with self.lock:
             log = self._log
@@ -357,7 +357,7 @@ class Session(Undo):
     def __copy__(self) -> Self:
         """Return an independent session with the same id, slices, records and snapshots. O(1).
 
-        Attached filesystems, subscriptions and open transactions stay behind.
+        Attached filesystems, subscriptions and open transactions are not copied.
         """
         with self.lock:
             rules, line, own = self._parts()
@@ -366,7 +366,7 @@ class Session(Undo):
         return again
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return what `copy.copy` returns: what a session holds never changes."""
+        """Return what `copy.copy` returns: the values that a session holds are immutable."""
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[type[Self], bytes, dict[str, type]]]:
@@ -412,7 +412,7 @@ class Session(Undo):
     ) -> None:
         """Take over the contents of a file; for `weakfs.session.files.session_file`."""
         self.session_id, self.origin_id = header["session_id"], header["origin_id"]
-        # Never a number that a kept snapshot has.
+        # Never the number of a kept snapshot.
         own_prefix = f"{self.session_id}/"
         taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
         self._counter = max([header["counter"], *taken])

@@ -35,10 +35,10 @@ class Snapshots(SessionCore):
     def at(self, target: int | str | Snapshot) -> SessionView:
         """Return the slices as they were after a record, or at a snapshot.
 
-        Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, 4,096
-        further back, and more if the states differ so much that keeping more of them would outweigh the records. A
-        loaded history has fewer of them, up to 32,768 records apart; one without any is read once, as far as needed.
-        A snapshot costs nothing.
+        Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, and 4,096
+        further back, or more if the states differ so much that more keyframes would take more memory than the records.
+        A loaded history has fewer keyframes, up to 32,768 records apart; one without any is read once, as far as
+        needed. A snapshot costs nothing.
 
         Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
@@ -120,8 +120,8 @@ class Snapshots(SessionCore):
             names = dict.fromkeys(e.tag or e.snapshot_id for e in ordered_snapshots(line))
             if not names:
                 raise UnknownSnapshot(
-                    f"session {self.session_id!r} has no snapshot {wanted!r}: none was taken; take one with "
-                    f"snapshot({wanted!r}) first, or give a record number"
+                    f"session {self.session_id!r} has no snapshot {wanted!r}: no snapshots were taken; take one with "
+                    f"snapshot({wanted!r}) first, or pass a record number"
                 )
             known = ", ".join(map(repr, list(names)[-5:]))
             raise UnknownSnapshot(
@@ -135,7 +135,8 @@ class Snapshots(SessionCore):
     ) -> Record:
         """Go back to a moment; see `Session.rollback`.
 
-        `aims` gets its record number, and returns what to restore attached filesystems to instead of that moment.
+        `aims` is called with the record number of the moment. It returns what to restore attached filesystems to
+        instead.
         """
         with self.lock, self._one_commit():
             line = self._writable()
@@ -158,11 +159,14 @@ class Snapshots(SessionCore):
         return record
 
     def _quiesce(self, line: Timeline, externals: dict[str, Any]) -> bool:
-        """End what works in the filesystems that are about to be restored; return whether that left records."""
+        """End the programs that run in the filesystems that are about to be restored.
+
+        Return whether that made records.
+        """
         missing = externals.keys() - {external.filesystem_id for external in self._attached}
         if missing:
             raise SessionError(
-                f"cannot roll back: the snapshot holds the filesystems {sorted(missing)}, which are not attached to "
+                f"cannot roll back: the snapshot covers the filesystems {sorted(missing)}, which are not attached to "
                 f"session {self.session_id!r}; attach them first"
             )
         before = line.seq
@@ -196,7 +200,7 @@ class Snapshots(SessionCore):
         return record
 
     def _changed_by_others(self, line: Timeline, before: SessionView, names: Container[str]) -> tuple[str, ...] | None:
-        """Return the external files of which a scan has found that other programs changed them."""
+        """Return the external files that other programs changed, according to a scan."""
         now = self._present(line)
         found = {
             path
@@ -211,7 +215,7 @@ class Snapshots(SessionCore):
 
     def _put_back(self, restoring: Restoring, line: Timeline, number: int | None, error: BaseException | None) -> None:
         if number is not None and line.seq > number:
-            # An interrupt that arrived when everything was done: the rollback took place.
+            # The interrupt arrived after everything was done: the rollback took place.
             restoring.settled = True
             return
         repairs = restoring.put_back()
@@ -221,7 +225,7 @@ class Snapshots(SessionCore):
             raise RollbackIncomplete(restoring.states) from error
 
     def _externals_at(self, line: Timeline, mark: Mark, seq: int) -> tuple[tuple[str, Any], ...]:
-        """Return what takes attached filesystems back to record `seq`: a snapshot from then, or what is known of it."""
+        """Return what takes attached filesystems back to record `seq`: a snapshot, or what the session knows."""
         found = line.externals.get(seq)
         if found is None:
             found = next(

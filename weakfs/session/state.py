@@ -33,7 +33,7 @@ NO_REPAIRS: Mapping[str, Repair] = {}
 
 
 class SessionState:
-    """The state of a session; what changes and reads it is added by its subclasses, up to `Session`."""
+    """The state of a session. Its subclasses, up to `Session`, add the methods that read and change it."""
 
     __slots__ = (
         "__weakref__",
@@ -111,7 +111,7 @@ class SessionState:
         self._reducing = False
         # Where changes of the trunk are written before they take effect; `None` for a session in memory.
         self._log: CommitLog | None = None
-        # Tells the ids that this process makes from those of others that work on the same session.
+        # Distinguishes the ids made by this process from those of other processes that work on the same session.
         self._id_suffix = ""
         # Returns the blobs still missing from the sidecar directory, if any were missing on loading.
         self._missing: Callable[[], tuple[Stored, ...]] | None = None
@@ -199,7 +199,7 @@ class SessionState:
             return self._trunk
         last = stack[-1]
         if last.session is self and last.open and last.shared and last.cancelled is None:
-            # As in every call of a tool, some 15 times: a third of the time of `innermost`.
+            # The usual case, about 15 times in every tool call: this takes a third of the time of `innermost`.
             return last.line
         own = innermost(self, stack)
         return self._trunk if own is None else own.line

@@ -71,7 +71,8 @@ class Delivery:
         mine = False
         try:
             while self._outbox:
-                # A C lock in a `with`, and two plain stores: an interrupt finds it either taken by us or not at all.
+                # A lock written in C and two plain assignments: at an interrupt, the lock is either held by us or not
+                # held.
                 with self._changing:
                     if self._telling:
                         return

@@ -1,4 +1,4 @@
-"""What engines have in common: `DerivedStorage` and `DerivedEventStore` derive it from a handful of operations."""
+"""Base classes of engines: `DerivedStorage` and `DerivedEventStore` derive all methods from a handful of operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE, FRAMES = 500, 256
 class DerivedStorage(ABC):
     """An `AsyncStorage` that needs `get_versioned`, `set`, `create`, `replace`, `delete`, `keys` and `close`.
 
-    An engine overrides what it can do better, such as bulk operations in one request.
+    An engine overrides methods that it can perform better, such as bulk operations in one request.
     """
 
     @property
@@ -56,7 +56,7 @@ class DerivedStorage(ABC):
         return await self.get_versioned(key) is not None
 
     async def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        """Return the names below a directory; a directory among them costs one request, however much it holds."""
+        """Return the names below a directory. A subdirectory costs one request, however many keys are in it."""
         above = f"{directory}/" if directory else ""
         names: list[str] = []
         # A directory is returned as `name/`, and its contents are skipped.
@@ -103,7 +103,7 @@ class DerivedStorage(ABC):
 class DerivedEventStore(ABC):
     """The part of an `AsyncEventStore` that needs only `head` and `read`."""
 
-    # In seconds, between two looks at a stream whose next frame is waited for.
+    # The interval, in seconds, at which a stream is checked while waiting for its next frame.
     first_pause, longest_pause = 0.02, 1.0
 
     @abstractmethod
@@ -122,8 +122,8 @@ class DerivedEventStore(ABC):
             timeout -= pause
             pause = min(pause * 1.5, self.longest_pause)
 
-    async def flush(self) -> None:  # noqa: B027  # of most engines
-        """Return immediately: what was acknowledged is as durable as the engine makes it."""
+    async def flush(self) -> None:  # noqa: B027 # most engines need nothing else
+        """Return immediately: acknowledged changes are as durable as the engine makes them."""
 
     async def _sleep(self, seconds: float) -> None:
         # Imported only when needed: importing it takes longer than importing this whole package.

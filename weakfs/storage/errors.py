@@ -10,10 +10,10 @@ class StorageError(WeakfsError, OSError):
 
 
 def check_size(size: int, most: int, url: str) -> None:
-    """Raise `StorageError` for more bytes than a server takes: it would drop the connection without saying why."""
+    """Raise `StorageError` for more bytes than a server accepts: it would just drop the connection."""
     if size > most:
         raise StorageError(
-            f"cannot store {size:,} bytes at once in {url!r}: the server takes {most:,}; split it, or "
+            f"cannot store {size:,} bytes at once in {url!r}: the server accepts at most {most:,}; split it, or "
             f"change less in one transaction"
         )
 
@@ -26,13 +26,14 @@ class OutcomeUnknown(StorageError):
 
 
 class StorageDamaged(StorageError):
-    """An engine returned something other than what was stored; the message says where, and what can be saved."""
+    """An engine returned data that differs from what was stored; the message says where, and what can be saved."""
 
 
 class StreamConflict(StorageError):
-    """The stream ends at another frame than expected, since somebody else appended first; nothing was changed.
+    """The stream does not end at the expected frame, since another writer appended first; nothing was changed.
 
-    `expected` is the number of the frame at which the stream should have ended, `actual` the one at which it ends.
+    `expected` is the number of the frame at which the stream should have ended, and `actual` the number at which it
+    ends.
     """
 
     def __init__(self, stream: str, expected: int, actual: int) -> None:
@@ -47,7 +48,7 @@ class StreamConflict(StorageError):
 
 
 class LeaseLost(StorageError):
-    """Somebody else holds the lease of the stream, `owner` if that is known; nothing was changed."""
+    """Another writer holds the lease of the stream, `owner` if it is known; nothing was changed."""
 
     def __init__(self, message: str, *, owner: str = "") -> None:
         self.owner = owner

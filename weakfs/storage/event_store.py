@@ -1,8 +1,8 @@
 """`EventStore`, the protocol of event streams: numbered frames, contents by digest, and checkpoints.
 
-A stream holds one session. Its frames are numbered 1, 2, 3 without gaps; each holds what one commit of the session
-wrote. Contents belong to a stream too, so that deleting a session deletes everything in it, and sessions can be spread
-over any number of machines: the frames of different streams have no order. A stream exists from its first change on.
+A stream holds one session. Its frames are numbered 1, 2, 3 without gaps; each holds the data of one commit of the
+session. Contents belong to a stream too, so that deleting a session deletes all its data. The frames of different
+streams have no order, so sessions can be spread over any number of machines. A stream exists from its first change on.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class EventStore(Protocol):
         """Delete the frames numbered below `before`, and the contents with these digests. The stream keeps its head.
 
         Pass as `expected` the number of the last frame that was searched for references to the contents: this raises
-        `StreamConflict`, with nothing changed, if the stream does not end there. An append that comes later stores
-        again what is passed to it.
+        `StreamConflict`, with nothing changed, if the stream does not end there. A later append stores the contents
+        that are passed to it again.
         """
         ...
 
@@ -130,7 +130,7 @@ class EventStore(Protocol):
         ...
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back; one that has expired or was taken over is left alone."""
+        """Give a lease back. Do nothing if it has expired or was taken over."""
         ...
 
     def flush(self) -> None:
@@ -142,19 +142,19 @@ class EventStore(Protocol):
         ...
 
 
-# Appends one frame with its contents after a frame: see `DirectEventStore`.
+# Appends one frame with its contents: see `DirectEventStore`.
 Appender = Callable[[int, bytes, Mapping[str, bytes] | None], bool]
 
 
 @runtime_checkable
 class DirectEventStore(Protocol):
-    """An event store with a fast path for nearly all appends: those of the only writer of a stream."""
+    """An event store with a fast path for nearly all appends: those by the only writer of a stream."""
 
     def appender(self, stream: str) -> Appender:
         """Return a function that appends one frame to a stream; to be called in this process.
 
-        It is given the number that the stream ends at, the frame, and the contents that the frame refers to. It may
-        return false at any time, with nothing changed; call `append` then, which handles every case.
+        It takes the number of the frame at which the stream ends, the new frame, and the contents that the frame refers
+        to. It may return false at any time, with nothing changed; call `append` then, which handles every case.
         """
         ...
 

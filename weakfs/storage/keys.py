@@ -1,7 +1,7 @@
 """The names that storage accepts: keys of a `Storage`, and the streams of an `EventStore`.
 
-Every engine checks them in the same way, so that whatever one engine stores, all others can store too. Object stores
-are the strictest: there a key has at most 1,024 bytes.
+Every engine checks them in the same way, so that anything that one engine stores can be stored by all others. Object
+stores are the strictest: their keys have at most 1,024 bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LAST = "\U0010ffff"
 
 # Object stores list keys in XML, which cannot hold these.
 _INVALID = re.compile("[\x00-\x1f\x7f\ufffe\uffff\U0010ffff]")
-# What a stream's name may not contain as part of a key: the separator, the escape character, and a leading dot.
+# The characters that are escaped in a stream's name within a key: the separator, the escape character, a leading dot.
 _ESCAPED = re.compile(r"^\.|[/%]")
 _DIGEST = re.compile("[0-9a-f]{1,128}")
 _ESCAPE = re.compile("%([0-9A-F]{2})")
@@ -55,7 +55,7 @@ def escape_stream(name: str) -> str:
 
 
 def unescape_stream(segment: str) -> str:
-    """Return the name of the stream that `segment` of a key stands for."""
+    """Return the name of the stream that a `segment` of a key encodes."""
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), segment)
 
 

@@ -28,7 +28,7 @@ from weakfs.storage.streams import AsyncStorageEventStore, StorageEventStore
 
 @runtime_checkable
 class _HasEventStore(Protocol):
-    """A storage whose engine has a better place for event streams than its keys."""
+    """A storage whose engine can store event streams better than under keys."""
 
     def event_store(self) -> EventStore: ...
 
@@ -169,11 +169,11 @@ def _find(location: str | os.PathLike[str]) -> tuple[Engine, str]:
     url = url_of(location)
     name = url.partition(":")[0]
     if "\0" in url:
-        raise ValueError(f"cannot open storage '{name}:...': its location has a NUL; leave it out")
+        raise ValueError(f"cannot open storage '{name}:...': its location has a NUL character; leave it out")
     scheme = _SCHEMES.get(name)
     if scheme is None:
         raise ValueError(
-            f"cannot open storage '{name}:...': there is no engine of that name; use one of "
+            f"cannot open storage '{name}:...': there is no engine with that name; use one of "
             f"{', '.join(f'{one}:' for one in _SCHEMES)}, or begin a path with './' or '/'"
         )
     try:

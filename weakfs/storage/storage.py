@@ -30,7 +30,7 @@ class Storage(Protocol):
 
     @property
     def url(self) -> str:
-        """Where the engine stores its values, without passwords; `weakfs.storage.open` accepts it."""
+        """The URL of the engine's location, without passwords; `weakfs.storage.open` accepts it."""
         ...
 
     @property

@@ -343,7 +343,7 @@ def test_a_stream_that_was_cut_before_its_checkpoint_is_not_opened(tmp_path: Pat
     session.checkpoint()
     session.close()
     os.truncate(journal, size)
-    with pytest.raises(StorageDamaged, match="a checkpoint after frame 2, and ends at frame 1"):
+    with pytest.raises(StorageDamaged, match="a checkpoint after frame 2, but ends at frame 1"):
         Session.open(tmp_path)
 
 

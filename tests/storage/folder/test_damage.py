@@ -227,5 +227,5 @@ def test_a_newer_version_of_the_format_is_told(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[8] = 7
     path.write_bytes(data)
-    with pytest.raises(JournalDamaged, match="version 7 of the format, and this weakfs reads version 1; use a newer"):
+    with pytest.raises(JournalDamaged, match="version 7 of the format, but this weakfs reads version 1; upgrade"):
         FolderEventStore(tmp_path).head(STREAM)

@@ -138,7 +138,7 @@ def test_a_folder_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pyt
 
 def test_a_system_without_file_locks_is_told_what_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "HAS_FILE_LOCKS", False)
-    with pytest.raises(StorageError, match=r"needs flock, and this platform is .*; use a 'sqlite:' URL instead"):
+    with pytest.raises(StorageError, match=r"needs flock, which .* does not have; use a 'sqlite:' URL instead"):
         FolderEventStore(tmp_path)
 
 

@@ -45,10 +45,10 @@ from weakfs.snapshots.directory.entries import remove as remove_entry
 
 logger = logging.getLogger("weakfs.backends")
 
-# The same in the root of a container that somebody else made.
+# The same in the root of an attached container.
 BESIDE = ".weakfs"
 
-# In the control directory of a container that holds its initial files.
+# This file in the control directory marks a container that holds its initial files.
 FILLED = "filled"
 
 
@@ -67,18 +67,18 @@ class Container:
         self.image_id = inspected.image_id
         self._path = control
         self._inspected = inspected
-        # Held to start, stop or close it, and to open its files.
+        # Held while it is started, stopped or closed, and while its files are opened.
         self.lock = RLock()
         self._control = held
         self._process: int | None = None
         self._supervised: Supervisor | None = None
-        # The directory of the supervisor in a container that somebody else made.
+        # The directory of the supervisor in an attached container.
         self._requests = -1
-        # While it is open, the supervisor runs on; the kernel closes it when this process is killed.
+        # The supervisor runs as long as this is open. The kernel closes it when this process is killed.
         self._lifeline = -1
         self._refers_to_image: bool | None = None
         self._is_being_replaced = False
-        self.starts = 0  # What was opened before the last one is of no use.
+        self.starts = 0  # Descriptors that were opened before the last start are useless.
         self.max_layer_size: int | None = MAX_LAYER_SIZE
         self.idle_after: float | None = IDLE_AFTER
         self._used_at = monotonic()
@@ -109,7 +109,7 @@ class Container:
             return self._inspected
 
     def _await_end(self) -> None:
-        """Wait for a container that is ending: its supervisor is gone, but not all of its processes are reaped yet."""
+        """Wait for a container that is ending: its supervisor is gone, but some of its processes are not reaped yet."""
         if self._supervised is not None and not self._supervised.is_alive:
             until = monotonic() + KILLING
             while self.is_running and monotonic() < until:
@@ -165,13 +165,13 @@ class Container:
             IDLENESS.watch(self)
 
     def _settle(self) -> None:
-        """Finish a replacement that was cut short, or take it back."""
+        """Finish a replacement that was interrupted, or take it back."""
         same = of_sessions(self.podman, session_id=self._inspected.labels[SESSION])
         (found,) = settled(self.podman, [one for one in same if one.labels.get(CONTROL) == self._path])
         self.container_id, self._is_being_replaced = found.container_id, False
 
     def _give_back(self, upper: str) -> None:
-        """Give the container the files with which it did not start."""
+        """Restore the files of a container that was started without them, because it did not start with them."""
         logger.warning("started %s over its image alone, because it does not start with its files", self.name)
         try:
             files = HostDirectory(self.name, self.open_files())
@@ -182,7 +182,7 @@ class Container:
 
     @property
     def _supervisor(self) -> Supervisor:
-        """The supervisor of the running container. What an earlier process left running is killed first."""
+        """The supervisor of the running container. Processes that an earlier user left running are killed first."""
         with self.lock:
             inspected = self._inspect()
             if self._supervised is None:
@@ -207,18 +207,18 @@ class Container:
         return made
 
     def _too_large(self) -> Callable[[], str | None]:
-        """Return a message that says why the layer is too large, or `None`."""
+        """Return a function that says why the layer is too large, or returns `None`."""
         most, upper = self.max_layer_size, self._inspect().upper
         layer = self.open_files() if upper is None else os.open(upper, DIRECTORY)
         weakref.finalize(size := LayerSize(most or 0), os.close, layer)
         return lambda: (
-            f"the files of the container take more than the {most} bytes that are allowed"
+            f"the files of the container take up more than the {most} bytes that are allowed"
             if most is not None and size.is_exceeded(layer)
             else None
         )
 
     def _make_requests(self) -> int:
-        """Create the supervisor's directory among the files of a container that somebody else made, and open it."""
+        """Create the supervisor's directory among the files of an attached container, and open it."""
         files = self.open_files()
         try:
             with suppress(FileNotFoundError):
@@ -238,7 +238,7 @@ class Container:
         """Stop the container: its processes end, its files stay. It is started again when it is next used."""
         with self.lock:
             if self.is_own and not has_monitor(self._inspected):
-                # After `podman stop` it could not be distinguished from one that ended by itself.
+                # After `podman stop`, it could not be distinguished from a container that ended by itself.
                 self._end()
                 self._let_go()
                 return
@@ -247,7 +247,7 @@ class Container:
                 self.podman.run("stop", *AT_ONCE, self.container_id)
 
     def idle_at(self) -> float | None:
-        """Return when to stop it if nothing uses it before then; `None` if it is not running."""
+        """Return when to stop it if it is not used before then; `None` if it is not running."""
         return None if self.idle_after is None or not self.is_running else self._used_at + self.idle_after
 
     def stop_if_idle(self) -> None:
@@ -268,7 +268,7 @@ class Container:
             self._used_at = max(self._used_at, monotonic() - (1 - AGAIN) * self.idle_after)
 
     def remove(self) -> None:
-        """Remove the container and its files; one that somebody else made stays."""
+        """Remove the container and its files. An attached container stays."""
         with self.lock:
             try:
                 self._let_go()
@@ -331,8 +331,8 @@ class Container:
     def has_layer(self) -> bool:
         """Whether a directory holds everything that differs from the image, and only that.
 
-        It does not if the storage driver has no layers, or if the layer refers to the image: with `metacopy`, it has
-        files without their contents, and with `redirect_dir`, directories without their entries.
+        This is not the case if the storage driver has no layers, or if the layer refers to the image: with `metacopy`,
+        it has files without their contents, and with `redirect_dir`, directories without their entries.
         """
         inspected = self._inspect()
         if self._refers_to_image is None:
@@ -340,7 +340,7 @@ class Container:
         return inspected.upper is not None and not self._refers_to_image
 
     def open_files(self) -> int:
-        """Open the root of the container's files, without what is mounted on them; the caller closes it."""
+        """Open the root of the container's files, without its mounts. The caller closes it."""
         return os.open(self.path_of_files(), DIRECTORY)
 
     def path_of_files(self) -> str:
@@ -354,18 +354,18 @@ class Container:
         return f"/proc/{inspected.pid}/root/."
 
     def open_layer(self) -> int:
-        """Open the directory of what differs from the image, or of all files if there is none."""
+        """Open the directory of the layer, or of all files if there is no layer."""
         upper = self._inspect().upper
         return os.open(upper, DIRECTORY) if upper is not None and self.has_layer else self.open_files()
 
     def _merged(self, inspected: Inspected) -> str:
         if inspected.merged:
             return inspected.merged
-        # The driver vfs has no mounts, and does not say where the files are before it is asked for one.
+        # The driver vfs has no mounts, and reports the place of the files only after a mount was requested.
         return self.podman.run("mount", self.container_id).decode().strip()
 
     def mount_points(self) -> tuple[str, ...]:
-        """Return the paths in the container that are not files of its own, mostly mounts; none below another."""
+        """Return the paths in the container that are not its own files, mostly mounts. None is below another."""
         points = mount_points(self._inspect().pid)
         return topmost(points if self.is_own else [*points, f"/{BESIDE}"])
 

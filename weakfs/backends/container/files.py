@@ -48,7 +48,7 @@ WHOLE = (EntryCopied, EntryDeleted, EntryMoved)
 
 
 class ContainerWorkplace(HostWorkplace):
-    """A container as the place where background processes work."""
+    """A container as the workplace of background processes."""
 
     root: ContainerRoot
 
@@ -64,7 +64,7 @@ class ContainerWorkplace(HostWorkplace):
         )
 
     def scan_changes(self, cause: str | None) -> tuple[str, ...]:
-        """Scan the layer, and record what differs from what was expected."""
+        """Scan the layer, and record its differences from the expected files."""
         unfinished = self.root.unfinished(self.files._running())
         if () in unfinished:
             return ()
@@ -80,7 +80,7 @@ class ContainerWorkplace(HostWorkplace):
         with self.session._one_commit():
             cast("ContainerFiles", self.files)._record_changes(expected, found, cause=cause)
         scanned = found, self._known()
-        # If what was recorded is rolled back, it is found again.
+        # If the recorded changes are rolled back, the next scan finds them again.
         self.at_end(lambda: setattr(root, "scanned", scanned), lambda: None)
         return changed_paths(expected, found, "/")
 
@@ -90,12 +90,12 @@ class ContainerWorkplace(HostWorkplace):
             return found
         there, then = self.root.scanned
         now = self._known()
-        # The session knows only what it has changed: both moments are completed with what the other knows.
+        # The session knows only the files that it changed, so each moment is completed with files that the other knows.
         return with_changes(then.completed(now), there, now.completed(then))
 
 
 def variables(allow: Iterable[str], more: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a command besides those of its image: the runtime's that are allowed, and `more`.
+    """Return the variables of a command besides those of its image: allowed ones of this process, and `more`.
 
     Allowed variables that no shell can set, such as exported functions, are left out.
     """
@@ -110,7 +110,7 @@ def host_text(name: str) -> str:
 
 
 class ContainerFiles(HostFilesystem):
-    """The part that differs from a directory of the host: how paths are found, and how changes are recorded."""
+    """The parts of a container filesystem that differ from a host directory: finding paths, and recording changes."""
 
     __slots__ = ("_at", "_workdir")
 
@@ -220,11 +220,11 @@ class ContainerFiles(HostFilesystem):
         return ContainerKinds(self._root, kind)
 
     def _without_set_id(self, before: FileTree, found: FileTree) -> tuple[FileTree, tuple[str, ...]]:
-        # They have no effect: nothing in the container gains privileges, and its files are out of others' reach.
+        # Set-id bits have no effect: nothing in the container can gain privileges, and nobody else can reach its files.
         return found, ()
 
     def _record_changes(self, before: FileTree, after: FileTree, *, cause: str | None = None) -> None:
-        """Dispatch events for what a program changed, each with what was there before unless the session knows it."""
+        """Dispatch events for a program's changes, each with the previous entry unless the session knows it."""
         known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.filesystem_id)
         changes = sorted(differences(before, after), key=lambda change: change[0])
         if changes:
@@ -260,10 +260,10 @@ class ContainerFiles(HostFilesystem):
         self._session.dispatch(TreeSeen(layer.packed(layer.encoded), "its image", self.now(), self.trees_recorded_as))
 
     def _check_image(self, name: str) -> None:
-        """Raise `ValueError` if the session knows the container over another image, to which changes do not apply."""
+        """Raise `ValueError` if the session's changes were made over another image, so that they do not apply."""
         known = (self._session[ExternalTrees].latest() or NO_TREES).tree(self.trees_recorded_as)
         if ATTRIBUTES not in known.children:
-            # It is rolled back to before the container was made.
+            # The session was rolled back to before the container was made.
             seen = (record.event for record in reversed(self._session.records))
             known = next(
                 (one.tree for one in seen if type(one) is TreeSeen and one.filesystem == self.trees_recorded_as), known
@@ -272,8 +272,8 @@ class ContainerFiles(HostFilesystem):
         image = self.container.image
         if before and before != image.base:
             raise ValueError(
-                f"cannot make the container {name!r} of its session again: its image had the layers {before}, "
-                f"and now it has {image.base}; tag the earlier image, or name it by its id"
+                f"cannot recreate the container {name!r} of the session: its image had the layers {before}, "
+                f"but now it has {image.base}; tag the earlier image, or name it by its id"
             )
 
     def _wanted(self, snapshot: FilesystemSnapshot) -> FileTree:
@@ -285,7 +285,7 @@ class ContainerFiles(HostFilesystem):
         if layer.base != self._root.image_base:
             raise ValueError(
                 f"cannot restore {snapshot.snapshot_id!r}: it was taken in a container of the image "
-                f"{layer.base or 'without layers'}, and this one is of {self._root.image_base or 'one without layers'};"
+                f"{layer.base or 'without layers'}, but this one is of {self._root.image_base or 'one without layers'};"
                 f" open the session with that image"
             )
         wanted = self._root.files_of(layer)
@@ -310,9 +310,10 @@ class ContainerFiles(HostFilesystem):
 
 
 def _directory_above(files: FileTree, known: FileTree, path: str) -> tuple[str, Node | None]:
-    """Return the directory, or its parents, in which a new entry was put, and its path; `None` if it is known.
+    """Return the path and the node of the nearest directory above a new entry, if the session does not know it.
 
-    Otherwise it would seem to have been made along with the entry, and would be removed with it.
+    The node is `None` if it is known. Without an event, an unknown directory would seem to have been made along with
+    the entry, and would be removed with it.
     """
     above = segments_of(path)[:-1]
     while above and find(known, above) is None:

@@ -86,9 +86,9 @@ class ContainerFilesystem(ContainerFiles):
 
     With `image`, it creates a container for the session and `name`, or finds the one that an earlier process created,
     and puts it into the state that the session knows. With `container`, it is attached to one that is already running.
-    `root` is the directory of the container whose files these are; what commands change outside it is neither recorded
-    nor undone. Relative paths, and commands, start in `workdir`, which is made if it is missing. Entries on which
-    something is mounted, such as /proc, are hidden. Links never lead out of `root`, whatever `follow_symlinks` is.
+    `root` is the directory of the container that is `/` here; changes that commands make outside it are neither
+    recorded nor undone. Relative paths, and commands, start in `workdir`, which is created if it is missing. Mount
+    points, such as /proc, are hidden. Links never lead out of `root`, whatever `follow_symlinks` is.
 
     Raises `PodmanUnavailable`, `ImageNotFound`, `ContainerNotFound`, and `OSError` (EBUSY) while another process uses
     the session's container.
@@ -122,7 +122,7 @@ class ContainerFilesystem(ContainerFiles):
         require_linux("run containers", "use an InMemoryFilesystem, or a virtual machine with Linux")
         if (image is None) == (container is None):
             raise ValueError(
-                "cannot open a container: give either image=, to make one, or container=, to attach to one"
+                "cannot open a container: pass either image= to create one, or container= to attach to one"
             )
         if follow_symlinks not in get_args(SymlinkPolicy):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
@@ -192,14 +192,14 @@ class ContainerFilesystem(ContainerFiles):
         """Return the container to use, and whether it is a new one."""
         if isinstance(container, Container):
             return container, False
-        # Another process, which finds it by a label, may have another working directory.
+        # Made absolute: another process, which finds it by a label, may have another working directory.
         state = os.path.join(os.path.abspath(store.path if isinstance(store, Store) else store), "containers")
         if container is not None:
             return attach(podman, container, state=state), False
         return open_container(podman, self._options, session_id=session.session_id, name=self._name, state=state)
 
     def bind(self, session: Session) -> ContainerFilesystem:
-        """Return the same files bound to another session, such as a fork that runs a call beside others."""
+        """Return the same files bound to another session, such as a fork that runs a call in parallel with others."""
         bound = super().bind(session)
         bound._name, bound._at, bound._workdir = self._name, self._at, self._workdir
         bound._options, bound._base = self._options, None
@@ -208,7 +208,7 @@ class ContainerFilesystem(ContainerFiles):
     def fork(self, session: Session, *, name: str | None = None) -> ContainerFilesystem:
         """Create another container, for another session, that starts from the current files; see `merge`.
 
-        The cost depends on what differs from the image.
+        Costs as much as the files differ from the image.
         """
         container = self._root.container
         with self.lock():
@@ -243,7 +243,7 @@ class ContainerFilesystem(ContainerFiles):
         return forked
 
     def merge(self, forked: ContainerFilesystem) -> tuple[str, ...]:
-        """Bring back what a fork has changed since it was forked or last merged; return the changed paths, sorted.
+        """Merge the changes that a fork made since it was forked or last merged. Return the changed paths, sorted.
 
         The merge is three-way, by path, and within a text by lines. Owners and extended attributes stay in the fork.
         Raises `MergeConflict`, with nothing changed, if both changed something differently.
@@ -273,7 +273,7 @@ class ContainerFilesystem(ContainerFiles):
         return f"<ContainerFilesystem {self._name!r} in {self._root.container.name!r}>"
 
     def _fill(self, mounts: Sequence[HostMount]) -> None:
-        """Prepare a new container: with what its session knows of it, or else with the mounts."""
+        """Fill a new container with the files that its session knows, or else with the mounts."""
         place = segments_of(self._workdir)
         for depth in range(1, len(place) + 1):
             if self._root.directory.status(place[:depth]) is None:
@@ -321,7 +321,7 @@ class ContainerFilesystem(ContainerFiles):
                     self.background.end_all("its container was stopped")
                     self.container.stop()
                 finally:
-                    # What is left of it ends by itself.
+                    # Anything that is left of it ends by itself.
                     self.container.close()
 
     # Commands
@@ -338,11 +338,11 @@ class ContainerFilesystem(ContainerFiles):
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
         stop: StopEvent | None = None,
     ) -> CommandResult:
-        """Run a command in the container, a shell command or a list of words, and record what it changed.
+        """Run a command in the container, a shell command or a list of words, and record its changes.
 
-        It is one transaction: if it raises an exception, nothing has changed. Any exit code is a result, not an error.
-        Raises `TimeoutError` after `timeout` seconds or when `stop` is set. Nothing that the command started is left
-        running. At most `max_output` bytes of each stream are kept.
+        It is one transaction: if this raises an exception, nothing has changed. Any exit code is a result, not an
+        error. Raises `TimeoutError` after `timeout` seconds or when `stop` is set. Nothing that the command started is
+        left running. At most `max_output` bytes of each stream are kept.
         """
         text = command if isinstance(command, str) else shlex.join(command)
         check_command(text)
@@ -359,7 +359,7 @@ class ContainerFilesystem(ContainerFiles):
             )
             if done.timed_out:
                 raise TimeoutError(
-                    f"cannot run {text!r:.200} to its end: it was stopped after {timeout:g} s and what it changed was "
+                    f"cannot complete {text!r:.200}: it was stopped after {timeout:g} s and its changes were "
                     f"undone; allow more time"
                 )
         return CommandResult(**attrs.asdict(done, recurse=False), changed=work.changed)
@@ -399,5 +399,5 @@ def _give_up(container: Container, *, is_new: bool) -> None:
         else:
             container.close()
     except OSError:
-        # The failure itself says more, and the next process that opens the session tries again.
+        # The original failure is more useful, and the next process that opens the session tries again.
         logger.warning("cannot give up the container %s", container.name, exc_info=True)

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 logger = logging.getLogger("weakfs.backends")
 
-# What is busy when it is due is looked at again after this part of its time.
+# A container that is busy when it is due is checked again after this fraction of its idle time.
 AGAIN = 0.25
 
 
@@ -19,7 +19,7 @@ class Stoppable(Protocol):
     """Something that runs, and is stopped when nothing has used it for a while."""
 
     def idle_at(self) -> float | None:
-        """Return when to stop it, by the clock `monotonic`; `None` if it is not running, or for never."""
+        """Return when to stop it, by the clock `monotonic`; `None` for never, or if it is not running."""
         ...
 
     def stop_if_idle(self) -> None:
@@ -36,7 +36,7 @@ class User(Protocol):
 
 
 class Idleness:
-    """Stops each of the things that it watches when its time has come. Nothing is kept alive by being watched."""
+    """Stops each watched container when it is due. Watching does not keep an object alive."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -44,7 +44,7 @@ class Idleness:
         self._thread: Thread | None = None
 
     def watch(self, one: Stoppable) -> None:
-        """Watch something that was started, until it does not run any more."""
+        """Watch something that was started, until it is no longer running."""
         with self._changed:
             self._watched.add(one)
             if self._thread is None:

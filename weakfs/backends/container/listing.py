@@ -17,7 +17,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 
-# Who only looks whether a container is in use holds it for a moment: how often that is waited for, and how long.
+# Checking whether a container is in use holds its lock for a moment. How many times to try, and the pause in seconds.
 LOOKING, PAUSE = 10, 0.005
 
 # The labels of a container: its session and its name in it, and the control directory.
@@ -25,14 +25,14 @@ SESSION, NAME, CONTROL = "weakfs.session", "weakfs.name", "weakfs.control"
 
 
 def name_prefix(session_id: str) -> str:
-    """Return how the names begin, in Podman, of all containers of a session."""
+    """Return the prefix of the names that a session's containers have in Podman."""
     return f"weakfs-{sha256(session_id.encode()).hexdigest()[:8]}-"
 
 
 def of_sessions(podman: Podman, *, session_id: str = "") -> list[Inspected]:
     """Return the containers that were made for sessions, or for one session.
 
-    Labels are compared here, because a filter of Podman takes no comma in a value.
+    Labels are compared here, because Podman's filters do not accept a comma in a value.
     """
     found = inspect_all(podman, labelled(podman, SESSION, name=name_prefix(session_id) if session_id else ""))
     return [one for one in found if not session_id or one.labels.get(SESSION) == session_id]
@@ -57,7 +57,7 @@ def hold(control: str, name: str) -> int:
 
 
 def try_to_hold(control: str) -> int | None:
-    """Do the same; return `None` if it belongs to another process."""
+    """Open the control directory as `hold` does; return `None` if it belongs to another process."""
     descriptor = os.open(control, DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,7 +99,7 @@ def remove_unused(podman: Podman | None = None, *, session_id: str = "") -> tupl
             if held is None:
                 continue
         except FileNotFoundError:
-            # Nobody can use a container without it.
+            # No process can use a container without its control directory.
             held = -1
         try:
             end_calls(podman, (one.container_id, one.name))

@@ -1,7 +1,7 @@
-"""Monitors: the processes, conmon of Podman, that each watch over one container and note its end.
+"""Monitors: Podman's conmon processes, each of which watches over one container and records its end.
 
-If the program that starts a container is killed, it may leave a monitor that Podman does not know of, with a container
-waiting to be started. If the process that called the program is killed, the call continues.
+If Podman is killed while it starts a container, it may leave a monitor that it does not know of, with a container
+waiting to be started. If the process that called Podman is killed, the call continues.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from weakfs.filesystem.errors import fault
 
 MONITOR = b"conmon"
 
-# The commands of Podman that change a container. Its own `cleanup` is not among them.
+# The Podman commands that change a container, except for `cleanup`, which Podman runs itself.
 CHANGES = {b"commit", b"create", b"mount", b"rename", b"rm", b"start", b"stop", b"umount"}
 
-# How long a monitor may take to note the end of its container, and how often it is looked at.
+# How long a monitor may take to record the end of its container, and how often to check, in seconds.
 ENDING, PAUSE = 10.0, 0.002
 
 
 def monitors_of(container_id: str) -> list[int]:
-    """Return the processes that watch over a container, whose id is given in full."""
+    """Return the processes that watch over a container, given its full id."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and _watches(int(name), container_id)]
 
 
 def end_monitors(container_id: str) -> bool:
-    """End what runs or waits to be started under the monitors of a container, and wait for them.
+    """End the processes that run, or wait to be started, under the monitors of a container, and wait for the monitors.
 
     Returns whether there were any. A monitor that does not end by itself is killed.
     """
     any_found = False
     until = monotonic() + ENDING
-    # A monitor that starts forks, and the one that was found ends.
+    # A monitor forks when it starts, and the process that was found ends.
     while found := monitors_of(container_id):
         any_found = True
         for pid in found:
@@ -60,9 +60,10 @@ def end_monitors(container_id: str) -> bool:
 
 
 def end_calls(podman: Podman, names: Iterable[str]) -> None:
-    """End the calls of Podman that change containers of these ids or names, and outlived the process that made them.
+    """End orphaned Podman calls that change containers with these ids or names.
 
-    A start, for example, would make an empty layer for a container whose layer was moved away meanwhile.
+    The processes that made them are gone. A start, for example, would make an empty layer for a container whose layer
+    was moved away in the meantime.
     """
     wanted, program = {name.encode() for name in names}, os.path.basename(podman.program).encode()
     until = monotonic() + ENDING
@@ -73,7 +74,7 @@ def end_calls(podman: Podman, names: Iterable[str]) -> None:
 
 
 def wait_for_calls(podman: Podman, names: Iterable[str]) -> None:
-    """Wait, for a while, until no call of Podman changes containers of these ids or names."""
+    """Wait, for a limited time, until no Podman call changes containers with these ids or names."""
     wanted, program = {name.encode() for name in names}, os.path.basename(podman.program).encode()
     until = monotonic() + ENDING
     while _calls(program, wanted) and monotonic() < until:
@@ -90,7 +91,7 @@ def _calls(program: bytes, names: set[bytes]) -> list[int]:
 
 
 def end(podman: Podman, found: Inspected, mark: str) -> Inspected:
-    """End what an earlier process has left of a container, whose first process has the word `mark` in its command."""
+    """End the processes that an earlier user left in a container whose first process has `mark` in its command line."""
     ended = end_monitors(found.container_id)
     if found.status not in ("running", "stopping"):
         return inspect(podman, found.container_id) if ended else found
@@ -111,7 +112,11 @@ def remove_container(podman: Podman, container_id: str, control: str) -> None:
         podman.remove(container_id)
     with suppress(ContainerNotFound):
         inspect(podman, container_id)
-        raise fault(PodmanError, EBUSY, f"cannot remove the container {container_id[:12]!r}: it is still there")
+        raise fault(
+            PodmanError,
+            EBUSY,
+            f"cannot remove the container {container_id[:12]!r}: it still exists; remove it with podman rm --force",
+        )
     shutil.rmtree(control, ignore_errors=True)
 
 
@@ -121,7 +126,7 @@ def has_monitor(inspected: Inspected) -> bool:
 
 
 def command_of(pid: int) -> list[bytes]:
-    """Return the words of a process's command; none if it has ended."""
+    """Return the words of a process's command line; none if it has ended."""
     with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
         return file.read().split(b"\0")[:-1]
     return []
@@ -133,7 +138,7 @@ def _watches(pid: int, container_id: str) -> bool:
 
 
 def _containers_under(monitor: int) -> list[int]:
-    """Return what a monitor started, without the program that it calls when its container has ended."""
+    """Return the processes that a monitor started, except for the program that it calls after its container ended."""
     words = command_of(monitor)
     own = {words[0], *(value for name, value in _pairs(words) if name == b"--exit-command")} if words else set[bytes]()
     with suppress(OSError), open(f"/proc/{monitor}/task/{monitor}/children", "rb") as file:

@@ -1,4 +1,4 @@
-"""Opening containers: the one of a session is found or created, and one of somebody else is attached to."""
+"""Opening containers: finding or creating the container of a session, and attaching to an existing container."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from weakfs.filesystem.errors import fault
 from weakfs.platforms import fcntl
 from weakfs.snapshots.directory.entries import DIRECTORY
 
-# How often another process may take the name first.
+# The maximum number of attempts, in case another process takes the name first.
 ATTEMPTS = 3
 
-# How Podman and Docker say that a name is taken, and by which container.
+# The message of Podman and Docker that a name is taken, with the id of the container.
 TAKEN = re.compile(r'already in use by (?:container )?"?([0-9a-f]{64})')
 
-# Where a container sees the directory through which its supervisor is reached.
+# The path in a container of the directory through which its supervisor is reached.
 INSIDE = "/run/weakfs"
 
 
@@ -39,7 +39,7 @@ def open_container(
     Raises `OSError` (EBUSY) while another process uses it.
     """
     os.makedirs(state, mode=0o700, exist_ok=True)
-    # Of two processes that open one session at once, one waits here; with stores of their own, Podman refuses one.
+    # If two processes open one session at once, one waits here. If their stores differ, Podman refuses one of them.
     alone = os.open(state, DIRECTORY)
     try:
         fcntl.flock(alone, fcntl.LOCK_EX)
@@ -65,7 +65,7 @@ def _name_in_podman(session_id: str, name: str) -> str:
 
 
 def _remove_half_created(podman: Podman, container_id: str, name: str) -> None:
-    """Remove what has taken a name, if it is left of a call that was killed before Podman knew of the container."""
+    """Free a name that is taken by a container whose creation was killed before Podman knew of it."""
     wait_for_calls(podman, [name])
     if not inspect_all(podman, [container_id]):
         with suppress(PodmanError):
@@ -91,7 +91,7 @@ def _create(podman: Podman, options: ContainerOptions, *, session_id: str, name:
         )
         return Container(podman, own, control, held, is_own=True)
     except BaseException:
-        # It may have been created all the same; if not, the name may belong to that of another process.
+        # The container may have been created nevertheless. If not, the name may belong to another process's container.
         with suppress(OSError):
             if inspect(podman, own).labels.get(CONTROL) == control:
                 remove_container(podman, own, control)
@@ -106,7 +106,7 @@ def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
     for control in sorted({one.labels.get(CONTROL, "") for one in found}):
         same = [one for one in found if one.labels.get(CONTROL, "") == control]
         if not os.path.isdir(control):
-            # Podman was killed while it made the container.
+            # Podman was killed while it created the container.
             for one in same:
                 remove_container(podman, one.container_id, control)
             continue
@@ -119,7 +119,7 @@ def _find(podman: Podman, *, session_id: str, name: str) -> Container | None:
                 made = Container(podman, one.container_id, control, held, is_own=True)
                 if made.is_filled:
                     return made
-                # The process that made it was killed before its files were in it.
+                # The process that created it was killed before it had its initial files.
                 remove_container(podman, one.container_id, control)
         except BaseException:
             os.close(held)
@@ -133,7 +133,7 @@ def _containers_of(podman: Podman, session_id: str, name: str) -> list[Inspected
 
 
 def attach(podman: Podman, name: str, *, state: str) -> Container:
-    """Attach to a container that somebody else made and started."""
+    """Attach to an existing container, which must be running."""
     inspected = inspect(podman, name)
     if not inspected.is_running:
         raise fault(

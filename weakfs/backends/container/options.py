@@ -1,4 +1,4 @@
-"""How a container is made and what it may use."""
+"""Options for creating a container, and limits on what it may use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs.validators import optional
 
 from weakfs.class_decorators import frozen
 
-# What no word of a command may contain.
+# Characters that no word of a command may contain.
 UNFIT = re.compile("[\0\ud800-\udfff]")
 
 # The default limits: the size of a layer in bytes, and the seconds for which a container may be idle.
@@ -20,7 +20,7 @@ IDLE_AFTER = 900.0
 
 def _above_zero(instance: object, attribute: object, value: float | None) -> None:
     if value is not None and (isinstance(value, bool) or not value > 0):
-        raise ValueError(f"{getattr(attribute, 'name', 'a limit')} is {value!r}; give a number above 0, or None")
+        raise ValueError(f"{getattr(attribute, 'name', 'a limit')} is {value!r}; pass a number above 0, or None")
 
 
 def _check_text(instance: object, attribute: object, value: str) -> None:
@@ -35,7 +35,9 @@ def _check_texts(instance: object, attribute: object, values: Iterable[str]) -> 
 def _check_variables(instance: object, attribute: object, values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if not name or "=" in name:
-            raise ValueError(f"cannot set the variable {name!r}: a name is not empty and has no '='; give another name")
+            raise ValueError(
+                f"cannot set the variable {name!r}: a name must not be empty or contain '='; use another name"
+            )
         check_text("the name of a variable", name)
         check_text(f"the variable {name}", value)
 
@@ -48,14 +50,14 @@ def check_text(what: str, value: str) -> None:
 
 @frozen(kw_only=True)
 class ContainerOptions:
-    """How a container is made. By default it has no network, no capabilities and no way to gain privileges.
+    """How a container is created. By default it has no network, no capabilities and no way to gain privileges.
 
     `user` is the user that its commands run as, by number or name. `variables` are set for everything in it; `podman
-    inspect` shows them, so secrets belong to single commands.
+    inspect` shows them, so pass secrets to single commands instead.
 
-    A command is killed, and undone, when what differs from the image takes more than `max_layer_size` bytes. A
-    container that was not used for `idle_after` seconds is stopped, and started when it is next used. `None` means no
-    limit.
+    A command is killed, and its changes are undone, when the layer takes up more than `max_layer_size` bytes. A
+    container that was not used for `idle_after` seconds is stopped, and started again when it is next used. `None`
+    means no limit.
     """
 
     image: str = field(validator=_check_text)

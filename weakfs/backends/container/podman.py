@@ -26,17 +26,17 @@ from weakfs.messages import clip, one_line
 # Starting a container takes a fraction of a second; a busy machine and a large image may take long.
 PATIENCE = 300.0
 
-# The most open files of a container, and the most processes of its user on this machine: commands have limits of their
-# own, but a fork bomb must not take all process ids before it is noticed.
+# The maximum numbers of open files of a container, and of processes of its user on this machine. Commands have limits
+# of their own, but a fork bomb must not use up all process ids before it is noticed.
 MOST_FILES, MOST_PROCESSES = 32_768, 4_096
 
-# How Podman and Docker say that there is no image or container of some name.
+# The messages of Podman and Docker that there is no image or container with some name.
 MISSING = re.compile(r"no such (image|container|object)\b|image not known", re.IGNORECASE)
 
-# A container is stopped without being asked first.
+# Containers are killed at once, without a grace period.
 AT_ONCE = ("--time", "0")
 
-# On a machine with cgroups of both versions, crun refuses to run unless those of version 2 are out of sight.
+# On a machine with both versions of cgroups, crun refuses to run unless version 2 is unmounted.
 HYBRID = "/sys/fs/cgroup/unified"
 WITHOUT_HYBRID = ("unshare", "--mount", "sh", "-c", f'umount {HYBRID} && exec "$@"', "sh")
 
@@ -50,11 +50,11 @@ class PodmanError(WeakfsError, OSError):
 
 
 class ImageNotFound(WeakfsError, FileNotFoundError):
-    """There is no image of that name on this machine."""
+    """There is no image with that name on this machine."""
 
 
 class ContainerNotFound(WeakfsError, FileNotFoundError):
-    """There is no container of that name on this machine."""
+    """There is no container with that name on this machine."""
 
 
 @frozen
@@ -77,13 +77,13 @@ class Inspected:
     image_id: str
     labels: Mapping[str, str] = field(repr=False)
     status: str
-    # The command by which it was made, from its first word on; empty with another program.
+    # The command line that created it, from the name of the command on; empty for programs other than Podman.
     created_by: tuple[str, ...] = field(repr=False)
-    # The first process of the container, and the one that watches over it.
+    # The first process of the container, and its monitor.
     pid: int
     monitor: int
-    # The directory in which everything is seen, what differs from the image, and the image's layers, top first. Only
-    # the first is known with a storage driver other than overlay.
+    # The directories of the merged files, of the container's layer, and of the image's layers, top first. Only the
+    # first is known with a storage driver other than overlay.
     merged: str | None
     upper: str | None
     lower: tuple[str, ...]
@@ -125,11 +125,11 @@ class Podman:
         try:
             self.run(*words)
         except PodmanError:
-            # Of a container that Podman has lost, the first attempt finds out that it has ended.
+            # For a container that Podman has lost, the first attempt makes Podman notice that it has ended.
             self.run(*words)
 
     def unmount(self, container_id: str) -> None:
-        """Unmount the files of a container that does not run, whatever Podman believes to be mounted."""
+        """Unmount the files of a container that is not running, even if others have mounted them too."""
         if self.is_podman:
             self.run("umount", "--force", container_id)
 
@@ -143,7 +143,7 @@ class Podman:
 
     @property
     def is_podman(self) -> bool:
-        """Whether the program knows what only Podman knows."""
+        """Whether the program is Podman, judging by its name, so that options of Podman alone can be used."""
         return os.path.basename(self.program) == "podman"
 
     @property
@@ -176,12 +176,12 @@ class Podman:
         runtime = () if self.oci_runtime is None else ("--runtime", self.oci_runtime)
         words = [*_prefix(), program, *self.options, *runtime, *arguments]
         try:
-            # In a group of its own: a signal to the runtime's group must not end a container.
+            # In a process group of its own: a signal to the group of this process must not end a container.
             with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True) as process:
                 try:
                     out, err = process.communicate(input or b"", timeout=PATIENCE)
                 except BaseException:
-                    # Nothing that it started is left running, unless it has left its group like a container.
+                    # Kills everything that it started, except for processes that left its group, such as containers.
                     with suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGKILL)
                     raise
@@ -270,7 +270,7 @@ def _since_create(words: list[str]) -> tuple[str, ...]:
 
 
 def labelled(podman: Podman, label: str, *, name: str = "") -> list[str]:
-    """Return the ids of the containers that have a label, and a name that begins with `name`, running or not."""
+    """Return the ids of the containers with a label and a name that begins with `name`, running or not."""
     filters = ("--filter", f"label={label}", *(("--filter", f"name=^{name}") if name else ()))
     return podman.run("ps", "--all", "--no-trunc", "--quiet", *filters).decode("utf-8", "replace").split()
 
@@ -290,7 +290,7 @@ def _read(
     try:
         found = [read(one) for one in cast("list[dict[str, Any]]", json.loads(done.stdout))]
         if not done.returncode and len(found) != expected:
-            raise ValueError(f"{len(found)} entries, {expected} expected")
+            raise ValueError(f"expected {expected} entries, not {len(found)}")
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise fault(
             PodmanError,
@@ -306,7 +306,7 @@ def _message(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def _is_missing(done: subprocess.CompletedProcess[bytes]) -> bool:
-    """Return whether it failed because there is nothing of that name, which the exit code does not tell."""
+    """Return whether a command failed because nothing has that name, which the exit code does not tell."""
     return MISSING.search(_message(done)) is not None
 
 

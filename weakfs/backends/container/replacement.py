@@ -1,6 +1,6 @@
-"""Containers that Podman has lost: their monitor was killed before they ended, and Podman cannot start them again.
+"""Replacing containers that Podman has lost: their monitor was killed before they ended, so they cannot be restarted.
 
-Such a container is replaced by another one, which the same command creates and which gets its layer.
+Such a container is replaced with another one, which is created by the same command and gets its layer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from weakfs.backends.container.podman import Inspected, Podman, PodmanError, inspect
 
-# Follows the name of a container that is being replaced.
+# The suffix of the name of a container that is being replaced.
 LOST = "-lost"
 
 
@@ -36,7 +36,7 @@ def replace(podman: Podman, lost: Inspected) -> Inspected:
 
 
 def settled(podman: Podman, found: Iterable[Inspected]) -> list[Inspected]:
-    """Return the containers among those with the same labels that hold files, after a replacement was cut short."""
+    """Return those of the containers with the same labels that hold files, after an interrupted replacement."""
     found = list(found)
     lost = next((one for one in found if one.name.endswith(LOST)), None)
     if lost is None:

@@ -1,6 +1,6 @@
 """The files of a container as a root for the host backend.
 
-They are read and changed through a mount, and scanned where the storage driver keeps what differs from the image.
+They are read and changed through a mount. Scans read the directory where the storage driver keeps the layer.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from weakfs.snapshots.store.manifests import NO_STATUS
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
 
-# How many trees are remembered with the layers that they were made from: the current one, and those being restored.
+# How many trees are remembered together with their layers: the current one, and those being restored.
 REMEMBERED = 8
 
-# On an image that is a snapshot: mode, time, user and group of the root.
+# The label of an image that is a snapshot: the mode, time, user and group of the root.
 TOP = "weakfs.top"
 
 
@@ -63,7 +63,7 @@ class ContainerDirectory(HostDirectory):
 
 
 class ContainerRoot(HostRoot):
-    """The directory `at` of a container. Scans cost what differs from the image, if the storage driver is overlay."""
+    """The directory `at` of a container. With the storage driver overlay, a scan is O(entries of the layer)."""
 
     def __init__(self, container: Container, name: str, at: Segments, store: Store | str | os.PathLike[str]) -> None:
         self.container = container
@@ -76,11 +76,11 @@ class ContainerRoot(HostRoot):
         container.users.add(self)
         self._reader = AttributeReader(self._layer_directory)
         self._opened = container.starts
-        # The last scan of the layer's directory, the files and the layer as it found them, and its manifest's digest.
+        # The last scan of the layer's directory, the files and the layer that it found, and its manifest's digest.
         self._raw: Scan | None = None
         self._last = (EMPTY_TREE, Layer(EMPTY_TREE, Attributes(), ""))
         self._ref: bytes | None = None
-        # Whether all that they refer to has been synced.
+        # Whether all contents that they refer to have been synced.
         self._is_synced = False
         # All files at the last scan for changes of processes, and what their session knew then.
         self.scanned: tuple[FileTree, ExternalTree] | None = None
@@ -103,9 +103,9 @@ class ContainerRoot(HostRoot):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the container is still running as when its files were opened; if not, it is started again.
+        """Whether the container is usable: it is started again if it has stopped since its files were opened.
 
-        It is no longer in place once this process has released it.
+        This is false once this process has released it.
         """
         if self.container.is_closed:
             return False
@@ -121,8 +121,8 @@ class ContainerRoot(HostRoot):
         return self.container.is_running and self._opened == self.container.starts
 
     def _reopen(self) -> None:
-        # All that was opened refers to these two objects. A mount stays as long as it is open, and must not be there
-        # twice. Nothing else must get their descriptors meanwhile.
+        # All open objects refer to these two. A mount persists as long as it is open, and must not exist twice. Nothing
+        # else must get their descriptor numbers in the meantime.
         for held in (self.directory, self._layer_directory):
             nothing, other = os.pipe()
             os.close(other)
@@ -138,14 +138,14 @@ class ContainerRoot(HostRoot):
         super().check_in_place()
 
     def run_unless_used(self, step: Callable[[], object]) -> None:
-        """Run a step under the lock of the files, unless somebody holds it, or work or a process is unfinished."""
+        """Run a step under the lock of the files, unless the lock is held, or work or a process is unfinished."""
         with self.lock.attempt() as is_held:
             if is_held and not self.claims.of_others(None) and not self.processes.running():
                 step()
 
     @property
     def hidden(self) -> frozenset[Segments]:
-        """The paths below this root on which something is mounted."""
+        """The mount points below this root."""
         if self._hidden[0] != self.container.starts:
             points = [paths.parse(one)[1] for one in self.container.mount_points()]
             depth = len(self._at)
@@ -188,7 +188,7 @@ class ContainerRoot(HostRoot):
         return Scan(Directory(packed, {}, {}, NO_STATUS, writer.token, ref), raw.started_at, raw.files_read)
 
     def _finish(self, writer: StoreWriter | StoreSink) -> None:
-        # A scan that found everything as an earlier one has put nothing into the store.
+        # A scan that found no changes has put nothing into the store.
         if not self._is_synced:
             writer.finish()
             self._is_synced = True
@@ -202,7 +202,7 @@ class ContainerRoot(HostRoot):
         return self.cleaned(Layer(raw.tree, self._reader.read(raw.root), self.image_base))
 
     def cleaned(self, layer: Layer) -> Layer:
-        """Return a layer without what is mounted on it."""
+        """Return a layer without the mount points."""
         return layer.without(map(path_of, self.hidden))
 
     @staticmethod
@@ -299,11 +299,11 @@ class ContainerRoot(HostRoot):
 
 
 def _put(descriptor: int, held: HeldDirectory) -> None:
-    """Open something else under the descriptor of a directory."""
+    """Make the descriptor of a directory refer to another open file."""
     os.dup2(descriptor, held.descriptor, inheritable=False)
     os.close(descriptor)
 
 
 def _shown(attributes: Attributes) -> tuple[object, ...]:
-    """Return what a program in the container sees of a layer's attributes."""
+    """Return the attributes of a layer that a program in the container sees."""
     return attributes.owners, attributes.xattrs, attributes.links

@@ -14,7 +14,7 @@ from weakfs.filesystem import FilesystemSnapshot
 
 ContainerSnapshotKind = Literal["tree", "tar", "image"]
 
-# The name of the images, each with a tag of its own, so that no one removes them as unused.
+# The name of the images. Each has its own tag, so that cleanup tools do not remove it as unused.
 REPOSITORY = "localhost/weakfs-snapshot"
 
 
@@ -43,9 +43,9 @@ def _commit(container: Container, name: str) -> str:
         top = os.fstat(files)
     finally:
         os.close(files)
-    # An image does not hold the status of the root.
+    # An image does not store the status of the root directory, so a label does.
     label = f"LABEL {TOP}={stat.S_IMODE(top.st_mode)}:{top.st_mtime_ns}:{top.st_uid}:{top.st_gid}"
-    # It runs nothing while this is called, and without cgroups it cannot be paused.
+    # Not paused: nothing is running in it now, and without cgroups it cannot be paused.
     quiet = ("--quiet",) if container.podman.is_podman else ()
     words = ("commit", *quiet, "--pause=false", "--change", label, container.container_id, name)
     return container.podman.run(*words).decode().strip()

@@ -1,4 +1,4 @@
-"""Applying events to a disk: the result is what the event's reducer makes of the same entries."""
+"""Applying events to a disk: the result is the same as that of the event's reducer for the same entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weakfs.snapshots.journal.journal import Journal
 # Events that change one file, which may have several names.
 CHANGES_FILE = (e.FileWritten, e.FileAppended, e.FileSpliced, e.ModeChanged)
 
-# Events that change, replace or create one entry, and move none.
+# Events that change, replace or create one entry, without moving any.
 CHANGES_ENTRY = (*CHANGES_FILE, e.LinkMade)
 
 

@@ -30,7 +30,7 @@ logger = logging.getLogger("weakfs.backends")
 
 @frozen
 class Rewind:
-    """Two trees of known entries: where they differ, the files are to be changed from the first to the second."""
+    """Two trees of known entries. Where they differ, the files have to be changed from the first to the second."""
 
     now: FileTree = field(repr=False)
     wanted: FileTree = field(repr=False)
@@ -73,7 +73,7 @@ class HostFiles(Protocol):
         ...
 
     def _exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
-        """Take a snapshot of the current files and go to `target`, with a single scan."""
+        """Take a snapshot of the current files and restore `target`, with a single scan."""
         ...
 
     def tree(self) -> FileTree:
@@ -114,7 +114,7 @@ class HostExternal:
         lost = [
             one.snapshot_id
             for one in session[ExternalFsSnapshot].all()
-            # An archive in `data` is one of the session's own contents, and an image is in neither place.
+            # An archive in `data` is part of the session, and an image is in neither place.
             if one.filesystem_id == own
             and one.data is None
             and one.kind != "image"
@@ -127,7 +127,7 @@ class HostExternal:
         return tuple(one for one in lost if one not in seen)
 
     def serve(self, filesystem: HostFiles) -> None:
-        """Work through another object for the same directory if that one is writable and the current one is not."""
+        """Use another object for the same directory if that one is writable and the current one is not."""
         if self._filesystem.read_only and not filesystem.read_only:
             self._filesystem = filesystem
 
@@ -170,12 +170,12 @@ class HostExternal:
         self._filesystem.background.scan_changes()
 
     def look(self) -> TreeSeen:
-        """Scan the directory. Return the event that tells the session what is there."""
+        """Scan the directory. Return the event that describes it to the session."""
         filesystem = self._filesystem
         return TreeSeen(filesystem.tree(), "a scan", filesystem.session.now(), self.filesystem_id)
 
     def known(self, view: SessionView, now: SessionView) -> FileTree:
-        """Return the files that the session knew at a moment, with those that it only found later. O(differences)."""
+        """Return the files that the session knew at a moment, including those found only later. O(differences)."""
         trees = (one[ExternalTrees].latest() or ExternalTrees() for one in (view, now))
         then, later = (one.known(self.filesystem_id) for one in trees)
         tree = then.completed(later)
@@ -199,7 +199,7 @@ class HostExternal:
         return merge_known(resolver, base, ours, theirs if paths is None else with_paths(base, theirs, paths))
 
     def aim(self, there: FileTree, wanted: FileTree) -> Rewind:
-        """Return what `restore` needs to change the files that are there to the wanted ones."""
+        """Return what `restore` needs to turn the files that are there into the wanted ones."""
         return Rewind(there, wanted)
 
     def replace(self, wanted: FileTree, source: str) -> None:

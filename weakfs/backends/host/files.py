@@ -49,7 +49,7 @@ from weakfs.snapshots.directory.nodes import Kind, OnDisk, read_examined
 # Searches skip larger files, because they would have to be held in memory.
 MOST_SEARCHED = 256 << 20
 
-# For these events links in the path are followed where the policy allows; all others concern the link itself.
+# For these events, a link at the path is followed if the policy allows it. All others concern the link itself.
 FOLLOWING = (FileWritten, FileAppended, FileSpliced, DirectoryMade, ModeChanged)
 
 # Where a path leads, and the status of what is there.
@@ -59,7 +59,7 @@ Place = tuple[Segments, os.stat_result | None]
 KINDS = {"file": (True, False, False), "directory": (False, True, False), "link": (False, False, True)}
 NO_KIND = (False, False, False)
 
-# What a search needs of an entry: a directory, or a file whose size and content are only known once it is opened.
+# Stand-ins for entries in a search: a directory, or a file whose size and content are known once it is opened.
 LISTED: dict[Kind, Node] = {
     "directory": EMPTY_TREE,
     "file": file(cast(Content, object()), at=0),
@@ -79,7 +79,7 @@ class HostFiles(BaseFilesystem):
 
     @property
     def background(self) -> BackgroundProcesses:
-        """The processes that work in the directory beside the calls."""
+        """The background processes that work in the directory."""
         raise NotImplementedError
 
     @property
@@ -151,7 +151,7 @@ class HostFiles(BaseFilesystem):
     def list_entries(self, segments: Segments, prefix: str) -> tuple[FileEntry, ...]:
         with described_errors("list", path_of(segments)):
             listed = sorted(self._names(segments))
-        # With 100,000 entries the garbage collector took as long as the listing itself.
+        # For 100,000 entries, the garbage collector would take as long as the listing itself.
         with garbage_collection_paused():
             return tuple([FileEntry(name, prefix + name, *KINDS.get(kind, NO_KIND)) for name, kind in listed])
 
@@ -164,7 +164,7 @@ class HostFiles(BaseFilesystem):
 
     def readable_contents(self, segments: Segments, prefix: str, files: Sequence[Searched]) -> Iterator[bytes | None]:
         try:
-            # Once for all files: opening the parents of each took three times as long as reading 2 kB.
+            # Opened once for all files: opening the parents for each file took three times as long as reading 2 kB.
             directory = self._root.directory.open_directory(segments, PASSAGE)
         except OSError as error:
             if error.errno not in UNSEARCHABLE:
@@ -252,7 +252,7 @@ class HostFiles(BaseFilesystem):
             return tuple(work.journal.notes[mark:])
 
     def _attributed(self, found: list[EntryFound]) -> Iterable[Event]:
-        """Return the events for what was found before a change."""
+        """Return the events for the entries that were found before a change."""
         began = self._root.began
         if began is None or not found:
             return found
@@ -260,7 +260,7 @@ class HostFiles(BaseFilesystem):
         return list(by_program(found, known, self._expected(*began)))
 
     def _expected(self, before: FileTree, began: int) -> FileTree:
-        """Return a tree with what was recorded after record `began`."""
+        """Return a tree with the changes that were recorded after record `began`."""
         for record in self._session.records.since(began):
             if getattr(record.event, "filesystem", None) == self.filesystem_id and type(record.event) in REDUCERS:
                 before = reduce(before, cast(Event, record.event))
@@ -289,7 +289,7 @@ class HostFiles(BaseFilesystem):
         """Return where a path leads, and the status of what is there."""
         segments = self._parse(path)[1]
         status = self._status(path, segments)
-        # Neither an entry that is not a link nor a free name in a directory leads anywhere else.
+        # An entry that is not a link, or a free name in a directory, does not lead anywhere else.
         above = self._status(path, segments[:-1]) if status is None else None
         is_free = above is not None and stat.S_ISDIR(above.st_mode)
         if not is_free and (status is None or stat.S_ISLNK(status.st_mode)):

@@ -48,8 +48,8 @@ class HostFilesystem(HostFiles):
     Without a session it creates its own; every change is an event of the session, and the filesystem is attached, so
     that the session's snapshots, rollbacks and transactions cover the files. `snapshots` is the kind of snapshot to
     take, and `store` where to keep them: a directory outside `root`, by default in the user's state directory; all
-    programs that work in `root` should use the same one. For a workspace that moved, pass the `filesystem_id` by which
-    its session knows it. Work that a killed process left unfinished is undone when the root is next opened for writing.
+    programs that work in `root` should use the same one. For a directory that was moved, pass the `filesystem_id` that
+    its session knows. Work that a killed process left unfinished is undone when the root is next opened for writing.
 
     Raises `FileNotFoundError` or `NotADirectoryError` if there is no such directory, and `OSError` (ENOTSUP) on systems
     other than Linux.
@@ -73,7 +73,7 @@ class HostFilesystem(HostFiles):
             raise ValueError(f"follow_symlinks is {follow_symlinks!r}; use 'deny', 'within_root_only' or 'allow'")
         if not isinstance(root, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
-                f"cannot open {root!r:.60} as a HostFilesystem: it takes the path of a directory; give a session as "
+                f"cannot open {root!r:.60} as a HostFilesystem: it takes the path of a directory; pass a session as "
                 f"HostFilesystem(path, session=...)"
             )
         checked_limits(limits)
@@ -128,7 +128,7 @@ class HostFilesystem(HostFiles):
             )
         if own is not None and own.root is not root and not own.root.is_in_place and root.is_in_place:
             own.reopen(self, root)
-        # For a session, two objects with the same directory are one filesystem.
+        # To a session, two objects with the same directory are one filesystem.
         self._root = root if own is None else own.root
         self._kinds = self._snapshot_kinds(snapshots)
         self._external = HostExternal(self, self._root) if own is None else own
@@ -152,7 +152,7 @@ class HostFilesystem(HostFiles):
 
     @property
     def background(self) -> BackgroundProcesses:
-        """The processes that work in the directory beside the calls."""
+        """The background processes that work in the directory."""
         return BackgroundProcesses(self._workplace, self._root.processes)
 
     @property
@@ -185,10 +185,10 @@ class HostFilesystem(HostFiles):
         return self._root.store
 
     def compact(self) -> CompactReport:
-        """Free what neither a snapshot in the store nor this session needs; see `Store.compact`.
+        """Free the space of contents that neither a snapshot in the store nor this session needs; see `Store.compact`.
 
-        A snapshot takes the space that it alone needs until it is dropped: `store.account()` returns these sizes,
-        `store.drop` and `store.keep_last` drop snapshots. Contents in this session's records are kept.
+        Contents that only one snapshot needs take up space until it is dropped: `store.account()` returns their sizes,
+        and `store.drop` and `store.keep_last` drop snapshots. Contents in this session's records are kept.
         """
         with self.lock():
             return self.store.compact(keep=contents_needed(self._session, self.store))
@@ -228,7 +228,7 @@ class HostFilesystem(HostFiles):
     def restore(
         self, snapshot: FilesystemSnapshot | ExternalFsSnapshot, *, dry_run: bool = False, foreign: bool = False
     ) -> RestoreReport:
-        """Restore a snapshot exactly: changes only what differs, and only files, no other slice.
+        """Restore a snapshot exactly. Only files that differ are changed, and no other slice.
 
         With `dry_run` nothing is changed. Raises `ValueError` for a snapshot of another filesystem, unless
         `foreign`; if anything is raised, the files are unchanged.
@@ -253,7 +253,7 @@ class HostFilesystem(HostFiles):
         return report(snapshot.snapshot_id, before, wanted, dry_run=dry_run, notes=notes)
 
     def _exchange(self, target: FilesystemSnapshot | Rewind, on_kept: Callable[[FilesystemSnapshot], object]) -> None:
-        """Take a snapshot, pass it to `on_kept`, and go to `target`. The files are scanned once."""
+        """Take a snapshot, pass it to `on_kept`, and restore `target`. The files are scanned once."""
         with self.lock():
             on_kept(self.snapshot())
             self._restore_to(target, now=self._root.last_tree)
@@ -376,7 +376,7 @@ class HostFilesystem(HostFiles):
         return after, removed
 
     def _record_changes(self, before: FileTree, after: FileTree) -> None:
-        """Dispatch events for what a program changed."""
+        """Dispatch events for a program's changes."""
         events = list(events_between(before, after, at=self.now(), most=MOST_IN_EVENTS))
         if events and not self._workplace.knows(before, after):
             # The scan is the only source for the state before the program ran.

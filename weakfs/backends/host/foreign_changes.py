@@ -1,6 +1,6 @@
 """Changes that other programs made: found on disk before an event, and recorded in the session.
 
-While a program works for a call, what it changed since the call began is recorded as a change by that call.
+While a program works for a call, its changes since the call began are recorded as changes by that call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SMALL = 1 << 20
 def found_before(
     root: HostRoot, session: Session, event: Any, places: list[Segments], filesystem: str
 ) -> list[EntryFound]:
-    """Return the events that tell the session what is at the paths of `event` before it is applied."""
+    """Return the events that describe to the session the entries at the paths of `event`, before it is applied."""
     known = (session[ExternalTrees].latest() or ExternalTrees()).tree(filesystem)
     paths = [event.source, event.destination] if isinstance(event, EntryMoved | EntryCopied) else [event.path]
     as_whole = isinstance(event, EntryMoved | EntryCopied | EntryDeleted)
@@ -44,10 +44,10 @@ def found_before(
 
 
 def by_program(found: list[EntryFound], known: FileTree, expected: FileTree) -> Iterator[Event]:
-    """Yield the events for what was found while a program works for a call.
+    """Yield the events for entries that were found while a program works for a call.
 
-    `expected` is what there was when the call began, with what was recorded since: what differs from it, the program
-    has changed.
+    `expected` are the files when the call began, with the changes recorded since. Differences from them were made by
+    the program.
     """
     for seen in found:
         segments = segments_of(seen.path)
@@ -65,9 +65,9 @@ def by_program(found: list[EntryFound], known: FileTree, expected: FileTree) -> 
 def _found_above(
     root: HostRoot, known: FileTree, path: str, place: Segments, at: int, filesystem: str
 ) -> Iterator[EntryFound]:
-    """Yield the event for the directory in which a new entry is put, or its parents, if the session does not know it.
+    """Yield the event for the nearest directory above a new entry, if the session does not know it.
 
-    Otherwise it would seem to have been made along with the entry, and would be removed with it.
+    Without it, the directory would seem to have been made along with the entry, and would be removed with it.
     """
     above = segments_of(path)[:-1]
     for depth in range(len(above), 0, -1):
@@ -80,12 +80,12 @@ def _found_above(
 
 
 def _found(root: HostRoot, place: Segments, known: Node | None, *, as_whole: bool) -> FileTree | None:
-    """Return the entry at a path as a tree of that entry alone; `None` if the session already knows it."""
+    """Return the entry at a path as a tree with only that entry; `None` if the session already knows it."""
     directory = root.directory
     node = directory.node(place)
     if type(node) is FileTree:
         if not as_whole:
-            # Only its permission bits change: what the session knows about its entries is kept.
+            # Only its permission bits change, so the entries that the session knows in it are kept.
             return None if type(known) is FileTree else tree_of({place[-1]: node})
         whole = directory.subtree(place)
         if type(known) is FileTree and type(whole) is FileTree and _looks_like_all(whole, known):

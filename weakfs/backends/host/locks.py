@@ -25,8 +25,8 @@ PAUSE = 0.002
 class RootLock:
     """Reentrant lock that makes a read and the change that follows one atomic step.
 
-    The system's lock is on the root's own descriptor, so it works whatever store each process uses. Raises `OSError`
-    (EBUSY) if another process holds it for a minute, so that no process waits forever.
+    It locks the descriptor of the root, so it works even if processes use different stores. Raises `OSError` (EBUSY) if
+    another process holds it for a minute, so that no process waits forever.
     """
 
     def __init__(self, directory: HostDirectory) -> None:
@@ -66,7 +66,7 @@ class RootLock:
 
     def _lock(self) -> None:
         patience = PATIENCE
-        # What could not be opened again cannot be used either.
+        # A directory that cannot be opened again cannot be used either.
         while self._directory.descriptor >= 0:
             try:
                 fcntl.flock(self._directory.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -93,7 +93,7 @@ class Claim:
     above: set[Segments] = field(factory=set[Segments])
 
     def touches(self, segments: Segments) -> bool:
-        """Return whether a path is, contains or is inside a changed one."""
+        """Return whether a path is a changed path, contains one, or is inside one."""
         if segments in self.paths or segments in self.above:
             return True
         return any(segments[:depth] in self.paths for depth in range(len(segments)))

@@ -1,4 +1,4 @@
-"""Operating system errors, reported with thing, cause and remedy."""
+"""Errors of the operating system, reported with a verb, a path and a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retention: what of a store a session still needs: contents in its trees, and snapshots to roll back to."""
+"""Retention: the contents and snapshots in a store that a session still needs."""
 
 from __future__ import annotations
 

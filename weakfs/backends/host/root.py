@@ -31,7 +31,7 @@ from weakfs.snapshots.scan.store_sink import StoreSink
 from weakfs.snapshots.store.snapshot_writer import StoreWriter
 from weakfs.snapshots.store.store import Store
 
-# What to do at the end of a unit of work.
+# A function to call at the end of a unit of work.
 Step = Callable[[], object]
 
 logger = logging.getLogger("weakfs.backends")
@@ -49,23 +49,23 @@ class HostRoot:
         self.lock = RootLock(self.directory)
         self.claims = Claims()
         self.links = HardLinks(self.directory)
-        # Programs that work in the directory beside the calls of this process.
+        # Background programs that work in the directory.
         self.processes = ProcessTable()
         # Work in progress.
         self.works: WeakSet[Work] = WeakSet()
-        # The steps of the last restore of a manifest, which has none any more unless undoing it failed.
+        # The journal of the last restore of a manifest. It is empty unless undoing that restore failed.
         self._restoring: Journal | None = None
         self.store = store if isinstance(store, Store) else Store(store or default_store(self.path))
         if is_inside(os.path.realpath(self.store.path), self.path):
             raise ValueError(
-                f"cannot keep snapshots of {self.path!r} in {self.store.path!r}: that is inside it; name a store "
+                f"cannot keep snapshots of {self.path!r} in {self.store.path!r}, which is inside it; name a store "
                 f"outside"
             )
         self._last_scan: Scan | None = None
         # The base for writing the next commit as a difference.
         self.base: Base | None = None
-        # While a program works in the directory for a call: what there was when it began, and the number of the newest
-        # record then.
+        # While a program works in the directory for a call: the files when it began, and the number of the newest
+        # record at that time.
         self.began: tuple[FileTree, int] | None = None
         # Called with the path and size of every file that a scan reads.
         self.on_file: OnFile | None = None
@@ -85,7 +85,7 @@ class HostRoot:
         return self.last_tree
 
     def _finish(self, writer: StoreWriter | StoreSink) -> None:
-        """Sync what a scan has put into the store."""
+        """Sync the contents that a scan has put into the store."""
         writer.finish()
 
     @property
@@ -107,7 +107,7 @@ class HostRoot:
     def scan_for_undo(self, journal: Journal) -> FileTree:
         """Scan the directory before it changes, so that undoing the journal restores this state.
 
-        Like `read_back`, for callers that have claimed the whole directory: others need not wait for the scan.
+        Like `read_back`, this is for callers that have claimed the whole directory: others need not wait for the scan.
         """
         with self.store.sink() as writer:
             seen = self._scan_into(writer, None)
@@ -117,14 +117,14 @@ class HostRoot:
         return self.last_tree
 
     def read_back(self, bounds: ScanLimits) -> FileTree:
-        """Scan the directory after a program worked in it; what exceeds the bounds is refused without being read."""
+        """Scan the directory after a program worked in it. Entries beyond the bounds are refused without being read."""
         with self.store.sink() as writer:
             self._scan_into(writer, bounds)
             self._finish(writer)
         return self.last_tree
 
     def store_entry(self, segments: Segments) -> FileTree:
-        """Store the entry at a path, and return it as a tree of that entry alone."""
+        """Store the entry at a path, and return it as a tree with only that entry."""
         parent = self.directory.open_directory(segments[:-1])
         try:
             with self.store.sink() as writer:
@@ -163,9 +163,9 @@ class HostRoot:
         return not Plan.of(now, wanted)
 
     def restore_manifest(self, ref: str) -> tuple[Note, ...]:
-        """Make the directory match a manifest, and return what files lost; for the undo of a journal.
+        """Make the directory match a manifest, and return what files lost. Used to undo a journal.
 
-        What is there now is not kept, and so takes no space in the store; new files of any size are not read.
+        The current files are not kept, so they take up no space in the store, and new files are not read.
         """
         wanted = self.store.tree(bytes.fromhex(ref))
         try:
@@ -196,8 +196,8 @@ class HostRoot:
     def recover(self, *, keeps_files: bool = False) -> int:
         """Undo the unfinished work of processes that have ended; return how many units of work were undone.
 
-        With `keeps_files`, forget that work instead: it was a program's own, and the files are as the program wants
-        them. Raises `OSError` if that fails; the files then stay as those processes left them.
+        With `keeps_files`, discard its journals instead: a program did the work, and wants the files as they are. Raise
+        `OSError` if undoing fails; the files then stay as those processes left them.
         """
         with self.lock:
             try:
@@ -206,7 +206,7 @@ class HostRoot:
                 raise fault(
                     type(error),
                     error.errno or EIO,
-                    f"cannot open {self.path!r}: a process that was killed left work unfinished, and it cannot be "
+                    f"cannot open {self.path!r}: a process that was killed left unfinished work, which cannot be "
                     f"undone: {error.strerror or error}; remove the cause and open it again, or open it with "
                     f"read_only=True to look at it",
                 ) from error
@@ -223,7 +223,7 @@ class HostRoot:
             return False
         if (there.st_dev, there.st_ino) == self._identity:
             return True
-        # A mount may give a directory another number when it is changed for the first time.
+        # On some mounts, a directory gets another inode number when it is first changed.
         self._identity = (own := os.fstat(self.directory.descriptor)).st_dev, own.st_ino
         return (there.st_dev, there.st_ino) == self._identity
 
@@ -237,7 +237,7 @@ class HostRoot:
                 FileNotFoundError,
                 ENOENT,
                 f"cannot use {self.path!r}: the directory that was opened is no longer there; put it back, or open "
-                f"what is there now",
+                f"the directory that is there now",
             )
 
     @property
@@ -248,7 +248,7 @@ class HostRoot:
     def claim(self, work: Work, *paths: Segments) -> None:
         """Claim paths for a unit of work, after undoing unfinished work of processes that have ended.
 
-        Raises `OSError` (EBUSY) if somebody else's unfinished work changed one of them. The caller holds `lock`.
+        Raise `OSError` (EBUSY) if the unfinished work of others changed one of them. The caller holds `lock`.
         """
         self.check_in_place()
         self._check_others(*paths)
@@ -296,9 +296,9 @@ class Work:
     def __init__(self, root: HostRoot) -> None:
         self.root = root
         self.journal = Journal(root.directory, root.journals, root.restore_manifest)
-        # What an undo could not restore exactly.
+        # The attributes that an undo could not restore exactly.
         self.inexact: tuple[Note, ...] = ()
-        # What to do at the end: when everything was committed, or when this part of the work was undone.
+        # Functions to call at the end: when everything was committed, or when this part of the work was undone.
         self._at_end: list[tuple[Step, Step]] = []
         root.works.add(self)
 
@@ -321,11 +321,11 @@ class Work:
 
     @property
     def steps(self) -> int:
-        """How many steps are to be done at the end."""
+        """The number of functions to call at the end."""
         return len(self._at_end)
 
     def undo_steps(self, mark: int = 0) -> None:
-        """Do what is to be done if this work, or a part that began at `mark`, is undone."""
+        """Call the functions for undoing this work, or a part that began at `mark`."""
         while len(self._at_end) > mark:
             self._at_end.pop()[1]()
 
@@ -346,7 +346,7 @@ class Work:
 
 
 class Part:
-    """Part of a unit of work: that of a nested transaction."""
+    """The part of a unit of work that belongs to a nested transaction."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -375,7 +375,7 @@ class Part:
 
 
 def open_root(root: str) -> HostDirectory:
-    """Open a directory of the host; errors say what to do."""
+    """Open a directory of the host. Raise `ValueError` or `OSError` with a remedy if that is not possible."""
     if not root:
         raise ValueError("cannot open '': it names no directory; name one, or use '.' for the current directory")
     try:
@@ -415,7 +415,7 @@ def default_store(root: str) -> str:
 def _can_be_made(folder: str) -> bool:
     """Return whether a directory is ours and writable, or can be created along with its parents."""
     if os.path.lexists(folder) and os.lstat(folder).st_uid != os.getuid():
-        # Somebody else created it first, in a world-writable directory.
+        # Another user created it first, in a world-writable directory.
         return False
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)

@@ -26,12 +26,12 @@ Take = Callable[[str, str | None, str, int], FilesystemSnapshot]
 
 UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
 
-# How many times another session may take the id that was about to be used.
+# The maximum number of attempts, in case another session takes the id first.
 ATTEMPTS = 100
 
 
 class Kinds:
-    """Takes snapshots of one kind, and reads those of every kind."""
+    """Takes snapshots of one kind, and reads snapshots of every kind."""
 
     __slots__ = ("_root", "kind")
 
@@ -44,20 +44,20 @@ class Kinds:
         self._root = root
 
     def _takes(self) -> dict[str, Take]:
-        """Return the kinds of snapshots, each with what takes one."""
+        """Return the kinds of snapshots, each with the function that takes one."""
         return {"tree": self._take_tree, "git": self._take_git, "tar": self._take_tar}
 
     def take(
         self, tag: str | None, next_id: Callable[[], str], filesystem_id: str, at: int
     ) -> tuple[FilesystemSnapshot, ExternalFsSnapshot]:
-        """Take a snapshot; return it, and what the session records of it.
+        """Take a snapshot. Return it, and the tree that the session records.
 
         Raises `GitUnavailable` if git is needed and missing.
         """
         take = self._takes()[self.kind]
         for attempt in range(1, ATTEMPTS + 1):
             snapshot_id = next_id()
-            # Sessions with the same id, such as one that is resumed repeatedly, count from the same number.
+            # Sessions with the same id, such as copies of one saved session, count from the same number.
             while os.path.lexists(self._root.store.catalogue.path_of(snapshot_id)):
                 snapshot_id = next_id()
             try:
@@ -111,7 +111,8 @@ class Kinds:
         """Return the files of a snapshot; contents are read on demand.
 
         `limits` apply to the archive of another filesystem (`is_own` false). An archive cannot hold sockets and
-        devices; the store in which it was made knows them. In other stores, those that exist now are kept.
+        devices. The store in which the snapshot was taken knows them; with any other store, those that exist now are
+        kept.
         """
         if snapshot.tree is not None:
             return snapshot.tree
@@ -135,7 +136,7 @@ class Kinds:
 
 
 def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:
-    """Return a tree with another's sockets and devices added under unused names in existing directories."""
+    """Return a tree with the sockets and devices of another added, under unused names in existing directories."""
     for path, node in walk(now):
         if type(node) is FileTree or node[CONTENT] not in (SOCKET, DEVICE):
             continue
@@ -147,7 +148,7 @@ def with_unarchived(wanted: FileTree, now: FileTree) -> FileTree:
 
 
 def recorded(snapshot: FilesystemSnapshot) -> ExternalFsSnapshot:
-    """Return what a session records of a snapshot."""
+    """Return a snapshot in the form that a session records."""
     return ExternalFsSnapshot(
         snapshot.snapshot_id,
         snapshot.filesystem_id,

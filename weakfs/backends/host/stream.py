@@ -11,7 +11,7 @@ from weakfs.backends.host.os_errors import described_errors
 class HostStream(io.RawIOBase):
     """Reads an open descriptor from the start, and closes it when the stream is closed; errors name `path`.
 
-    The opened file is read to its end even if it is written meanwhile: a write through the library replaces the file.
+    The opened file is read to its end even if it is written in the meantime: the library's writes replace the file.
     """
 
     def __init__(self, descriptor: int, path: str) -> None:

@@ -1,4 +1,4 @@
-"""A host directory as the place where background processes work: see `weakfs.processes.background`."""
+"""A host directory as the workplace of background processes: see `weakfs.processes.background`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weakfs.reducers.tree.node import Node, Segments, find, put, remove
 from weakfs.session import Session
 from weakfs.snapshots.scan.read_back import events_between, mode_at, without_set_id
 
-# A program may leave large files: events hold contents up to this size, larger ones stay in the store.
+# A program may leave large files. Events hold contents up to this size; larger ones stay in the store.
 MOST_IN_EVENTS = 1 << 20
 
 
@@ -50,7 +50,7 @@ class HostWorkplace:
         return self.files.lock()
 
     def launcher(self, options: CommandOptions) -> Launcher:
-        """Return what starts programs in the directory."""
+        """Return the launcher of programs in the directory."""
         return HostLauncher(self.root.path, options)
 
     def refuse_exclusive(self) -> None:
@@ -59,10 +59,10 @@ class HostWorkplace:
             self.root.refuse_unfinished(self.files._running())
 
     def scan_changes(self, cause: str | None) -> tuple[str, ...]:
-        """Scan the directory, and record what differs from what the session knows."""
+        """Scan the directory, and record the differences from the files that the session knows."""
         running, known = self.files._running(), self._known()
         if not known.is_whole:
-            # There is nothing to put in the place of what others have changed.
+            # Paths with unfinished work of others are replaced with their known entries, which requires a known tree.
             self.root.refuse_unfinished(running)
         unfinished = self.root.unfinished(running)
         if () in unfinished:
@@ -89,9 +89,9 @@ class HostWorkplace:
         return changed_paths(known.tree, found, "/")
 
     def knows(self, before: FileTree, after: FileTree) -> bool:
-        """Return whether the session knows what a scan found before some change, so that this can be taken back.
+        """Return whether the session knows the files before a change that a scan found, so that it can be taken back.
 
-        The times of files that did not change may be others: nothing restores them. O(differences).
+        Times are compared only for files that changed: nothing restores the times of the others. O(differences).
         """
         known = self._known()
         is_as_known = known.is_whole and known.tree.mode == before.mode and not any(differences(known.tree, before))
@@ -130,7 +130,7 @@ def _has_same_times(one: Node | None, other: Node) -> bool:
 
 
 def without_unfinished(paths: Iterable[Segments], found: FileTree, known: FileTree, at: int) -> FileTree:
-    """Return what was found, with what is known at some paths."""
+    """Return the tree that was found, with the known entries at some paths."""
     for segments in sorted(paths):
         node = find(known, segments)
         found = remove(found, segments, at) if node is None else put(found, segments, node, at)

@@ -49,8 +49,9 @@ class MountedFilesystem(BaseFilesystem):
 
     A sandbox shows the files to commands at the same path, so that both mean the same file. Relative paths start at the
     mount point; a path of the host below the directory of a host filesystem means the file that is there. There is
-    nothing outside the mount point. Without `mounted_at`, it is where the session last had these files; it is saved
-    with the session. Trees, snapshots and archives are those of `files`, and so are the paths in a session's records.
+    nothing outside the mount point. By default, `mounted_at` is where the session last had these files mounted; it is
+    saved with the session. Trees, snapshots, archives, and the paths in a session's records are the same as those of
+    `files`.
 
     Raises `ValueError` for a mount point that is not a canonical path, is `/` or one of the system's directories, or is
     above or below the directory of a host filesystem.
@@ -61,14 +62,14 @@ class MountedFilesystem(BaseFilesystem):
     def __init__(self, files: Filesystem, mounted_at: str | None = None) -> None:
         if not isinstance(files, BaseFilesystem) or isinstance(files, MountedFilesystem):
             raise TypeError(
-                f"cannot mount {files!r:.80}: it is {a_type(files)}; give a filesystem that derives from "
+                f"cannot mount {files!r:.80}: it is {a_type(files)}; pass a filesystem that derives from "
                 f"BaseFilesystem and is not mounted yet, such as an InMemoryFilesystem or a HostFilesystem"
             )
         self._files: BaseFilesystem = files
         known = recorded_mount(self.session, files.filesystem_id)
         if mounted_at is None and known is None:
             raise ValueError(
-                f"cannot tell where to mount {files!r}: its session does not say where it was mounted; give "
+                f"cannot tell where to mount {files!r}: its session does not say where it was mounted; pass "
                 f"mounted_at='/workspace'"
             )
         self._point = MountPoint.at(cast(str, known if mounted_at is None else mounted_at))
@@ -91,7 +92,7 @@ class MountedFilesystem(BaseFilesystem):
 
     @property
     def mount_point(self) -> MountPoint:
-        """The mount point, which turns one form of a path into the other."""
+        """The mount point, which converts one form of a path to the other."""
         return self._point
 
     @property
@@ -107,7 +108,7 @@ class MountedFilesystem(BaseFilesystem):
 
     @property
     def follow_symlinks(self) -> SymlinkPolicy:
-        """What becomes of a symbolic link that is used as a path."""
+        """The policy for symbolic links in paths."""
         return self._files.follow_symlinks
 
     @follow_symlinks.setter
@@ -157,13 +158,13 @@ class MountedFilesystem(BaseFilesystem):
         return canonical, segments
 
     def _own(self, segments: Segments) -> Segments | None:
-        """Return the segments in the files of those here; `None` for a path outside the mount point."""
+        """Return the segments of a path within `files`; `None` for a path outside the mount point."""
         if self._point.holds(segments):
             return segments[len(self._point.segments) :]
         return segments if segments[:1] == (OUTSIDE,) else None
 
     def _own_path(self, path: str) -> str:
-        """Return a path as the files have it, for a call that names a file by its path."""
+        """Return the path within `files`, for a call that names a file by its path."""
         own = self._point.own(path)
         return path if own is None else own
 
@@ -180,7 +181,7 @@ class MountedFilesystem(BaseFilesystem):
             return [*self._point.segments], own
         done, rest = self._files._from_the_top(target, path)
         if done[:1] != [OUTSIDE]:
-            # Commands find there what the system has.
+            # Commands find the system's own entries there.
             raise self._outside(path)
         return done, rest
 
@@ -210,7 +211,7 @@ class MountedFilesystem(BaseFilesystem):
         return self._point.named(self._is_elsewhere)
 
     def _is_elsewhere(self, path: str) -> bool:
-        """Return whether a path in a message is one of the host: of the directory, or of the store of snapshots."""
+        """Return whether a path in a message is a host path: of the directory, or of the store of snapshots."""
         store = getattr(self._files, "store", None)
         return self._files._below_host_root(path) is not None or (store is not None and is_within(path, store.path))
 
@@ -224,7 +225,7 @@ class MountedFilesystem(BaseFilesystem):
         return self._above() if self._point.is_above(segments) else None
 
     def _above(self) -> FileTree:
-        """Return a directory on the way to the mount point, as new as the files' root."""
+        """Return a directory on the way to the mount point, with the times of the files' root."""
         top = self._files.lookup(())
         at = top.modified_at if type(top) is FileTree else 0
         return tree_of({}, modified_at=at)
@@ -408,7 +409,7 @@ class MountedFilesystem(BaseFilesystem):
         try:
             yield mounted_checkout(work, self._point)
         except BaseException as error:
-            # What the program raised is not a message of the files.
+            # An exception of the program is not about the files, so its message is not changed.
             if not manager.__exit__(type(error), error, error.__traceback__):
                 raise
         else:
@@ -417,7 +418,7 @@ class MountedFilesystem(BaseFilesystem):
 
     @property
     def background(self) -> BackgroundProcesses:
-        """The processes that work on the files beside the calls; they see them at the mount point."""
+        """The background processes that work on the files. They see them at the mount point."""
         from weakfs.backends.mounted.work import MountedWorkplace
 
         if not isinstance(self._files, SupportsProcesses):

@@ -33,14 +33,14 @@ class MountPoint:
     def at(cls, path: str) -> MountPoint:
         """Return the mount point at a path; raise `ValueError` for one that cannot be used."""
         if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"mounted_at is {path!r}; give a path such as '/workspace'")
+            raise TypeError(f"mounted_at is {path!r}; pass a path such as '/workspace'")
         try:
             canonical = normalize(path)
         except OSError as error:
             raise ValueError(f"cannot mount files at {path!r}: {error}") from error
         if canonical != path or path == "/" or not path.isprintable():
             raise ValueError(
-                f"cannot mount files at {path!r}: it is not an absolute path in its shortest form, other than '/'; use "
+                f"cannot mount files at {path!r}: it is '/', or not an absolute path in canonical form; use "
                 f"a path such as {canonical if canonical != '/' and canonical.isprintable() else '/workspace'!r}"
             )
         check_mount_point(path)
@@ -94,13 +94,13 @@ class MountPoint:
 
 
 def recorded_mount(session: Session | None, filesystem_id: str) -> str | None:
-    """Return where a session last had the files of a filesystem."""
+    """Return where a session last had the files of a filesystem mounted."""
     mounts = () if session is None else session[FilesystemMounted].all()
     return next((one.mounted_at for one in reversed(mounts) if one.filesystem == filesystem_id), None)
 
 
 def refuse_overlap(point: MountPoint, files: BaseFilesystem) -> None:
-    """Raise `ValueError` for a mount point of which a path of the host would say something else."""
+    """Raise `ValueError` for a mount point with which a path could mean two files, one of them on the host."""
     place = getattr(files, "container", None)
     if place is not None:
         if files.root != point.path:

@@ -1,4 +1,4 @@
-"""Programs that work on mounted files: what they see, and what is said of their changes, has the mounted paths."""
+"""Programs that work on mounted files: they see the mounted paths, and their changes are reported by these paths."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class MountedCheckout:
 
     @property
     def directory(self) -> str:
-        """The directory of the host that is to be seen at `mounted_at`."""
+        """The directory of the host that a command has to see at `mounted_at`."""
         return self.checkout.directory
 
     @property
     def mounted_at(self) -> str:
-        """Where a command is to find the files."""
+        """The path at which a command has to find the files."""
         return self.point.path
 
     @property
@@ -102,7 +102,7 @@ class MountedWorkplace:
         return self.place.lock()
 
     def launcher(self, options: CommandOptions) -> Launcher:
-        """Return what starts programs that see the files where they are mounted."""
+        """Return the launcher of programs that see the files at the mount point."""
         launcher = self.place.launcher(options)
         if isinstance(launcher, HostLauncher):
             launcher = launcher.mounted(self.point.path)

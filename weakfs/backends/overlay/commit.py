@@ -20,14 +20,14 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import Node, find, path_of, tree_of, walk
 from weakfs.session import Session, SessionError
 
-# At most this many paths are named in a message; the others are counted.
+# The maximum number of paths named in a message. The others are counted.
 NAMED = 20
 
 
 def conflicts(
     layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below: FileTree, now: FileTree
 ) -> list[str]:
-    """Return the paths that changed below since they were read, copied up or hidden, unless they already match."""
+    """Return the paths that changed in the lower layer since they were read, copied up or hidden, unless they match."""
     changed = {
         *_read_otherwise(layers, read),
         *_found_otherwise(layers, found, below),
@@ -46,7 +46,7 @@ def refuse_conflicts(paths: list[str]) -> None:
         OSError,
         EBUSY,
         f"cannot commit the overlay: {names} changed below since it was read here; discard the overlay's changes, or "
-        f"restore what was there",
+        f"restore the previous version below",
     )
 
 
@@ -88,7 +88,7 @@ def _found_otherwise(layers: Layers, found: FileTree, below: FileTree) -> Iterat
 
 
 def _new(layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below: FileTree) -> Iterator[str]:
-    """Yield the paths that the overlay created and that now exist below too."""
+    """Yield the paths that the overlay created but that now also exist in the lower layer."""
     for path, node in walk(layers.upper):
         if type(node) is FileTree or is_whiteout(node):
             continue

@@ -114,8 +114,8 @@ class OverlayFilesystem(SessionFilesystem):
     def commit(self) -> TreeDiff:
         """Write all changes to `lower`, or none, and return them; the upper layer is empty afterwards.
 
-        Raises `OSError` (EBUSY) naming every path that changed below since it was read, copied up or hidden; then
-        nothing is written. If `lower` cannot be written, raises its error and leaves it unchanged. Raises
+        Raises `OSError` (EBUSY) naming every path that changed in `lower` since it was read, copied up or hidden;
+        nothing is written then. If writing to `lower` fails, raises its error and leaves it unchanged. Raises
         `SessionError` inside a transaction if `lower` has another session, because a rollback could not undo it.
         """
         session = self._changing("write down", "the layer")
@@ -225,7 +225,7 @@ class OverlayFilesystem(SessionFilesystem):
         try:
             session.dispatch(entry)
         except SessionError:
-            # The session accepts no more changes: it can still be read, and will never be committed.
+            # The session accepts no more changes. It can still be read, and will never be committed.
             return
 
     def _entries_read(self) -> Mapping[str, LowerEntry]:
@@ -260,7 +260,7 @@ class OverlayFilesystem(SessionFilesystem):
             if type(node) is FileTree:
                 found = _plus(found, (yield self._difference(here, node)))
                 if type(below) is FileTree:
-                    # A merged directory: it is in the lower totals already, whose cost is that of walking it.
+                    # A merged directory is already counted in the lower totals, which are computed by walking it.
                     continue
             own = (0, 0, 1) if type(node) is FileTree else (0, 0, 0) if is_whiteout(node) else totals_of(node)
             found = _plus(found, own)
@@ -293,7 +293,7 @@ class OverlayFilesystem(SessionFilesystem):
         else:
             first = before(Layers(self._upper(), self._lower), event)
         may_hide = isinstance(event, EntryDeleted | EntryMoved | EntryCopied)
-        # All records are one change, which is undone as one: they have one cause.
+        # All records have one cause, so that they are one change and are undone together.
         is_one = not first and not may_hide
         own = None if is_one or session._line().cause is not None else session.next_id("change")
         with nullcontext() if is_one else session.transaction(cause=own):

@@ -1,6 +1,6 @@
 """Layers: merging an upper and a lower tree, and computing the upper tree that produces a wanted result.
 
-In the upper tree a whiteout hides what is below at its path, a leaf replaces it, and a directory is merged with it.
+In the upper tree, a whiteout hides the lower entry at its path, a leaf replaces it, and a directory is merged with it.
 Pure functions.
 """
 
@@ -91,7 +91,7 @@ def _is_same(one: Leaf, other: Leaf) -> bool:
 
 
 def counterpart(lower: FileTree, upper: FileTree) -> FileTree:
-    """Return what the lower tree has at each upper entry; a merged directory is reduced to its bits and times."""
+    """Return the lower entry at each path of the upper tree; a merged directory is reduced to its bits and times."""
     return run(_counterpart(lower, upper))
 
 

@@ -1,4 +1,4 @@
-"""Lower entries: what a session remembers of the entries below an overlay, by path."""
+"""Lower entries: descriptions of entries in the lower layer that a session remembers, by path."""
 
 from __future__ import annotations
 

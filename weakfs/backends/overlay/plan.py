@@ -41,7 +41,7 @@ class Layers:
     lower: FilesystemPrimitives
 
     def held(self, segments: Segments) -> Node | None:
-        """Return what the upper tree has at a path, or what blocks the path: a whiteout or a file."""
+        """Return the upper entry at a path, or the whiteout or file that blocks the path."""
         node: Node | None = self.upper
         for name in segments:
             if type(node) is not FileTree:
@@ -57,7 +57,7 @@ class Layers:
         return self.lower.lookup(segments)
 
     def hides(self, segments: Segments) -> bool:
-        """Return whether a lower entry would be visible at a path if the upper tree had nothing there."""
+        """Return whether a lower entry would be visible at a path if the upper tree had no entry there."""
         return self.lower.lookup(segments) is not None and type(self.held(segments[:-1])) in (FileTree, type(None))
 
 
@@ -83,7 +83,7 @@ def before(layers: Layers, event: Event) -> list[Event]:
 
 
 def after(now: Layers, event: Event) -> list[Event]:
-    """Return the events to dispatch after a change, which resulted in these layers."""
+    """Return the events to dispatch after a change that resulted in these layers."""
     hidden: list[Event] = []
     if isinstance(event, EntryDeleted | EntryMoved):
         gone = segments_of(event.path if isinstance(event, EntryDeleted) else event.source)
@@ -113,7 +113,7 @@ def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
 
 
 def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Iterator[EntryFound]:
-    """Copy up the lower entry at a path, except where the upper tree has something in its place."""
+    """Copy up the lower entry at a path, except where the upper tree has its own entries."""
     held = layers.held(segments)
     if held is None:
         node = layers.below(segments)
@@ -179,7 +179,7 @@ def _revealed(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidd
 
 
 def _foreign(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidden]:
-    """Hide lower entries below a directory that was put here as a whole and does not contain them."""
+    """Hide lower entries that a directory, which was put here as a whole, does not contain."""
     stack = [(segments, find(layers.upper, segments))]
     while stack:
         here, held = stack.pop()

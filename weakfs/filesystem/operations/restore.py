@@ -17,7 +17,7 @@ class Restoring(PathLookup):
     __slots__ = ()
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
-        """Take a snapshot of the current files, at the cost of `tree`."""
+        """Take a snapshot of the current files. Costs as much as `tree`."""
         ref = self._next_snapshot_id()
         return FilesystemSnapshot(ref, self.filesystem_id, self.now(), "memory", ref, "/", tag, None, self.tree())
 
@@ -75,8 +75,11 @@ def as_snapshot(snapshot: FilesystemSnapshot | ExternalFsSnapshot) -> Filesystem
 def check_snapshot(
     snapshot: FilesystemSnapshot, filesystem_id: str, *, read_only: bool, dry_run: bool, foreign: bool
 ) -> None:
-    """Raise `TypeError` for anything but a snapshot, `ValueError` for one of another filesystem (unless `foreign`), and
-    `PermissionError` if the filesystem is read-only."""
+    """Check that a snapshot can be restored.
+
+    Raise `TypeError` for anything but a snapshot, `ValueError` for a snapshot of another filesystem (unless `foreign`),
+    and `PermissionError` if the filesystem is read-only.
+    """
     if not isinstance(snapshot, FilesystemSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"cannot restore {snapshot!r:.60}: it is not a snapshot of a filesystem; pass what snapshot() returned, or "

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from weakfs.search import GlobPattern, GlobState, Hit, LinePattern, MultilinePattern
 
 # Small files are searched together, up to this many bytes at once: for 2 kB, calling the engine costs more than
-# searching. Above 128 KiB, malloc gets new memory from the system for each join: over 21 MB in 10,000 files, that
-# doubles the time.
+# searching. Above 128 KiB, malloc gets new memory from the system for each join, which doubles the time for 21 MB in
+# 10,000 files.
 BATCH = 1 << 16
 # A search that reaches this many directories checks whether they are mostly copies of one another.
 MANY_DIRECTORIES = 10_000
@@ -42,14 +42,14 @@ class Searching(Reading):
     ) -> GlobResult:
         """Find entries by name below a directory: files, links and FIFOs, or directories if the pattern ends in `/`.
 
-        Sorted newest first, then by path, or with `sort="path"` by path only. All matches are sorted before the list
-        is cut at `max_results` (-1: no limit). Raises `ValueError` for a malformed pattern.
+        The matches are sorted newest first, then by path, or with `sort="path"` by path only. All matches are sorted
+        before the list is cut at `max_results` (-1: no limit). Raise `ValueError` for a malformed pattern.
         """
         if sort not in ("mtime", "path"):
             raise ValueError(f"cannot sort by {sort!r}; use 'mtime' or 'path'")
         if type(max_results) is not int or max_results < -1:
             raise ValueError(f"cannot return {max_results} results; use a number of 0 or more, or -1 for all")
-        # A new process mostly reads and writes without a search.
+        # Imported here because most new processes read and write without a search.
         from weakfs.search import compile_glob
 
         compiled = compile_glob(pattern, hidden=hidden)

@@ -34,7 +34,7 @@ class TreePool:
         return TreeWriter(blobs)
 
     def read(self, rows: Json, blobs: Sequence[Content], expansion: Expansion) -> list[FileTree]:
-        """Read a file's section: subtrees that rows share are shared in memory."""
+        """Read a file's section. Subtrees that rows share are shared in memory."""
         trees: list[FileTree] = []
         for row in rows:
             trees.append(_read_row(row, trees, blobs, f"$.trees[{len(trees)}]", expansion))
@@ -103,7 +103,7 @@ def _read_row(row: Json, trees: list[FileTree], blobs: Sequence[Content], where:
                 raise ValueError("it removes names, but has no base to remove them from")
             tree = tree_of(new, mode=mode, modified_at=modified_at, created_at=created_at)
             if is_beginning(tree):
-                # It must be identical to the tree that a session starts with, for comparisons with that one.
+                # Must be the very tree that a session starts with, since it is compared with that one by identity.
                 return EMPTY_TREE
         else:
             expansion.take(_copied(row, trees, new), "a directory stored as its difference from another", where)

@@ -20,14 +20,14 @@ class TreeWriter:
         # The tree behind each row. Keeping it alive also keeps its id from being reused.
         self.values: list[FileTree] = []
         self._blobs = blobs
-        # The number of each tree, by its identity and by that of its packed form, which versions share; and these
-        # trees, whose ids must not be reused.
+        # The number of each tree, by its identity and by the identity of its packed form, which versions share. Then
+        # the trees themselves, to keep their ids from being reused.
         self._numbers: dict[int, int] = {}
         self._packed: dict[int, int] = {}
         self._kept: list[FileTree] = []
         self._last: FileTree | None = None
-        # For each row, its base row and the changes from it. Rows that may be equal are grouped by what costs nothing
-        # to compare, then by a sum over their entries, which is only computed if two rows agree in the former.
+        # For each row, its base row and the changes from it. Rows that may be equal are grouped by attributes that cost
+        # nothing to compare, then by a sum over their entries, which is computed only if two rows agree in these.
         self._changes: list[tuple[int, list[Change]] | None] = []
         self._sums: dict[int, int] = {}
         self._alike: dict[tuple[int, ...], int] = {}
@@ -57,7 +57,7 @@ class TreeWriter:
             stack.pop()
             self._add(directory, before)
         if len(self.rows) > rows:
-            # Not for an existing tree: whether such a tree is numbered again depends on which objects are identical.
+            # Only for a new tree: whether an existing one is numbered again depends on which objects are identical.
             self._last = tree
         return self._number(tree)
 
@@ -75,7 +75,7 @@ class TreeWriter:
         return self._numbers[_key(tree)]
 
     def _keep(self, tree: FileTree, number: int) -> None:
-        """Note the number of a tree that has a row or equals one that has."""
+        """Note the number of a tree that has a row or equals a tree that has one."""
         self._kept.append(tree)
         self._numbers[_key(tree)] = number
         packed = packed_of(tree)
@@ -231,7 +231,7 @@ class TreeWriter:
         return row
 
     def _whole(self, row: dict[str, Json], tree: FileTree, old: dict[str, Node]) -> Json:
-        """Complete the row of a directory with all its entries: at once, if they are new files without own modes."""
+        """Complete the row of a directory with all entries, in one pass if they are new files with the default mode."""
         children = maps.as_dict(tree._children)
         names = sorted(children)
         nodes = [children[name] for name in names]

@@ -23,7 +23,7 @@ ROOT = ""
 # The id of the directory, and the name in it.
 Place = tuple[Id, str]
 
-# How many table entries may be copied for the versions that merges and rollbacks refer to.
+# The maximum number of table entries to copy for the versions that merges and rollbacks refer to.
 MOST_COPIED = 2_000_000
 
 
@@ -40,7 +40,7 @@ class Names:
         self, start: FileTree, places: dict[Id, Place | None], at: dict[Place, Id | None], left: dict[Place, Id]
     ) -> None:
         self.start = start
-        # `None` for an entry that was deleted, and for a place that is free.
+        # `None` stands for an entry that was deleted, and for a place that is free.
         self.places = places
         self.at = at
         # The last entry at each place that is free now.
@@ -135,8 +135,8 @@ class Tracker:
     ) -> tuple[Names, set[Id]]:
         """Apply up to `most` records to a version. Return the last version, and the ids of entries whose place changed.
 
-        `own` is the name of the session or fork that the records belong to, and `wanted` are the numbers of those that
-        merges and rollbacks refer to.
+        `own` is the name of the session or fork that the records belong to, and `wanted` are the numbers of the records
+        that merges and rollbacks refer to.
         """
         touched: set[Id] = set()
         left = most
@@ -250,7 +250,8 @@ class Tracker:
         for name in segments_of(path):
             found = names.child(entry, name)
             if found is None:
-                # An entry that was deleted and written again is the same entry, unless that is somewhere else by now.
+                # An entry that was deleted and written again is the same entry, unless that entry is somewhere else by
+                # now.
                 left = names.left.get((entry, name))
                 found = next(self._new) if left is None or names.place(left) is not None else left
                 names.put(found, (entry, name))
@@ -294,7 +295,7 @@ class Tracker:
         return names
 
     def on_replaced(self, names: Names, values: tuple[Any, ...], touched: set[Id]) -> Names:
-        """A whole tree was put at a path: none of the earlier entries are in it."""
+        """A whole tree was put at a path: it contains none of the earlier entries."""
         if values[0] == "/":
             return self.on_everything(names, values, touched)
         self.on_deleted(names, values, touched)

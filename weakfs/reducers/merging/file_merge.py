@@ -71,7 +71,7 @@ def same_files(one: Log[FileTree], other: Log[FileTree]) -> bool:
 
 
 def _merged(sides: Sides, trees: tuple[FileTree, FileTree, FileTree]) -> FileTree:
-    # The conflicts may depend on moves, so the first attempt only finds out whether both sides changed anything.
+    # The conflicts may depend on moves, so the first attempt only tells whether both sides changed the same entry.
     conflicts: list[TreeConflict] = []
 
     def note(conflict: TreeConflict) -> Choice:
@@ -120,7 +120,7 @@ def _start(history: BranchHistory, base: FileTree) -> tuple[int, FileTree, set[i
             elif row[2] == ROLLED_BACK:
                 wanted.add(row[3][0])
                 if number > history.last:
-                    # The fork went back, perhaps to before it left.
+                    # The fork was rolled back, perhaps to a record from before it branched off.
                     earliest = min(earliest, row[3][0])
             elif row[2] == MOVED and row[3][-1] is None:
                 moves = True

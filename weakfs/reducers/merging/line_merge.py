@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from weakfs.class_decorators import frozen
 
-# How many steps the comparison may take, beyond those of reading the texts; about half a second.
+# The maximum number of steps that the comparison may take, besides reading the texts: about half a second.
 WORK = 2_000_000
 # How many items are compared at a time while looking for a common start and end.
 CHUNK = 64
@@ -40,14 +40,14 @@ def without_common_ends(old: bytes, new: bytes) -> tuple[bytes, bytes]:
     start = old.rfind(b"\n", 0, common_count(least, lambda count: old[:count] == new[:count])) + 1
     least -= start
     count = common_count(least, lambda count: not count or old[-count:] == new[-count:])
-    # The first line of what is the same may be the end of a longer one.
+    # The first line of the common end may be the end of a longer line.
     line_end = old.find(b"\n", len(old) - count) + 1
     same = len(old) - line_end if count and line_end else 0
     return old[start : len(old) - same], new[start : len(new) - same]
 
 
 def common_count(most: int, is_same: Callable[[int], bool]) -> int:
-    """Return the largest count up to `most` that is the same; every smaller count is, too."""
+    """Return the largest count up to `most` for which `is_same` is true. It must be true for every smaller count."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -66,7 +66,7 @@ def matches(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list
 
 
 def matches_or_ends(a: Sequence[bytes], b: Sequence[bytes], *, work: int = WORK) -> list[Match]:
-    """Return what `matches` does; beyond the bound, only what both have at their beginning and end."""
+    """Return what `matches` does, or beyond the bound only the common items at the beginning and the end."""
     if len(a) == len(b) == 1:
         return [(0, 0, 1)] if a[0] == b[0] else []
     try:
@@ -122,7 +122,7 @@ def _joined(runs: Iterable[Match]) -> list[Match]:
 class _Comparison:
     def __init__(self, a: list[int], b: list[int], work: int) -> None:
         self.a, self.b = a, b
-        # Following equal lines counts too, but the bound must not stop long texts with few changes.
+        # Following equal lines takes steps too, but the bound must not stop long texts with few changes.
         self.work = work + 4 * (len(a) + len(b))
 
     def run(self) -> list[tuple[int, int]]:
@@ -272,7 +272,7 @@ def _trimmed(start: int, base: tuple[bytes, ...], ours: tuple[bytes, ...], their
 
 
 def one_hunk(base: bytes, ours: bytes, theirs: bytes) -> list[Part]:
-    """Return the parts of texts that take too much work to compare: what both sides share at the ends, and a hunk."""
+    """Return the parts of texts that take too much work to compare: the common lines at the ends, and one hunk."""
     parts = _trimmed(0, *(tuple(split_lines(text)) for text in (base, ours, theirs)))
     return [part for part in parts if isinstance(part, Hunk) or part]
 

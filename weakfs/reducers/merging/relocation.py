@@ -22,7 +22,7 @@ Trees = tuple[FileTree, FileTree, FileTree]
 
 
 class _Version:
-    """One of the three trees, with the place of each entry that is new, or was moved or deleted, since the start."""
+    """One of the three trees, with the place of each entry that was created, moved or deleted since the start."""
 
     def __init__(self, tree: FileTree, names: Names, tracker: Tracker) -> None:
         self.tree = tree
@@ -227,7 +227,10 @@ class Relocation:
     def _cut(
         self, number: int, version: _Version, merged: Mapping[Id, str]
     ) -> tuple[FileTree, list[tuple[str, str, Id, Node]]]:
-        """Remove entries not at their merged paths; return the tree and the `(path, merged path, id, node)` of each."""
+        """Remove entries that are not at their merged paths.
+
+        Return the tree and the `(path, merged path, id, node)` of each.
+        """
         side = None if number == BASE else SIDES[number - 1]
         tree = version.tree
         at = {path: entry for entry in self._sides if (path := version.path(entry))}
@@ -318,7 +321,7 @@ class Relocation:
         mover = 1 + SIDES.index(side)
         nodes[mover] = nodes[mover] if nodes[mover] is not None and mover != number else part
         nodes[3 - mover] = there if mover != number else nodes[3 - mover]
-        # The trees contain moves of the other side by now, which may have made directories there.
+        # By now the trees contain the moves of the other side, which may have made directories there.
         for version in (OURS, THEIRS):
             own = find(self._versions[version].tree, segments)
             nodes[version] = own if own is not None else nodes[version]

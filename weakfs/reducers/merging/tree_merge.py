@@ -25,11 +25,11 @@ Path = tuple[str, ...]
 
 @frozen(eq=False)
 class TreeConflict:
-    """An entry that both sides changed differently. `parts` are those of a merged text.
+    """An entry that both sides changed differently. `parts` are the parts of a merged text.
 
     `nodes` are the entry in the base, on our side and on theirs. If one side deleted a directory and the other changed
     it, each change inside is a conflict as well, with `inside` set: the answer for the directory covers it. `paths` are
-    those of the three entries, if they differ.
+    the paths of the three entries, if they differ.
     """
 
     path: str
@@ -190,7 +190,7 @@ class _Merge:
         return mine if choice == "ours" else new
 
     def replaced(self, path: Path, nodes: tuple[Node | None, Node | None, Node | None], at: int) -> None:
-        """Merge an entry that one side deleted, or replaced by one of another kind, and that the other side changed.
+        """Merge an entry that one side changed, and the other side deleted or replaced with an entry of another kind.
 
         Deletions inside a directory are covered by its own deletion; any other change inside it is a conflict.
         """

@@ -48,8 +48,8 @@ class DirectoryDraft:
     # from `packed` or `wide`, with `None` for removed ones: replaying 4,000 records in 5,000 directories of 20 takes
     # three times as long if each is unpacked.
     entries: dict[str, Any]
-    # Whether `entries` may hold `Write`s, and nothing else: in a packed directory without subdirectories where nothing
-    # but writes happened.
+    # Whether `entries` may hold `Write`s, and nothing else. This is so in a packed directory without subdirectories in
+    # which files were only written.
     takes_writes: bool
     wide: Children | None
     packed: Packed | None
@@ -300,7 +300,7 @@ class TreeDraft:
         if directory is not None:
             entries = directory.entries
             if directory.takes_writes:
-                # What was there before is looked up when it is read: see `Write`.
+                # The previous entry is looked up when the directory is read: see `Write`.
                 known = entries.get(name)
                 if known is None:
                     entries[name] = (content, mode, at, at)
@@ -334,7 +334,7 @@ class TreeDraft:
             content = leaf[CONTENT]
             base = cast("bytes | Rope", content if type(content) in (bytes, Rope) else leaves.content_of(leaf))
             try:
-                # Put together when somebody reads the file.
+                # Assembled when the file is read.
                 changed = leaves.with_content(leaf, Rope.spliced(base, pieces), at)
             except ValueError:
                 changed = spliced(leaf, [(start, stop, joined(piece)) for start, stop, piece in pieces], at)
@@ -353,7 +353,8 @@ class TreeDraft:
 
     def on_entry_moved(self, source: str, destination: str, at: int, filesystem: str | None = None) -> None:
         if destination.startswith(f"{source}/"):
-            # No filesystem allows this: the directory is deleted, then put below a new directory of its old name.
+            # No filesystem allows this. Like the reducer, delete the directory, then put it below a new directory of
+            # its old name.
             self.reduce(e.EntryMoved, (source, destination, at, filesystem))
             return
         _, _, entry = self._find(source)

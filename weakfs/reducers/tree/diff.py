@@ -106,7 +106,7 @@ def diff(before: FileTree, after: FileTree) -> TreeDiff:
 
 
 def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tuple[list[tuple[str, str]], set[str]]:
-    """Pair directories that are the same object on both sides, at any depth below what was added and removed."""
+    """Pair directories that are the same object on both sides, at any depth below the added and removed entries."""
     topmost = {id(node): path for path, node in sorted(removed.items(), reverse=True) if type(node) is FileTree}
     moved: list[tuple[str, str]] = []
     left: list[tuple[str, Node]] = []
@@ -117,7 +117,7 @@ def _whole_directories(removed: dict[str, Node], added: dict[str, Node]) -> tupl
         else:
             moved.append((source, path))
     taken = {source for source, _ in moved}
-    # A directory may also have moved to, or from, a lower level: for that, each side must have one left.
+    # A directory may also have moved to, or from, a lower level. That is only possible if each side has one left.
     if not topmost or not any(type(node) is FileTree for _, node in left):
         return moved, taken
     sources: dict[int, str] = {}
@@ -177,7 +177,7 @@ def _same_files(removed: dict[str, Node], added: dict[str, Node]) -> list[tuple[
     removable = {path: node for path, node in removed.items() if type(node) is tuple and _may_move(node)}
     coming = {path: node for path, node in added.items() if type(node) is tuple and _may_move(node)}
     sizes = {size_of(node) for node in removable.values()} & {size_of(node) for node in coming.values()}
-    # By content, and by content and name; what one of them has taken is skipped by the other.
+    # By content, and by content and name. Each skips paths that were taken from the other.
     by_content: dict[bytes, deque[str]] = {}
     by_name: dict[tuple[bytes, str], deque[str]] = {}
     for path, node in sorted(removable.items()):

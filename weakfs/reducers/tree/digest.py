@@ -1,7 +1,7 @@
 """Digests of trees: git's own object ids, and a fingerprint that proves a rollback.
 
-Both are cached on the immutable node, so that for the next version only what differs is hashed. The formats: git's
-object format documentation (gitformat, "tree objects") with SHA-256 object ids.
+Both are cached on the immutable node, so that for the next version only what differs is hashed. The formats are those
+of git's object format documentation (gitformat, "tree objects"), with SHA-256 object ids.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A directory as one node of a tree: its entries, its attributes, the totals of what is below, and its caches.
 
-`weakfs.reducers.tree.node` adds what is computed from it; the modules in between compute it.
+`weakfs.reducers.tree.node` adds the values that are computed from it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Remembering:
 class Directory(Remembering):
     """The value of a directory. Times are integer nanoseconds; counts include everything below."""
 
-    # Shared with other versions of the tree: changing it would change those too.
+    # Shared with other versions of the tree, so it must never be changed.
     _children: Children = field(factory=dict)
     # Read through the properties below, so that nothing outside assigns them. A frozen attrs class would do the same,
     # but its constructor takes three times as long, and every write makes one node for each directory on the way.

@@ -1,7 +1,7 @@
-"""Directories from the past: based on packed ones, with entries and counts that are made when they are first read.
+"""Directories from the past, based on packed ones: their entries and counts are computed when they are first read.
 
-A read of the past needs few of the directories that changed since a checkpoint, and what was in them is spread over the
-memory: with 8,000 records in 4,000 directories, looking it all up would take half of the time.
+Reading the past needs few of the directories that changed since a checkpoint, and their former entries are spread over
+memory: with 8,000 records in 4,000 directories, looking up all of them would take half the time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from weakfs.reducers.tree.directory import Directory, Remembering, Unread
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, FILE_MODE, MODE, NO_FILE, WHITEOUT, size_of
 from weakfs.reducers.tree.packed import DIRECTORIES, LENGTH, NAMES, Packed, entry_of, part_of, remember
 
-# What remains of the writes to one file until the directory is read: the content, the mode if one was given, and the
-# times of the last write and the first. It depends on the entry before them which file they made.
+# The writes to one file until the directory is read: the content, the mode if one was given, and the times of the last
+# write and the first. The resulting file depends on the entry that was there before.
 Write = tuple[Any, int | None, int, int]
 WRITE = 4
 
 MODIFIED_AT = 1
 
-# What is unset in such a directory, besides its entries.
+# The attributes that are unset in such a directory, besides its entries.
 LAZY = frozenset(("_modified_at", "_file_count", "_directory_count", "_total_size"))
 
 # The attributes of a directory, read without `FileTree.__getattr__`, which would set them.
@@ -100,7 +100,7 @@ def settled(part: Packed, changes: dict[str, Any], modified_at: int) -> tuple[di
 def complete(tree: Directory) -> None:
     """Compute the counts of a directory that `unread` made, and when it was modified. O(what changed in it and below).
 
-    Any number of threads may do so at once.
+    Any number of threads may call this at once.
     """
     stack = [tree]
     while stack:
@@ -117,7 +117,7 @@ def complete(tree: Directory) -> None:
             directory._modified_at = modified_at
         files, directories, size = recounted(packed, entries, (entry_of(part, name) for name in entries))
         directory._file_count, directory._directory_count = files, directories
-        # The last one, as it shows that the others are there.
+        # Set last, since it shows that the others are set.
         directory._total_size = size
 
 

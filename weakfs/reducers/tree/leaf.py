@@ -1,7 +1,7 @@
 """Leaves of the tree, such as files and links: plain tuples of atoms.
 
-The garbage collector stops tracking a tuple of atoms: a tree of 100,000 files kept in a thousand versions is then
-11,000 objects to it instead of 416,000. All code that uses the positions of the tuple is in this module.
+The garbage collector stops tracking a tuple of atoms. It then tracks 11,000 objects instead of 416,000 for a thousand
+versions of a tree of 100,000 files. All code that uses the positions of the tuple is in this module.
 """
 
 from __future__ import annotations

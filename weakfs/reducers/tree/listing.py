@@ -1,9 +1,9 @@
 """Listings of directories for searches: in path order, with the contents that are in memory.
 
-A node of up to 32 names caches its listing until a change replaces the node, so that a search after another one, or
-after a write elsewhere, neither sorts nor inspects its entries again. A wider node does not: if many old versions
-cached their listings, each one would cost two pointers per name. A listing consists of the same names, contents and
-nodes that the directory holds, in tuples that the garbage collector does not track unless they contain a directory.
+A directory of up to 32 names caches its listing until a change replaces the node, so that later searches neither sort
+nor inspect its entries again. A larger directory does not: if many old versions cached their listings, each one would
+cost two pointers per name. A listing consists of the same names, contents and nodes that the directory holds, in tuples
+that the garbage collector does not track unless they contain a directory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _listing(nodes: dict[str, Node]) -> Listing:
     for node in nodes.values():
         if type(node) is FileTree or type(node[CONTENT]) is not bytes:
             return _mixed(nodes)
-    # Written for speed: most directories are of this kind, and the first search builds all their listings.
+    # Optimized for speed: most directories are of this kind, and the first search builds the listings of all of them.
     leaves = cast("dict[str, tuple[bytes]]", nodes)
     names = tuple(sorted(leaves))
     contents = tuple([leaves[name][0] for name in names])

@@ -30,7 +30,7 @@ def to_bytes(name: str) -> bytes:
 
 
 def has_escapes(text: str) -> bool:
-    """Return whether a name or a path may have bytes that are not those of its characters."""
+    """Return whether a name or a path may contain escapes, so that its bytes are not those of its characters."""
     return _ESCAPED.search(text) is not None
 
 

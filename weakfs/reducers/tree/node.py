@@ -21,8 +21,8 @@ from weakfs.session.history.packed_state import Counted
 
 Segments = tuple[str, ...]
 
-# No tree has more entries: a directory that is copied into itself a few dozen times shares everything and costs
-# nothing until somebody walks it.
+# No tree may have more entries. A directory that is copied into itself a few dozen times shares everything and costs
+# nothing until it is walked.
 MAX_NODES = 1 << 30
 
 
@@ -136,7 +136,7 @@ Way = list[tuple[FileTree, str, Node | None]]
 
 
 def way_to(tree: FileTree, segments: Sequence[str], at: int) -> Way:
-    """Return the way to a path; missing directories are made at `at`. The last step is that of the path itself."""
+    """Return the way to a path; missing directories are made, with the time `at`. The last step is the path itself."""
     directory = tree
     way: Way = []
     for name in segments:
@@ -168,7 +168,8 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
     files, directories, size = files - less_files, directories - less_directories, size - less_size
     new = node
     for directory, name, old in reversed(way):
-        # From now on its successor is searched: with 1,000 versions kept, only the last one has listings.
+        # From now on only its successor is searched. Dropped, so that of 1,000 versions only the last one keeps
+        # listings.
         replaced: Remembering = directory
         replaced._listing = None
         is_new = old is None or new is None
@@ -199,7 +200,7 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
 
 
 def _counts(node: Node | None) -> tuple[int, int, int]:
-    """Return the numbers of files, directories and bytes that a node counts for."""
+    """Return the numbers of files, directories and bytes in a node, including a directory itself."""
     if node is None:
         return 0, 0, 0
     if type(node) is FileTree:

@@ -1,9 +1,8 @@
 """The packed form of trees in keyframes: nested tuples of atoms, which the garbage collector stops tracking.
 
 A tree of 100,000 files in 5,000 directories is 10,000 objects to the collector; 60 such trees took 400 ms of every full
-collection. Packed, they take no time, and a third of the memory: names and subdirectories that two versions have in
-common are shared, and the files are the leaves of the tree themselves. They are unpacked by
-`weakfs.reducers.tree.lazy_directory`.
+collection. Packed, they take no time and a third of the memory: names and subdirectories that two versions have in
+common are shared, and files are the leaves of the tree. `weakfs.reducers.tree.lazy_directory` unpacks them.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ DIRECTORY, ENTRY, LEAF = 180, 8, 155
 def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tuple[Packed, int]:
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
-    `before` is an earlier packed tree. Blobs in `counted` cost nothing; without it nothing is weighed. The cost is that
-    of packing what is not packed yet, plus O(names) in the directories that differ.
+    `before` is an earlier packed tree. Blobs in `counted` count as 0 bytes; without it, sizes are not computed. O(what
+    is not packed yet), plus O(names) for the directories that differ.
     """
     weight = 0
     stack: list[tuple[Directory, Packed | None]] = [(tree, before)]

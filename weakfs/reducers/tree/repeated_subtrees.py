@@ -1,8 +1,8 @@
 """Trees that hold one directory in very many places.
 
-Directories are shared: a tree that is copied into itself a few dozen times has a few dozen directories of its own and
-more entries than any program can visit. What is computed once per directory (digests, totals, saving) is not affected.
-Code that visits all entries must check first.
+Directories are shared: a tree that is copied into itself a few dozen times has a few dozen distinct directories but
+more entries than any program can visit. Computations that visit each distinct directory once (digests, totals, saving)
+are not affected. Code that visits all entries must call `check_repeats` first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.directory import Directory
 
-# A tree with more entries than this is not walked if fewer than one in this many of them are distinct.
+# A tree with more than `MOST_ENTRIES` entries is not walked if fewer than one in `MOST_COPIES` of them are distinct.
 MOST_ENTRIES = 10_000_000
 MOST_COPIES = 16
 # How many pairs of directories of such trees may be compared again.

@@ -10,7 +10,7 @@ from weakfs.session.blobs.blob import Stored
 
 
 class Unread:
-    """Bytes that are read when they are first needed, and kept from then on: the digest, and where they are."""
+    """Bytes that are read from a store on first use and kept from then on."""
 
     __slots__ = ("content",)
 
@@ -18,12 +18,12 @@ class Unread:
         self.content = content
 
 
-# Replaces the bytes from one offset to another by others.
+# A start offset, an end offset, and the bytes that replace those between them.
 Piece = tuple[int, int, "bytes | Rope"]
 
 
 class Spliced:
-    """A blob with pieces of it replaced; put together when it is first needed."""
+    """A blob with some pieces replaced, assembled on first use."""
 
     __slots__ = ("base", "pieces")
 
@@ -41,7 +41,7 @@ class Spliced:
 
 
 class Rope:
-    """A blob and its tail. 5,000 appends of 1 kB cost what they add, not 12.5 GB of copies.
+    """A blob and its tail. Appending 1 kB 5,000 times copies 5 MB this way, instead of 12.5 GB.
 
     A rope that starts with a stored blob keeps its pieces: the blob is read again each time and never kept in memory.
     """
@@ -59,14 +59,14 @@ class Rope:
 
     @classmethod
     def unread(cls, content: Stored) -> Rope:
-        """Return bytes in memory that are only read from a store when they are first needed."""
+        """Return a rope whose bytes are read from a store on first use and kept in memory from then on."""
         rope = cls.__new__(cls)
         rope._parts, rope._length, rope.start = Unread(content), content.size, None
         return rope
 
     @classmethod
     def spliced(cls, base: bytes | Rope, pieces: tuple[Piece, ...]) -> Rope:
-        """Return a blob with pieces replaced, which are in order and do not overlap. Raises `ValueError` otherwise."""
+        """Return a blob with pieces replaced. Raise `ValueError` unless they are in order and do not overlap."""
         size, end = len(base), 0
         for start, stop, piece in pieces:
             if not end <= start <= stop <= len(base):
@@ -74,7 +74,7 @@ class Rope:
             size += len(piece) - (stop - start)
             end = stop
         if type(base) is Rope and type(base._parts) is tuple:
-            # So that reading never goes deeper than one rope that was appended to.
+            # Joined now, so that ropes that were appended to never nest.
             base = base.join()
         rope = cls.__new__(cls)
         rope._parts, rope._length, rope.start = Spliced(base, pieces), size, None
@@ -89,7 +89,7 @@ class Rope:
         return isinstance(self._parts, bytes)
 
     def join(self) -> bytes:
-        """Return all bytes. O(length) the first time; then the pieces are dropped, unless one is stored elsewhere."""
+        """Return all bytes. O(length) the first time. The result is kept, unless the rope starts with a stored blob."""
         first, pieces = self._pieces()
         if type(first) is Stored:
             return b"".join((first.join(), *pieces))
@@ -99,7 +99,7 @@ class Rope:
         return whole
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all bytes, those of a file or a stored blob that it starts with piece by piece."""
+        """Yield all bytes. A stored blob at the beginning is read piece by piece."""
         first, tails = self._pieces()
         if isinstance(first, bytes):
             yield self.join()
@@ -174,7 +174,7 @@ class Batched(Protocol):
 
 
 def read_together(ropes: Iterable[Rope]) -> None:
-    """Read those of some ropes that were not read yet, all that are in one place together."""
+    """Read the ropes that were not read yet, with one request to each source."""
     unread: dict[Batched, list[tuple[Rope, str]]] = {}
     for rope in ropes:
         parts = rope._parts
@@ -205,7 +205,7 @@ def without_ropes(value: Any) -> Any:
     return value.join() if type(value) is Rope else value
 
 
-# What a file holds: bytes in memory, bytes that grew, or a stored blob.
+# The contents of a file: bytes in memory, a rope, or a stored blob.
 Content = bytes | Rope | Stored
 
 

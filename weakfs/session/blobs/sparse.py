@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 PIECE = 1 << 20
 ZEROS = bytes(PIECE)
 
-# Shorter runs of zeros are written as they are.
+# Shorter runs of zeros are written out.
 BLOCK = 1 << 16
 ZERO_BLOCK = bytes(BLOCK)
 
@@ -50,7 +50,7 @@ def read_at(descriptor: int, size: int, offset: int) -> bytes:
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> int:
-    """Write `data` or the beginning of it at `offset`, and return how many bytes that were. See `read_at`."""
+    """Write `data`, or the beginning of it, at `offset`. Return the number of bytes written. See `read_at`."""
     if hasattr(os, "pwrite"):
         return os.pwrite(descriptor, data, offset)
     os.lseek(descriptor, offset, os.SEEK_SET)
@@ -61,7 +61,7 @@ def _next_data(descriptor: int, offset: int, end: int) -> tuple[int, int]:
     """Return the start and end of the next data from `offset` on; both at most `end` and the file's own end."""
     size = min(end, os.fstat(descriptor).st_size)
     if offset >= size:
-        # Past the end of the file: the read finds out.
+        # Past the end of the file: the next read returns nothing.
         return offset, end
     if not hasattr(os, "SEEK_DATA"):
         return offset, end

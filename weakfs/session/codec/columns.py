@@ -101,7 +101,7 @@ class Column:
     def read(self, values: Sequence[Any], blobs: Sequence[Content], expansion: Expansion | None) -> Sequence[Any]:
         """Return the values that JSON stands for. Raise an exception of any type if one of them is malformed.
 
-        Without `expansion`, blobs stay as they are: a `Rope` may be one that is not read yet.
+        Without `expansion`, blobs are returned unchanged, including ropes that were not read yet.
         """
         if self.is_blob:
             return _contents(_numbers(values), blobs, self.types, expansion)
@@ -151,7 +151,7 @@ class ListColumn:
         return [tuple(islice(items, len(value))) for value in values]
 
     def _places(self, values: Sequence[Any]) -> Iterator[tuple[Column, Sequence[Any]]]:
-        """Return the column of each position in the tuples, with the items that all tuples have there."""
+        """Yield the column of each position in the tuples, with the items of all tuples at that position."""
         items = list(chain.from_iterable(values))
         if any(len(item) != len(self.parts) for item in items):
             raise ValueError(self.name)

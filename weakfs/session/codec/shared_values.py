@@ -59,7 +59,7 @@ class Blobs:
         if type(content) is Stored:
             return self._same(self._stored(content), content)
         if len(content) in self._lengths:
-            # An equal blob may be in the file already, from another object: joining is worth its cost only then.
+            # Joining is worth its cost only if an equal blob from another object may be in the file already.
             number = self._by_content.get(_key(content))
             if number is not None:
                 return self._same(number, content)

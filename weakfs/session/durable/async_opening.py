@@ -70,7 +70,7 @@ async def aopen_session(
 
 
 async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None:
-    """Return the clients of a storage; `None` if its operations are so short that nobody needs to await them."""
+    """Return the clients of a storage; `None` if its operations are too short to be worth awaiting."""
     if is_awaited(where):
         has_streams = hasattr(where, "append")
         awaited = cast(AsyncEventStore, where) if has_streams else await aopen_event_store(cast(AsyncStorage, where))
@@ -92,7 +92,10 @@ async def _clients(where: AsyncWhere, durability: Durability) -> _Clients | None
 
 
 async def _performed(steps: Steps[T], awaited: AsyncEventStore) -> T:
-    """Await steps that nothing else can see before they end. The work between them runs in threads."""
+    """Await the operations of steps that nothing else can see before they end.
+
+    The work between them runs in threads.
+    """
     pending = PendingSteps(steps)
     await asyncio.to_thread(pending.start)
     while (operation := pending.operation) is not None:

@@ -27,7 +27,7 @@ from weakfs.storage.event_store import EventStore
 
 # The minimum number of records between two entries of the index.
 GAP = 256
-# A range has at most so many parts, whatever length a damaged checkpoint claims for it.
+# The maximum number of parts of a range, whatever length a damaged checkpoint claims for it.
 MOST_PARTS = 1 << 16
 # How many runs of records are kept after being read.
 RECENT = 4
@@ -57,10 +57,10 @@ class StreamHistory:
     # The newest record whose state `state_of` knows: that of the newest checkpoint.
     until: int = 0
     index: list[IndexEntry] = field(factory=list[IndexEntry])
-    # About how many bytes the frames and their contents take.
+    # The approximate size of the frames and their contents in bytes.
     size: int = 0
     _counts: Counter[str] = field(factory=Counter[str])
-    # Rows that were added and are not counted yet, and the record before the frame for which the index gets an entry.
+    # Rows that were added and not counted yet, and the record before the frame that gets the next entry of the index.
     _uncounted: list[Sequence[Any]] = field(factory=list[Sequence[Any]])
     _due: int = 0
     _recent: dict[int, list[Row]] = field(factory=dict[int, list[Row]])
@@ -80,14 +80,14 @@ class StreamHistory:
         return self._counts
 
     def note(self, number: int, frame: Frame, size: int) -> None:
-        """Count a frame of some bytes that was read."""
+        """Count a frame that was read, of `size` bytes."""
         for row in frame.get("blobs", ()):
             if type(row) is dict and type(row.get("size")) is int:
                 size += row["size"]
         self.add(number, frame["after"], frame.get("rows", ()), size)
 
     def add(self, number: int, after: int, rows: Iterable[Sequence[Any]], size: int) -> None:
-        """Count a frame of rows that follow record `after`; with its contents, it has some bytes."""
+        """Count a frame of rows that follow record `after`. Together with its contents, it has `size` bytes."""
         self.size += size
         if after >= self._due:
             self._open(number, after)
@@ -105,7 +105,7 @@ class StreamHistory:
     def split(self, dropped: int) -> None:
         """Give the index an entry at the first frame that is needed without the records up to `dropped`.
 
-        Otherwise the frames back to the entry before it would stay. O(records between two entries).
+        Without it, all frames back to the previous entry would be kept. O(records between two entries).
         """
         place = bisect_right(self.index, dropped, key=attrgetter("seq")) - 1
         if place < 0:
@@ -238,7 +238,7 @@ class UnreadRecords:
         rows = self._rows
         if not self._is_read:
             read_together(rope for row in rows for rope in ropes_in(row[3]))
-            # In this order: other threads read at the same time.
+            # In this order, because other threads read at the same time.
             self._rows = rows = [(at, cause, tag, without_ropes(fields)) for at, cause, tag, fields in rows]
             self._is_read = True
         return rows
@@ -268,7 +268,10 @@ class StoredEvents:
 
 
 def stretches(first: int, count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a range, each as its beginning and its length: of at most `size`, if they are not too many."""
+    """Yield the parts of a range, each as its start and length.
+
+    They are no longer than `size` unless there would be too many.
+    """
     size = max(size, -(-count // MOST_PARTS))
     for start in range(first, first + count, size):
         yield start, min(size, first + count - start)

@@ -14,12 +14,12 @@ from weakfs.session.transactions.steps import Steps
 from weakfs.storage.errors import LeaseLost
 from weakfs.storage.event_store import EventStore, Lease
 
-# What the owners of leases begin with that are held for one compaction: other writers wait for it.
+# The prefix of the owners of leases that are held for one compaction. Other writers wait for these leases.
 COMPACTION = "compaction-"
-# How long such a lease lasts: this many times as long as an attempt takes, within these limits in seconds. A compaction
-# that was killed keeps others waiting until then.
+# How long such a lease lasts: this many times as long as an attempt takes, within these limits in seconds. If the
+# process is killed, others have to wait until then.
 FACTOR, LEAST, MOST = 4, 2.0, 30.0
-# How long others wait for it, and how often they look whether it has been released, in seconds.
+# How long others wait for it, and the interval at which they check whether it was released, in seconds.
 PATIENCE, PAUSE = 60.0, 0.05
 
 
@@ -62,10 +62,10 @@ def patiently(operation: Append | TakeLease) -> Steps[Any]:
         except LeaseLost as lost:
             if not lost.owner.startswith(COMPACTION) or monotonic() > end:
                 raise
-        # Nearly always, the frame of the compaction ends the wait.
+        # Nearly always, the wait ends when the compaction appends its frame.
         yield Wait(operation.stream, (yield Head(operation.stream)), PAUSE)
 
 
 def compaction_seconds(spent: float) -> float:
-    """Return how long to lease a stream for a compaction of which an attempt took so many seconds."""
+    """Return how long to lease a stream for a compaction, in seconds, if an attempt took `spent` seconds."""
     return min(max(LEAST, FACTOR * spent), MOST)

@@ -108,7 +108,7 @@ def open_session(
 def is_brief(url: str, durability: Durability) -> bool:
     """Return whether every operation on a store is so short that an event loop need not await it.
 
-    One that waits for a disk or for another process is not; SQLite waits for the transactions of others.
+    An operation that waits for a disk or for another process is not; SQLite waits for the transactions of others.
     """
     if url.startswith("folder:"):
         return "power" not in (durability, split_folder(url)[1])
@@ -116,7 +116,7 @@ def is_brief(url: str, durability: Durability) -> bool:
 
 
 def complete(session: Session, options: Options, *, owns_store: bool) -> CommitLog:
-    """Set what a session that was just opened does with its storage, and return its commit log."""
+    """Apply the options to a session that was just opened, and return its commit log."""
     log = session._log
     assert log is not None
     log.owns_store, log.flushed = owns_store, log.head
@@ -131,7 +131,7 @@ def opened(
 ) -> Steps[S]:
     """Read a session from its stream, and have its changes stored there.
 
-    `store` is the one in which contents are looked up later.
+    Contents are later read from `store`.
     """
     name = yield from _stream_of(store.url, session_id)
     session = create(name)
@@ -146,7 +146,7 @@ def opened(
         if ends < checkpoint.number:
             raise StorageDamaged(
                 f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, "
-                f"and ends at frame {ends}: its end was cut off; restore the storage from a backup"
+                f"but ends at frame {ends}: its end was cut off; restore the storage from a backup"
             )
         # Others may have appended since.
         if not list((yield Read(name, checkpoint.number, 1))):
@@ -182,7 +182,10 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
 def _read(
     session: Session, store: EventStore, checkpoint: Checkpoint | None, frames: Iterable[Frame]
 ) -> tuple[CommitLog, FrameReader, int]:
-    """Read a checkpoint and the frames that follow it. Also returns the number of the last of these, 0 without any."""
+    """Read a checkpoint and the frames that follow it.
+
+    Also return the number of the last frame, 0 if there are none.
+    """
     name, rules = session.session_id, session._rules
     checkpoints = Checkpointing.of(store, name, rules)
     line, head = Timeline(touched=Log()), 0

@@ -1,8 +1,8 @@
-"""Replacing the whole stored history of a session in one step, so that nothing of the old one stays on the disk.
+"""Replacing the whole stored history of a session in one step, so that no trace of the old one stays on the disk.
 
 A copy is written first. In a folder the directories of the two streams are exchanged by renameat2(2); in SQLite the
-rows are replaced in one transaction, and the file is written anew. Killed at any moment, the storage holds the old
-history or the new one; what a killed process leaves is removed by the next replacement, or by `erase`.
+rows are replaced in one transaction, and the file is rewritten. If the process is killed at any moment, the storage
+holds the old history or the new one; what it left behind is removed by the next replacement, or by `erase`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def local_of(url: str) -> str:
 
 
 def replace_stream(url: str, name: str, expected: int, copy_to: Callable[[str], None]) -> None:
-    """Replace the stream of a session, which ends at `expected`, by what `copy_to` stores at another location.
+    """Replace the stream of a session, which ends at frame `expected`, with the copy that `copy_to` stores elsewhere.
 
     Raises `SessionConflict`, with nothing changed, if the session was changed since, `LeaseLost` if another process has
     opened it exclusively, and `SessionError` for storage whose bytes cannot be erased.
@@ -71,7 +71,7 @@ def replace_stream(url: str, name: str, expected: int, copy_to: Callable[[str], 
 
 
 def erase(url: str) -> None:
-    """Remove what killed replacements left in a folder or beside a SQLite file, and the file's free pages."""
+    """Remove what killed replacements left in a folder or next to a SQLite file, and the file's free pages."""
     path = local_of(url)
     if not os.path.lexists(path):
         return
@@ -130,7 +130,7 @@ def _exchange(folder: str, copy: str, name: str) -> None:
     if call(-100, os.fsencode(new), -100, os.fsencode(old), _EXCHANGE):
         error = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), old)
         raise StorageError(
-            f"cannot replace session {name!r} in {folder!r}: {error.strerror}; the file system has to support the "
+            f"cannot replace session {name!r} in {folder!r}: {error.strerror}; the filesystem has to support the "
             f"exchange of two names (renameat2), as ext4, xfs, btrfs and tmpfs do"
         ) from error
     for parent in (os.path.dirname(old), os.path.dirname(new)):
@@ -142,7 +142,7 @@ def _exchange(folder: str, copy: str, name: str) -> None:
 
 
 def _exchange_rows(path: str, copy: str, name: str) -> None:
-    """Replace the rows of a stream by those of a copy in one transaction, which overwrites what it frees."""
+    """Replace the rows of a stream with those of a copy, in one transaction that overwrites the space it frees."""
     connection = sqlite3.connect(path, timeout=60, isolation_level=None)
     try:
         connection.execute("PRAGMA secure_delete = ON")

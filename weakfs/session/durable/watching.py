@@ -14,7 +14,7 @@ from weakfs.storage.errors import StorageError
 if TYPE_CHECKING:
     from weakfs.session.session import Session
 
-# How long to wait for the storage at a time, in seconds: this process's own changes are only seen after that.
+# How long each wait for the storage may take, in seconds. Changes by this process are noticed only after a wait.
 STEP = 1.0
 
 

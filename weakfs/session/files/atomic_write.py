@@ -25,10 +25,11 @@ def write_atomically(path: str, pieces: Iterable[bytes]) -> None:
     """Write `pieces` to `path` in order: to a temporary file beside it, fsync, rename, fsync of the folder.
 
     Whatever happens, `path` holds either its old contents or all of the new ones. Two writers take turns. The temporary
-    file's name is fixed, so that the next writer takes over what a killed process left. Raise `OSError` with the path
-    and the cause.
+    file's name is fixed, so that the next writer reuses a file that a killed process left. Raise `OSError` with the
+    path and the cause.
 
-    Without file locks, as on Windows, each writer has its own temporary file, and one that is killed leaves it.
+    Without file locks, as on Windows, each writer has its own temporary file, which stays behind if the writer is
+    killed.
     """
     try:
         _write(path, pieces)
@@ -74,7 +75,7 @@ def _write_unlocked(path: str, pieces: Iterable[bytes], folder: str, prefix: str
             _write_all(descriptor, pieces)
         finally:
             os.close(descriptor)
-        # Windows renames no open file, and only `replace` renames over another one.
+        # Windows cannot rename an open file, and only `replace` can overwrite another one.
         os.replace(temporary, path)
     except BaseException:
         _remove(temporary)
@@ -117,7 +118,9 @@ def _locked(temporary: str) -> int:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(
-                    errno.EINVAL, "cannot save: something else has the temporary file's name; remove it", temporary
+                    errno.EINVAL,
+                    "cannot save: the name of the temporary file is taken by something else; remove it",
+                    temporary,
                 )
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(descriptor), os.stat(temporary, follow_symlinks=False)):

@@ -24,7 +24,7 @@ from weakfs.session.slices.tags import fields_of, tag_of
 PLAIN: frozenset[type] = frozenset({*ATOMS, bytes})
 # Types that may themselves refer to a stored blob.
 HELD: frozenset[type] = frozenset({Stored, Rope})
-# The events whose tables hold what earlier records brought.
+# The events whose tables hold values from earlier records.
 TELLING: frozenset[str] = frozenset({tag_of(RolledBack), tag_of(Merged)})
 
 
@@ -42,8 +42,8 @@ class ContentPool(Protocol):
 def check_contents(registry: Registry, line: Timeline, *, behind: int = 0, read_all: bool = False) -> None:
     """Raise `MissingBlob` for a blob that no longer exists, and name what needs it.
 
-    Check the records after number `behind`, the state before the first one, and the snapshots. With `read_all` every
-    blob is read to its end, which also finds damaged ones.
+    Check the records after number `behind`, the state before the first one, and the snapshots. With `read_all`, read
+    every blob to its end, which also finds damaged ones.
     """
     needs = Needs(registry, read_all)
     if behind <= line.dropped:

@@ -1,16 +1,17 @@
 """A limit on how much memory loading a file may take beyond the file's own size.
 
-A file stores much by reference: a blob as an earlier one and a tail, a directory as its difference from another.
-A malicious file can stand for a thousand times its size. So what loading copies is counted before it is copied, and
-refused beyond a budget. What is shared in memory, such as the appended versions of a file, costs nothing.
+A file stores many values by reference: a blob as an earlier one and a tail, a directory as its difference from another.
+A malicious file can expand to a thousand times its size. So everything that loading copies is counted before it is
+copied, and refused beyond a budget. Values that are shared in memory, such as the appended versions of a file, cost
+nothing.
 """
 
 from __future__ import annotations
 
 from weakfs.session.errors import SessionFileError
 
-# The budget: a multiple of the file's size, and a minimum in bytes. In a saved session what is counted here is about
-# 10 times its size if it has a snapshot for each small change in a deep tree.
+# The budget: a multiple of the file's size, and a minimum in bytes. Loading a session with a snapshot for each small
+# change in a deep tree uses about 10 times the size of its file.
 FACTOR = 20.0
 LEAST = 64 << 20
 
@@ -35,7 +36,7 @@ class Expansion:
         self._used += size
         if self._most is not None and self._used > self._most:
             raise SessionFileError(
-                f"{what} would expand the file to {self._used:,} bytes, and a file of {self._size:,} bytes may expand "
+                f"{what} would expand the file to {self._used:,} bytes, but a file of {self._size:,} bytes may expand "
                 f"to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you trust the file, "
                 f"load it with a larger max_expansion, or with None for no limit",
                 where=where,

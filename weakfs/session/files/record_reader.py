@@ -1,6 +1,6 @@
 """The reader of the records in a session file: stretches of up to 512 records, a field at a time.
 
-In files of versions 1 to 3, every record is a row of its own. All but the newest records are packed as they are read.
+In files of versions 1 to 3, every record has a row of its own. All but the newest records are packed as they are read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIELD = re.compile(r"\.([^.\[]+)")
 
 @define(eq=False)
 class Waiting:
-    """Events that hold a state, which are read after the slices: their place in a stretch, and their JSON."""
+    """Events that hold a state, and are therefore read after the slices: their place in a stretch, and their JSON."""
 
     stretch: RecordColumns
     shape: Shape
@@ -52,7 +52,7 @@ class RecordReader:
     # The number of the newest record so far.
     seq: int
     tags: set[str] = field(factory=set[str], init=False)
-    # The stretches; of each, the number of its first record, and the numbers of its records by type.
+    # The stretches. For each, the number of its first record, and the numbers of its records by type.
     _stretches: list[RecordColumns | PackedRecords] = field(factory=list, init=False)
     _firsts: list[int] = field(factory=list[int], init=False)
     _numbers: list[dict[str, Sequence[int]]] = field(factory=list, init=False)
@@ -73,7 +73,7 @@ class RecordReader:
                     place = self._read_single(list(rows), place)
 
     def log(self) -> Log[Row]:
-        """Return the records, once the slices are read that their events may refer to."""
+        """Return the records. Call this once the slices that their events may refer to are read."""
         for one in self._waiting:
             one.stretch.fields[one.shape.tag] = self._one_by_one(one.shape, one.events, one.wheres)
         self._waiting = []
@@ -86,7 +86,7 @@ class RecordReader:
     def events(self, shape: Shape, numbers: list[Json], where: str) -> list[list[Any] | Packed[Any]]:
         """Return the events of one type with these record numbers, in stretches; most old ones are packed.
 
-        Raise `SessionFileError` for a number that is not that of such a record.
+        Raise `SessionFileError` for a number if there is no such record.
         """
         parts: list[list[Any] | Packed[Any]] = []
         recent = self._recent.setdefault(shape.tag, Recent())
@@ -157,7 +157,7 @@ class RecordReader:
         self._add(stretch)
 
     def _read_single(self, records: list[Json], place: int) -> int:
-        """Read records that are rows of their own, and return the place of the row after them."""
+        """Read consecutive records that have a row each, and return the place of the row after them."""
         while records:
             size = STRETCH - self.seq % STRETCH
             ats: list[int] = []
@@ -239,7 +239,7 @@ class RecordReader:
     def _read_events(
         self, stretch: RecordColumns, shape: Shape, events: list[Json], wheres: list[str]
     ) -> list[Sequence[Any]]:
-        """Read the events of one type, each of which is an object; later, if they hold a state."""
+        """Read the events of one type, each of which is an object. Those that hold a state are read later."""
         if shape.tag in TELLING:
             self._waiting.append(Waiting(stretch, shape, events, wheres))
             return []

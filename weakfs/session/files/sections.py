@@ -1,12 +1,12 @@
 """The sections of a large session file, parsed in parts.
 
-`orjson` asks for twelve times the size of a document at once, and a document of 2 GB as objects takes 10 GB. So only
-the small fields of a large file are parsed as a whole. The tables are parsed some megabytes at a time, and each part is
-turned into values before the next.
+`orjson` allocates twelve times the size of a document at once, and a document of 2 GB takes 10 GB as objects. So only
+the small fields of a large file are parsed as a whole. The tables are parsed a few megabytes at a time, and each part
+is turned into values before the next one is parsed.
 
 The writer lays out the fields in a fixed order and without white space, so a search finds where a table and its rows
-begin: no text in JSON contains a quotation mark that is not escaped. The checksum must have been compared before. A
-layout that is not the writer's own, such as one where a user's value has the name of a table, is parsed as a whole.
+begin: no text in JSON contains an unescaped quotation mark. The checksum must have been verified before. A document
+with any other layout, such as one where a user's value has the name of a table, is parsed as a whole.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RECORDS = re.compile(
     rb',"dropped":\d+,"base":(?:null|\{"state":\[[\d,]*\],"logs":\[[\d,]*\],"block_end":\d+\}),"records":\['
 )
 _CHECKPOINTS = re.compile(rb'\],"checkpoints":\[(?:\{"seq":\d+,"state":\[[\d,]*\],"logs":\[[\d,]*\]\},?)+')
-# What one row ends and the next begins with.
+# The end of one row and the beginning of the next.
 _BETWEEN = {b"slices": rb'\},(?=\{"tag":)', b"records": rb'\},(?=\{"seq":)', b"blobs": rb'["}],(?=["{])'}
 _BETWEEN_OTHERS = rb"\},(?=\{)"
 
@@ -68,7 +68,7 @@ class Section:
 
 
 def parts_of(rows: list[Json] | Section) -> Iterator[list[Json]]:
-    """Yield the rows of a table in lists; those of a small file at once."""
+    """Yield the rows of a table in lists; the rows of a small file are in one list."""
     if isinstance(rows, Section):
         yield from rows.parts()
     elif rows:
@@ -78,13 +78,13 @@ def parts_of(rows: list[Json] | Section) -> Iterator[list[Json]]:
 def sections_of(data: bytes, pools: Sequence[str]) -> dict[str, Any] | None:
     """Return the fields of a document, in which tables are sections; `pools` names those between records and blobs.
 
-    Return `None` if the layout is not the one that the writer gives a document.
+    Return `None` if the document does not have the layout of the writer.
     """
     slices = _SLICES.search(data)
     records = _RECORDS.search(data, slices.end()) if slices is not None else None
     if slices is None or records is None:
         return None
-    # Where each table begins, and where the text after it begins with its closing bracket.
+    # The offset of each table, and the offset of its closing bracket.
     places = {"slices": slices.end(), "records": records.end()}
     ends = {"slices": data.rfind(b'],"snapshots":[', slices.end(), records.start() + 1)}
     end = len(data) - 2

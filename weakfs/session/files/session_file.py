@@ -36,13 +36,13 @@ from weakfs.session.history.views import Missing, SaveReport
 from weakfs.session.slices.schema import Rules
 
 FORMAT = "weakfs-session"
-# Version 2 states whether merged records were renumbered (`Merged.renumbered`). Version 3 stores values of slices that
-# are the events of records as the numbers of these. Version 4 stores records in stretches, a field at a time. All are
-# read, 4 is written.
+# Version 2 states whether merged records were renumbered (`Merged.renumbered`). Version 3 stores slice values that are
+# the events of records as record numbers. Version 4 stores records in stretches, a field at a time. All versions can be
+# read; version 4 is written.
 VERSION = 4
 READABLE = (1, 2, 3, 4)
 
-# Enough bytes to tell one document from another: the checksum is among them.
+# Enough bytes to tell one document from another, since they include the checksum.
 HEAD = 128
 
 logger = logging.getLogger("weakfs.session")
@@ -109,7 +109,7 @@ def session_bytes(session: SavedSession) -> bytes:
 
 @contextmanager
 def _explained(session: SavedSession, made: Document) -> Iterator[None]:
-    """Close a document at the end, and say of which session a value has no form in JSON."""
+    """Close a document at the end. Add the session's id to the error for a value that has no form in JSON."""
     try:
         yield
     except orjson.JSONEncodeError as error:
@@ -159,10 +159,10 @@ def _put(
     """
     folder = BlobFolder(path)
     external = {} if embed else stored
-    # Blobs that the session itself still reads there stay, even if its file now embeds them.
+    # Blobs that the session still reads from this directory are kept, even if its file now embeds them.
     read_here = {digest for digest, found in stored.items() if any(folder.is_source_of(content) for content in found)}
     with folder.locked(make=bool(external)) as is_there:
-        # Where there was no folder to lock, another process may have made one since.
+        # If there was no folder to lock, another process may have created one since.
         added, lost = folder.add(external, others) if is_there else ([], [])
         try:
             write_atomically(path, chain((head,), pieces))
@@ -193,7 +193,7 @@ def load_session(session: SavedSession, path: str | PathLike[str], *, max_expans
 
 
 class _Nowhere:
-    """The source of contents that session bytes refer to and do not hold."""
+    """The source of contents that the bytes of a session refer to but do not hold."""
 
     def read(self, digest: bytes) -> bytes:
         raise MissingBlob(f"the content {digest.hex()} was missing when the session was written", digest=digest)

@@ -34,7 +34,7 @@ from weakfs.session.files.atomic_write import sync_filesystem, sync_folder, unsa
 logger = logging.getLogger("weakfs.session")
 
 # Blobs are written here and renamed once they are on the disk. The folder's name is fixed, so that the next writer
-# takes over what a killed process left.
+# reuses what a killed process left.
 NEW = ".new"
 
 # More files than this are made durable by one call for the whole filesystem: 50,000 calls took 54 s.
@@ -96,7 +96,10 @@ class BlobFolder:
             return None
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Return a part of a blob, such as an archive; unverified, and shorter at its end."""
+        """Return part of a blob, such as an archive.
+
+        It is not verified, and is shorter than `size` at the end of the blob.
+        """
         try:
             descriptor = os.open(self.place(digest), READ_FOLLOWING)
         except (FileNotFoundError, NotADirectoryError):
@@ -158,8 +161,8 @@ class BlobFolder:
         """Write the blobs that are not here yet, one at a time, and return their digests. All are durable on return.
 
         If one of them fails, those already written are removed. A blob that neither its sources nor `others` have is
-        skipped, logged and returned in a second list: saving does not lose anything more, whereas a session that could
-        not be saved would lose everything.
+        skipped, logged and returned in a second list: saving loses nothing more, whereas a session that could not be
+        saved would lose everything.
         """
         added: list[bytes] = []
         try:
@@ -205,7 +208,7 @@ class BlobFolder:
             except (FileNotFoundError, NotADirectoryError):
                 if make and not os.path.isdir(self.path) and os.path.lexists(self.path):
                     raise OSError(
-                        errno.ENOTDIR, f"a file is in the place of the sidecar directory {self.path!r}"
+                        errno.ENOTDIR, f"a file has the name of the sidecar directory {self.path!r}; move it away"
                     ) from None
                 if make:
                     continue
@@ -302,7 +305,7 @@ class BlobFolder:
         try:
             return [os.path.join(self.path, name) for name in sorted(os.listdir(self.path)) if _FOLDER.fullmatch(name)]
         except OSError:
-            # A folder that cannot be listed holds nothing that could be read.
+            # Nothing in a folder that cannot be listed could be read.
             return []
 
     def _all(self) -> Iterator[tuple[bytes, str]]:

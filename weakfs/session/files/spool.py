@@ -20,8 +20,8 @@ IN_MEMORY = 1 << 24
 SMALL = 1 << 16
 # How many items of a list are serialized at once.
 BATCH = 4096
-# Longer text is serialized in pieces of this many characters. For one text orjson reserves eight times its size, and
-# where the system has no such block of memory the process ends with a segmentation fault.
+# Longer text is serialized in pieces of this many characters. orjson reserves eight times the size of a text, and if
+# the system cannot provide a block of that size, the process ends with a segmentation fault.
 LONG = 1 << 16
 
 # Text in memory, or its offset and size in the file.

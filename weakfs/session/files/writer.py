@@ -64,10 +64,10 @@ class Document:
         self._by_items: dict[tuple[str, bytes], int] = {}
         self._last_log: dict[str, tuple[int, Log[Any], Hash]] = {}
         self._columns_of: dict[str, Columns | None] = {}
-        # What keyframes share.
+        # The packed values that keyframes share.
         self._unpacked: dict[int, Any] = {}
-        # The records of the document, and the numbers of those whose events a LOG slice may hold, by tag; and those in
-        # one stretch, by the identity of what the events are packed in.
+        # The records of the document, and the numbers of the records whose events a LOG slice may hold: by tag, and for
+        # those in one stretch, by the identity of the block in which their events are packed.
         self._rows, self._dropped = Log[Row](), 0
         self._recorded: dict[str, array[int]] = {}
         self._packed: dict[int, Sequence[int]] = {}
@@ -140,9 +140,10 @@ class Document:
         return sorted(self._writing.blobs.lost)
 
     def _stretch(self, stretch: RecordColumns, first: int, where: str, show_until: Callable[[int], None]) -> bytes:
-        """Return a row of records. A moment among them is shown in its turn, and what may share values with it.
+        """Return a row of records.
 
-        Those are values that are not plain, and large blobs, which may be known as tails by then.
+        Moments among the records are written in their turn, since events may share values with them: values that are
+        not plain, and large blobs, which may then be known as tails.
         """
         tags, blobs = stretch.tags, self._writing.blobs
         events: dict[str, Json] = {}
@@ -176,7 +177,7 @@ class Document:
         return self._columns_of[tag]
 
     def _one_by_one(self, tag: str, stretch: RecordColumns, columns: Columns | None, where: str) -> Iterator[Json]:
-        """Yield the events of one type, each written when it is its turn."""
+        """Yield the events of one type, each written in its turn."""
         shape = self._rules.registry.shape(tag)
         for index, fields in enumerate(stretch.fields_of(tag)):
             if columns is not None:
@@ -189,7 +190,7 @@ class Document:
         return [self._slice(tag, table[tag]) for tag in sorted(table)]
 
     def _all_installed(self) -> list[Json]:
-        """Return the rows of all slices, except for those that the registry declares and nobody used."""
+        """Return the rows of all slices, except for unused ones that the registry declares."""
         declared = {declaration.cls for declaration in self._rules.registry.slices}
         used = {row.fields["tag"] for row in self._slices}
         specs = sorted(self._rules.specs.values(), key=_by_tag)
@@ -235,7 +236,7 @@ class Document:
             index += len(batch)
             parts[-1].end = index
             if not skip and index == len(before) and hashed.digest() == last.digest():
-                # It begins with equal items that are other objects: loading makes them the same.
+                # It begins with equal items that are different objects. Loading makes them the same objects.
                 parts, skip = [Part(JsonArray(self._spool))], len(before)
         digest = hashed.digest()
         known = self._by_items.get((tag, digest))
@@ -264,7 +265,7 @@ class Document:
         """Yield the values after the first `skip` in batches, or the numbers of the records whose events they are.
 
         Values that share their packed form with records are their events. Others are compared with the events of the
-        newest records of their type. No batch goes across the place `edge`.
+        newest records of their type. No batch crosses the position `edge`.
         """
         shape = self._rules.registry.by_type.get(spec.cls)
         recorded = self._recorded.get(shape.tag, ()) if shape is not None and spec.kind == "log" else ()

@@ -1,13 +1,13 @@
 """Keyframes: the past states that a timeline keeps, so that every record is near one of them.
 
-Two rules choose them. Since the last permanent keyframe but one there is a keyframe every 512 records, thinned out
-to about two for each power of two further back: these cost little, whatever the states are like. A keyframe becomes
-permanent every 4,096 records, so that reading any moment replays no more than that, unless the states differ so much
-that keeping them would cost nearly as much memory as the records: then they are further apart. Permanent keyframes
-are packed, so that the garbage collector does not have to visit them.
+There are temporary and permanent keyframes. Since the last permanent keyframe but one, there is one every 512 records,
+thinned out to about two for each power of two further back: these cost little, whatever the states are like. A keyframe
+becomes permanent every 4,096 records, so that reading any moment replays no more than that. Permanent keyframes are
+further apart if the states differ so much that they would take nearly as much memory as the records. They are packed,
+so that the garbage collector does not have to visit them.
 
-Some of them are lasting: a session file stores them, so that reading a loaded history does not replay all of it.
-Their states are small compared to the records since the one before.
+Some permanent keyframes are lasting: a session file stores them, so that reading a loaded history does not replay all
+of it. Their states are small compared to the records since the previous one.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from weakfs.session.slices.table import Table
 STRETCH = 512
 # The distance between permanent keyframes, if their states are small compared to the records.
 GAP = 4096
-# What permanent keyframes may cost, as a fraction of the memory that the records take. With 100,000 files in 5,000
-# directories they are 8,192 records apart.
+# The memory that permanent keyframes may take, as a fraction of the memory of the records. With 100,000 files in 5,000
+# directories, they are 8,192 records apart.
 SHARE = 1.0
-# What lasting keyframes may cost, as a fraction of the same. In a file they take a smaller part of it, about a quarter
-# at most: a directory is written as its difference from another.
+# The memory that lasting keyframes may take, as a fraction of the same. In a file, they take up about a quarter at
+# most, since a directory is written as its difference from another.
 LASTING_SHARE = 0.65
 # The memory that a record takes besides the text and bytes in it.
 RECORD_SIZE = 250
-# Text up to this length is not looked for in states.
+# Texts up to this length are not counted.
 SHORT = 128
 
 
@@ -79,16 +79,16 @@ class Keyframes:
     marks: Log[Mark] = attrs.field(factory=lambda: Log[Mark]())
     # The permanent keyframes.
     kept: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
-    # The number of the newest record at which they were thinned out.
+    # The number of the record at which they were last thinned out.
     thinned: int = 0
     # The smallest distance in records between the last permanent keyframe and the next.
     distance: int = GAP
-    # What the first of them is compared with, if not with the state before the first record.
+    # The keyframe that the first one is compared with; `None` for the state before the first record.
     start: Mark | PackedMark | None = None
-    # The keyframes that a file stores, and the smallest distance in records from the last of them to the next.
+    # The lasting keyframes, and the smallest distance in records from the last of them to the next.
     lasting: Log[PackedMark] = attrs.field(factory=lambda: Log[PackedMark]())
     lasting_distance: int = GAP
-    # Since then: the bytes taken by records, and those of blobs that no record holds.
+    # Since the last one: the size of the records in bytes, and the size of the blobs that no record holds.
     since: tuple[int, int] = (0, 0)
     # The lasting keyframe before the first of these, if a file held any.
     last_loaded: PackedMark | None = None
@@ -204,7 +204,7 @@ def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
                 size += len(value)
                 counted.add(id(value))
             elif type(value) not in (int, NoneType, tuple) and is_packable(value):
-                # The record holds it: the parts that a state shares with it take no more memory when it is packed.
+                # The record holds it, so a packed state that shares it takes no more memory.
                 value.pack(None, counted)
     return size, counted
 
@@ -212,7 +212,7 @@ def _size(rows: Iterable[Any]) -> tuple[int, Counted]:
 def packed_mark(mark: Mark, last: Mark | PackedMark, counted: Counted | None) -> tuple[PackedMark, int]:
     """Pack a keyframe; return it with the approximate number of bytes that it does not share with an earlier one.
 
-    Without `counted` nothing is weighed.
+    Without `counted`, sizes are not computed.
     """
     weight = 0
     state: dict[str, Log[Any] | PackedValue] = {}

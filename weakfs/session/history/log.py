@@ -45,7 +45,8 @@ class Stretch(Generic[T]):
         self.base = base
         self.start = start
         self.limit = STRETCH
-        # A stretch further back, so that any is found in O(log n): Myers, "An applicative random-access stack" (1983).
+        # A stretch further back, so that any stretch is found in O(log n): Myers, "An applicative random-access stack"
+        # (1983).
         self.jump: Stretch[T] | None = base
         self.depth = 0
         if base is not None:
@@ -129,7 +130,7 @@ class Log(Sequence[T], Generic[T]):
         stretch, length = self._stretch, self._length
         items, used = stretch.items, length - stretch.start
         if isinstance(items, list):
-            # Empty logs share one list, which must not hold the items of any of them.
+            # All empty logs share one list, to which nothing must be added.
             if len(items) == used and 0 < used < stretch.limit:
                 items.append(item)
                 # Two threads may both have found the position free: the one that got it continues, the other branches.
@@ -171,8 +172,8 @@ class Log(Sequence[T], Generic[T]):
     def extends(self, other: Log[T]) -> bool:
         """Return whether this sequence begins with the identical items of `other`; O(log n) when they share them.
 
-        Packed items are rebuilt each time they are read, so only a sequence that shares their stretch begins with them,
-        and they are not read.
+        Packed items are rebuilt each time they are read, so only a sequence that shares their stretch can hold the
+        identical items. They are not read.
         """
         if other._length > self._length:
             return False
@@ -191,7 +192,7 @@ class Log(Sequence[T], Generic[T]):
     def begins_like(self, other: Log[T]) -> bool:
         """Return whether this sequence begins with items that are equal to those of `other`.
 
-        An item that was computed again from its record is another object; for a merge it is the same.
+        An item that was computed again from its record is a different object, but a merge must treat it as the same.
         """
         return self.extends(other) or (
             self._length >= other._length
@@ -229,7 +230,7 @@ class Log(Sequence[T], Generic[T]):
 
     @property
     def stretch_count(self) -> int:
-        """The number of stretches that the items are in."""
+        """The number of stretches that hold the items."""
         return self._stretch.depth + 1
 
     def start_stretch(self, least: int) -> None:
@@ -247,7 +248,7 @@ class Log(Sequence[T], Generic[T]):
         stretch = self._stretch
         items = stretch.items
         if stretch.start <= length and isinstance(items, list):
-            # Mostly a few of the newest are wanted, which takes no generator.
+            # Usually only a few of the newest items are wanted, which needs no generator.
             return iter(items[length - stretch.start : self._length - stretch.start])
         return self._since(length)
 

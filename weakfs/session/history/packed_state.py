@@ -27,7 +27,8 @@ class Packable(Protocol):
     def pack(self, before: Any, counted: Counted | None) -> tuple[Any, int]:
         """Return the packed form, and the approximate number of bytes that it does not share with `before`.
 
-        `before` is the packed form of an earlier value. Blobs in `counted` cost nothing; without it nothing is weighed.
+        `before` is the packed form of an earlier value. Blobs in `counted` cost nothing. Without `counted`, sizes are
+        not computed.
         """
         ...
 

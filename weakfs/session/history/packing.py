@@ -1,12 +1,12 @@
 """Packing old stretches of history: the fields of their records as compressed columns.
 
 A stretch of 512 records or values that is old enough becomes one object, which is unpacked when it is read; the newest
-4,608 records stay as they are. The records of one type form a block. Slice values that are the events themselves, such
-as the calls of tools, refer to the same blocks. A million calls take 0.35 GB this way and 1.7 GB otherwise, and the
-garbage collector has nothing to visit. Packing costs about 8 µs of a call, nearly all of it in zlib.
+4,608 records stay unpacked. The records of one type form a block. Slice values that are the events themselves, such as
+the calls of tools, refer to the same blocks. A million calls take 0.35 GB this way and 1.7 GB otherwise, and the
+garbage collector has nothing to visit. Packing takes about 8 µs per call, nearly all of it in zlib.
 
-Values that are large, or that a state also holds, are kept by reference next to the columns, and so is everything that
-is not plain: above all the whole states in the records of rollbacks and merges.
+Values that are large, or that a state also holds, are kept by reference next to the columns. So is everything that is
+not plain, above all the whole states in the records of rollbacks and merges.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from weakfs.session.slices.registry import Shape
 NEAR = 9
 # The stretches of a slice hold at least this many values, except for the last.
 LEAST = 64
-# Longer text and bytes are kept by reference: packing them would cost a call more time than it is worth.
+# Longer text and bytes are kept by reference: packing them would take more time than it is worth.
 LARGEST = 1024
 
 SIMPLE: frozenset[type] = frozenset({int, bool, float, type(None)})
@@ -184,7 +184,7 @@ class Packing:
     """The full stretches of one timeline that are still to be packed, oldest first. An immutable value."""
 
     _waiting: tuple[FullStretches, ...] = ()
-    # What was last read of the records, and of each slice.
+    # Caches for the records and for each slice.
     _recent: dict[str, Recent] = attrs.field(factory=dict[str, Recent])
 
     def advanced(self, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> Packing:
@@ -207,7 +207,7 @@ class Packing:
 
     @classmethod
     def of_history(cls, rows: Log[Any], logs: Mapping[str, Log[Any]]) -> tuple[Packing, dict[str, Log[Any]]]:
-        """Pack what is not packed of a history that was read as a whole; return the packing and the slices.
+        """Pack the unpacked parts of a history that was read as a whole; return the packing and the slices.
 
         The newest values of the slices are cut into stretches at the same places as the records, so that both
         share blocks.
@@ -298,7 +298,7 @@ def _packed_values(
     shape = Shape.of(kind, tag)
     rows = list(map(shape.pack, values))
     for fields, block in known:
-        # Mostly each value is the event of its record: then one pass in C tells.
+        # Usually each value is the event of its record, which one pass in C can tell.
         is_same = len(fields) == len(rows) and all(map(is_, chain.from_iterable(rows), chain.from_iterable(fields)))
         if is_same or (len(fields) == len(rows) and all(map(are_same, rows, fields))):
             return PackedValues(block, shape.build, recent)

@@ -1,7 +1,7 @@
 """The part of a history that was read rather than made: from a file, from storage, or from records that were replayed.
 
-Some of its keyframes come with it. Others are made when something between these is read, if they are so far apart that
-replaying the records between them takes long.
+Some of its keyframes come with it. If these are so far apart that replaying the records between them would take long,
+others are made when a moment between them is read.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from weakfs.session.slices.schema import Rules
 NO_MARKS = Log[PackedMark]()
 NO_KEYFRAMES: PMap[int, Keyframes] = pmap()
 
-# Where the keyframes of a file are no further apart, no others are made between them: replaying so many writes of files
+# If the keyframes of a file are no further apart than this, no others are made between them: replaying this many writes
 # takes less time than packing one more tree of 100,000 files.
 FAR = 8 * GAP
 
 
 @frozen(eq=False)
 class Past:
-    """The records up to `seq`, and what it takes to read the states between them. An immutable value."""
+    """The records up to `seq`, and what is needed to read the states between them. An immutable value."""
 
     seq: int = 0
     # The keyframes that came with the records, and those made after each of them, by its number.
     lasting: Log[PackedMark] = NO_MARKS
     made: PMap[int, Keyframes] = NO_KEYFRAMES
-    # The slices that the keyframes hold, if the records came from a file or storage: a program installs its own after
-    # loading, so that these records are read by the newest rules. With the tags of their events, if they are known.
+    # The slices that the keyframes hold, if the records came from a file or storage, with the tags of their events if
+    # these are known. A program installs its own slices after loading, so these records are read by the newest rules.
     slices: frozenset[str] | None = None
     tags: frozenset[str] | None = None
-    # The rules under which older records were made: up to a record, older rules.
+    # The rules under which older records were made, each with the last record to which they apply.
     eras: tuple[tuple[int, Rules], ...] = ()
 
     def rules_at(self, seq: int, rules: Rules) -> Rules:
@@ -51,7 +51,7 @@ class Past:
         return evolve(self, seq=seq, lasting=lasting, made=NO_KEYFRAMES)
 
     def suits(self, rules: Rules) -> bool:
-        """Return whether the keyframes hold under other rules: no event there changes a slice that they add."""
+        """Return whether the keyframes are valid under other rules: no event here changes a slice that they add."""
         more = rules.specs.keys() - (self.slices or ())
         if not more or self.tags is None:
             return not more
@@ -75,7 +75,7 @@ class Past:
                 yield due
 
         newest = made.kept.last(start or base)
-        # All of it stays in use: the collector would take more time than the reading.
+        # Nothing becomes garbage here, and the collector would take more time than the reading.
         with garbage_collection_paused():
             for mark in advance(rules, newest, rows.since(newest.seq - base.seq), stops()):
                 made = made.kept_with(mark, rows, base)
@@ -84,7 +84,8 @@ class Past:
     def _distance(self, start: PackedMark | None) -> int:
         """Return the distance of the keyframes that are made after a lasting one.
 
-        Where lasting ones are far apart, states are large, and making one costs as much as reading 10,000 records.
+        If lasting keyframes are far apart, states are large, and making a keyframe takes as long as reading 10,000
+        records.
         """
         if not self.lasting:
             return GAP

@@ -1,4 +1,4 @@
-"""Records of one stretch by column: the form in which a session file holds them, and in which they are packed."""
+"""The records of a stretch by column: the form in which they are packed and in which a session file stores them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RecordColumns:
     tags: Sequence[str]
     # The columns of the fields of each type, in the order of the first record of each.
     fields: dict[str, list[Sequence[Any]]]
-    # What is packed of these.
+    # The blocks of fields that are packed.
     blocks: dict[str, Block] = field(factory=dict[str, Block])
 
     @classmethod
@@ -54,7 +54,7 @@ class RecordColumns:
         return zip(*columns, strict=True) if columns else iter([()] * self.tags.count(tag))
 
     def numbers_of(self, tag: str, first: int) -> Sequence[int]:
-        """Return the numbers of the records of a type, where `first` is that of the first record."""
+        """Return the numbers of the records of a type; `first` is the number of the first record of the stretch."""
         if len(self.fields) == 1:
             return range(first, first + len(self.tags))
         return [number for number, own in enumerate(self.tags, first) if own == tag]
@@ -75,7 +75,7 @@ class RecordColumns:
 def column_stretches(rows: Log[Row], dropped: int) -> Iterator[RecordColumns]:
     """Yield the records after the first `dropped` by column, in stretches that end at multiples of 512.
 
-    A packed stretch that is one of them, as nearly all are, is not turned into rows.
+    A packed stretch with these boundaries, as nearly all have, is not turned into rows.
     """
     waiting: list[Row] = []
     seq = dropped

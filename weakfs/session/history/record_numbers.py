@@ -67,7 +67,7 @@ class Renumbering:
                 number, numbering = min(number, numbering.base), numbering.outer
             else:
                 return number
-        # Of a timeline that encloses the target, the target has the records from before it left.
+        # If the timeline encloses the target, the target has its records up to where it branched off.
         for inner in reversed(around[: around.index(numbering)]):
             number = min(number, inner.base)
         return number

@@ -135,13 +135,16 @@ class Timeline:
         return self.touched is not None and len(self.touched) > base.touched
 
     def adopt(self, branch: Timeline) -> None:
-        """Continue from the end of `branch`, which must have started at this very point; snapshots stay."""
+        """Continue from the end of `branch`, which must have started at the current end of this timeline.
+
+        Snapshots are kept.
+        """
         self.state, self.logs, self.rows = branch.state, branch.logs, branch.rows
         self.keyframes, self.past, self.block_end = branch.keyframes, branch.past, branch.block_end
         self.externals, self.packing = branch.externals, branch.packing
 
     def add(self, row: Row, state: Table, logs: Table, *, mark: bool = False, block_end: int = 0) -> int:
-        """Append a row with the tables that it led to, and return its number."""
+        """Append a row with the resulting tables, and return its number."""
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
         seq = self.base.seq + len(rows)
@@ -163,7 +166,7 @@ class Timeline:
         self.base = Mark(self.base.seq, self.base.state, base, self.base.block_end)
 
     def add_merged(self, rows: Iterable[Row], logs: Table) -> None:
-        """Append the rows of a fork after that of its merge, with the LOG slices that they led to."""
+        """Append the rows of a fork after the row of its merge, with the resulting LOG slices."""
         before = self.rows
         self.rows, self.logs = before.extend(rows), logs
         if self.rows.stretch_count > before.stretch_count:
@@ -178,7 +181,7 @@ class Timeline:
             self.keyframes = self.keyframes.with_mark(mark)
 
     def mark_at(self, rules: Rules, seq: int) -> Mark:
-        """Return the slices as they were after record `seq`: a replay from the nearest keyframe.
+        """Return the slices as they were after record `seq`, by a replay from the nearest keyframe.
 
         Raise `UnknownSnapshot` if there is no such record or it was compacted away.
         """
@@ -200,8 +203,8 @@ class Timeline:
     def rules_change(self, old: Rules, new: Rules) -> None:
         """Apply other rules from now on: records made under the old rules are still read with those.
 
-        A loaded history is read with the new rules: they are what a program installs after loading. Its keyframes
-        stay if the new rules read the same from it.
+        A loaded history is read with the new rules, which a program installs after loading. Its keyframes are kept if
+        they are valid under the new rules.
         """
         if not self.rows:
             return
@@ -213,7 +216,7 @@ class Timeline:
             self.keyframes = self.keyframes.with_mark(Mark(self.seq, self.state, self.logs, self.block_end))
 
     def forget_keyframes(self, lasting: Log[PackedMark] = NO_MARKS) -> None:
-        """Drop the keyframes so far, except for the lasting ones; they are rebuilt when they are needed."""
+        """Drop all keyframes except for the lasting ones. They are rebuilt when they are needed."""
         self.past = self.past.until(self.seq, lasting)
         now = Mark(self.seq, self.state, self.logs, self.block_end)
         self.keyframes = Keyframes(Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last())
@@ -250,7 +253,7 @@ class Timeline:
         return count
 
     def _shorten(self, tag: str, keep: int) -> None:
-        """Drop the oldest values of a LOG slice, here and at every keyframe; those of kept records stay."""
+        """Drop the oldest values of a LOG slice, here and at every keyframe, except for those of kept records."""
         values: Log[Any] = self.logs.get(tag, Log())
         before = len(self.base.logs.get(tag, ()))
         count = min(len(values) - keep, before)

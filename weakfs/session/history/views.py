@@ -22,9 +22,9 @@ T = TypeVar("T")
 @fast_init
 @frozen
 class Snapshot:
-    """A moment of a session that it keeps and can go back to.
+    """A moment that a session keeps and can go back to.
 
-    `seq` is the record after which it was taken, `at` the clock's time in nanoseconds.
+    `seq` is the number of the record after which it was taken, and `at` the clock's time in nanoseconds.
     """
 
     snapshot_id: str
@@ -35,7 +35,7 @@ class Snapshot:
 
 @frozen
 class Missing:
-    """Something that a saved session refers to and that no longer exists anywhere.
+    """Something that a saved session refers to but that no longer exists anywhere.
 
     `id` is a blob's digest in hexadecimal, or the id of a snapshot of an attached filesystem. After loading, reading
     the blob or restoring the snapshot fails; everything else can be used.

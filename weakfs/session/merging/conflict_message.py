@@ -26,8 +26,8 @@ def described(
 ) -> str:
     """Return the message of a conflict: what both sides have, bounded in length, with control characters escaped.
 
-    `ours` and `theirs` name the sides. Of an entry with a path that `may_show` refuses, only the path that their side
-    knows it by is named.
+    `ours` and `theirs` name the sides. If `may_show` rejects a path of an entry, the message only names the entry by
+    its path on their side.
     """
     shown = ", ".join(_name(entry, may_show) for entry in conflicts[:MOST_NAMED])
     more = f" and {len(conflicts) - MOST_NAMED} more" if len(conflicts) > MOST_NAMED else ""

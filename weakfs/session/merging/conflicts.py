@@ -11,7 +11,7 @@ ConflictKind = Literal[
     "content", "binary", "mode", "type", "deleted", "moved_twice", "moved_deleted", "name_taken", "cycle", "slice"
 ]
 Side = Literal["ours", "theirs"]
-# "markers" writes both versions into a text; "raise" leaves the conflict.
+# "markers" writes both versions into a text; "raise" leaves the conflict unresolved.
 Choice = Literal["raise", "ours", "theirs", "markers"]
 CHOICES: tuple[Choice, ...] = ("raise", "ours", "theirs", "markers")
 
@@ -33,10 +33,10 @@ class ConflictHunk:
 class ConflictEntry:
     """One thing that both sides of a merge changed differently.
 
-    `path` is its path on our side, or on theirs if we do not have it; for a slice without paths, what its merge
-    function named, or its tag. `base`, `ours` and `theirs` are the contents: text, bytes if they are not UTF-8, the
-    target of a link, and `None` if there is none, as for a directory or a missing file. `our_calls` and `their_calls`
-    are the causes of the records that changed it, oldest first.
+    `path` is its path on our side, or on theirs if we do not have it. For a slice without paths, it is a name given by
+    the merge function, or the slice's tag. `base`, `ours` and `theirs` are the contents: text, or bytes if they are not
+    UTF-8, or the target of a link; `None` for a directory or a missing file. `our_calls` and `their_calls` are the
+    causes of the records that changed it, oldest first.
     """
 
     path: str
@@ -54,7 +54,7 @@ class ConflictEntry:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All paths that it has in the three versions, without repetitions."""
+        """All its paths in the three versions, without duplicates."""
         found = (self.path, self.our_path, self.their_path, self.base_path)
         return tuple(dict.fromkeys(path for path in found if path is not None))
 
@@ -67,7 +67,7 @@ class Resolution:
 
 
 Resolve = Callable[[ConflictEntry], "Choice | Resolution"]
-# How conflicts are resolved: all in one way, by path or glob, or by a function.
+# How conflicts are resolved: all in the same way, by path or glob, or by a function.
 OnConflict = Choice | Resolve | Mapping[str, "Choice | Resolution | Resolve"]
 
 
@@ -92,7 +92,7 @@ class MergedPath:
 class MergeReport:
     """What a merge would do: the paths that it changes, and the conflicts that would remain.
 
-    Entries that remain in conflict count as ours.
+    For entries that remain in conflict, our version is counted.
     """
 
     changes: tuple[MergedPath, ...] = ()

@@ -22,7 +22,7 @@ class Forks(Transactions):
 
     @staticmethod
     def _path_matcher(path: str) -> Callable[[str], bool]:
-        """Return a test for what a mapping of `merge` has as a key: a path here; a subclass may know globs."""
+        """Return a test for a key of the mapping passed to `merge`: a path here; a subclass may support globs."""
         from weakfs.session.merging.resolver import same_path
 
         return same_path(path)
@@ -61,13 +61,13 @@ class Forks(Transactions):
         fork's records follow the returned record. Raise `MergeConflict`, which lists everything that both sides changed
         differently, with nothing changed; raise `ValueError` if `fork` was not forked from this session.
 
-        `on_conflict` resolves conflicts: `"ours"` takes our side of each hunk of a text and of everything else,
-        `"theirs"` the other, and `"markers"` writes both into a text as git does; what has no lines to mark remains a
-        conflict. A function gets each `ConflictEntry` and returns one of these or a `Resolution`, and a mapping has
-        one of these for each path or glob: the first key that matches counts. With `preview`, return a `MergeReport` of
-        what the merge would do, and change nothing.
+        `on_conflict` resolves conflicts. `"ours"` takes our side of each conflicting hunk of a text, and of anything
+        else that conflicts; `"theirs"` takes the other side. `"markers"` writes both sides into a text as git does; a
+        conflict without lines to mark remains. A function is called with each `ConflictEntry` and returns one of these
+        or a `Resolution`. A mapping has one of these for each path or glob; the first key that matches is used. With
+        `preview`, return a `MergeReport` of what the merge would do, and change nothing.
         """
-        # Most sessions merge nothing.
+        # Imported here because most sessions never merge.
         from weakfs.session.merging.merge import absorb, merge_snapshots, merged_state
         from weakfs.session.merging.resolver import Resolver
 

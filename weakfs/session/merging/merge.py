@@ -39,7 +39,7 @@ def merge_states(rules: Rules, sides: Sides) -> Table:
         spec = rules.specs.get(tag)
         empty = spec.empty if spec is not None else Log[Any]()
         old, mine, other = base.get(tag, empty), ours.get(tag, empty), theirs.get(tag, empty)
-        # Equal values may be different objects, such as those that were computed from the records again.
+        # Equal values may be different objects, for example if they were computed again from the records.
         if other.equals(old) or other is mine:
             continue
         listed = len(resolver.changes)
@@ -61,7 +61,10 @@ def merge_states(rules: Rules, sides: Sides) -> Table:
 def _merged_slice(
     spec: SliceSpec | None, tag: str, sides: Sides, versions: tuple[Log[Any], Log[Any], Log[Any]]
 ) -> Log[Any]:
-    """Return the merged values of a slice that theirs changed. Raise `Conflict`."""
+    """Return the merged values of a slice that their side changed.
+
+    Raise `Conflict` if both sides changed it differently.
+    """
     old, mine, other = versions
     if spec is not None and isinstance(spec.merge, StateMerge) and (mine is not old or sides.resolver.wants_changes):
         return spec.merge.merge(sides)
@@ -77,7 +80,10 @@ def _merged_slice(
 
 
 def _takes_theirs(rules: Rules, sides: Sides, tag: str, names: tuple[str, ...]) -> bool:
-    """Ask about a slice that conflicts as a whole. Return whether the answer for each of its names is theirs."""
+    """Ask the resolver about a slice that conflicts as a whole.
+
+    Return whether the answer for all of its names is "theirs".
+    """
     cls = rules.specs[tag].cls if tag in rules.specs else None
     reduced = {tag_of(event) for event, steps in rules.steps.items() if any(step.tag == tag for step in steps)}
 
@@ -95,7 +101,7 @@ def _takes_theirs(rules: Rules, sides: Sides, tag: str, names: tuple[str, ...]) 
     answers = {sides.resolver.resolve(entry) for entry in entries}
     if len(answers) > 1 and "raise" not in answers:
         raise ValueError(
-            f"cannot merge {tag!r} partly from each side: {cls.__name__ if cls else tag} is merged as a whole; choose "
+            f"cannot take {tag!r} partly from each side: {cls.__name__ if cls else tag} is merged as a whole; choose "
             f"'ours' or 'theirs' for all of {', '.join(names[:5])}"
         )
     return answers == {"theirs"}
@@ -125,9 +131,9 @@ def merge_snapshots(
     renumbering: Renumbering,
     number: Callable[[SnapshotEntry], int],
 ) -> None:
-    """Add the snapshots of a branch to a timeline, under the record numbers that they have there.
+    """Add the snapshots of a branch to a timeline, with the record numbers of that timeline.
 
-    Costs as much as the branch took and dropped, however many are kept.
+    O(snapshots that the branch took or dropped), however many are kept.
     """
     found = [branch.snapshots.get(snapshot_id) for snapshot_id in touched_since(base, branch)]
     taken = [entry for entry in found if entry is not None and entry.snapshot_id not in base.snapshots]
@@ -137,7 +143,7 @@ def merge_snapshots(
 
 
 def drop_snapshots(base: Point, line: Timeline, branch: Timeline) -> None:
-    """Drop the snapshots from a timeline that a branch dropped. Costs as much as the branch took and dropped."""
+    """Drop from a timeline the snapshots that a branch dropped. O(snapshots that the branch took or dropped)."""
     for snapshot_id in touched_since(base, branch):
         if snapshot_id in base.snapshots and snapshot_id not in branch.snapshots:
             line.forget_snapshot(snapshot_id)
@@ -163,13 +169,13 @@ def absorb(
     """Merge `branch`, which left `line` at `base`.
 
     Return the number and the event of the `Merged` record, and the mapping from the branch's record numbers to those of
-    `line`. The branch's own records follow that record with new numbers, and its events are reduced into the LOG slices
-    again, after what those already hold. Raise `MergeConflict` with `line` unchanged. `own` is the id of the session,
-    `None` for the end of one of its transactions.
+    `line`. The branch's own records follow that record with new numbers, and its events are reduced again into the LOG
+    slices, after the values that these already hold. Raise `MergeConflict`, with `line` unchanged, if both sides
+    changed the same thing differently. `own` is the id of the session, `None` for the end of one of its transactions.
 
-    What attached filesystems held before a rollback in the branch (`Timeline.externals`) is dropped: at each record of
-    the branch the slices are now the merged ones, which these filesystems were never together with. Rolling them back
-    to such a record is refused.
+    Snapshots of attached filesystems from before a rollback in the branch (`Timeline.externals`) are dropped: the
+    merged slices at a record of the branch never existed together with these filesystems. Rolling them back to such a
+    record is refused.
     """
     resolver = resolver or Resolver()
     state, rows, renumbering = merged_state(rules, line, base, branch, fork=fork, own=own or fork, resolver=resolver)
@@ -240,8 +246,8 @@ def renumbered_row(rules: Rules, row: Row, renumbering: Renumbering) -> Row:
 def renumbered_table(rules: Rules, table: Table, renumbering: Renumbering) -> Table:
     """Return a table of STATE slices with the record numbers in their values mapped.
 
-    Costs nothing for slices whose type declares no record numbers (see `weakfs.session.slices.tags.event`), else
-    as much as they hold.
+    O(values) for slices whose type declares record numbers (see `weakfs.session.slices.tags.event`), and free for all
+    others.
     """
     for tag in rules.numbered:
         values: Log[Any] | None = table.get(tag)

@@ -18,19 +18,21 @@ from weakfs.session.merging.conflicts import (
 
 # Compiles a path or glob to a test of paths.
 Matcher = Callable[[str], Callable[[str], bool]]
-# As a `Merged` record holds them.
+# In the form that a `Merged` record holds.
 Answers = tuple[tuple[str, str, str, str, "bytes | None"], ...]
 
 
 def same_path(path: str) -> Callable[[str], bool]:
-    """Return a test for one path: how the keys of a mapping are matched where globs are unknown."""
+    """Return a test for one path: how the keys of a mapping are matched where globs are not supported."""
     return lambda other: other == path
 
 
 class Resolver:
-    """What a merge asks about each conflict. `conflicts` are those without an answer, `changes` what it would change.
+    """Answers a merge's questions about conflicts.
 
-    Raises `ValueError` for a choice that does not exist.
+    `conflicts` are those without an answer, `changes` what the merge would change.
+
+    Raise `ValueError` for an invalid choice.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class Resolver:
     ) -> None:
         self.conflicts: list[ConflictEntry] = []
         self.changes: list[MergedPath] = []
-        # Whether the merge functions are to list what they change.
+        # Whether the merge functions have to list what they change.
         self.wants_changes = wants_changes
         self._asked: dict[tuple[str, str, str], Choice | Resolution] = {}
         self._rules: list[tuple[Callable[[str], bool], Any]] = []
@@ -54,10 +56,10 @@ class Resolver:
     def resolve(
         self, entry: ConflictEntry, *, has_markers: bool = False, has_content: bool = False
     ) -> Choice | Resolution:
-        """Return how to resolve a conflict; `"raise"` if it remains, and it is then one of `conflicts`.
+        """Return how to resolve a conflict; `"raise"` if it remains. In that case it is added to `conflicts`.
 
-        Returns the same answer if asked again. An entry without lines to mark (`has_markers`) remains in conflict under
-        `"markers"`, and one without contents (`has_content`) under a `Resolution`.
+        The answer is the same if this is called again. `"markers"` cannot resolve an entry without lines to mark
+        (`has_markers`), nor a `Resolution` one without contents (`has_content`): it then remains in conflict.
         """
         key = (entry.slice, entry.path, entry.kind)
         found = self._asked.get(key)
@@ -71,7 +73,7 @@ class Resolver:
         return found
 
     def answers(self) -> Answers | None:
-        """Return the answers to the conflicts that do not remain, for the record of the merge."""
+        """Return the answers to the resolved conflicts, for the record of the merge."""
         if not self._asked:
             return None
         found = [
@@ -97,7 +99,7 @@ class Resolver:
         return MergeReport(tuple(self.changes), self.sorted_conflicts())
 
     def sorted_conflicts(self) -> tuple[ConflictEntry, ...]:
-        """Return what remains in conflict, by path."""
+        """Return the remaining conflicts, sorted by path."""
         return tuple(sorted(self.conflicts, key=attrgetter("path", "kind")))
 
     def remains(self, entry: ConflictEntry) -> None:

@@ -11,7 +11,7 @@ from weakfs.class_decorators import frozen
 from weakfs.session.merging.resolver import Resolver
 from weakfs.session.slices.table import Table
 
-# The tags of a session's own events; their classes know tables of slices, and so import this package.
+# The tags of a session's own events. Importing their classes would be circular: they import this package.
 MERGED, ROLLED_BACK = "session/merged", "session/rolled_back"
 # A record as it is stored: (time, cause, tag of the event, fields of the event).
 Row = tuple[int, "str | None", str, tuple[Any, ...]]
@@ -28,16 +28,17 @@ class BranchHistory:
     fork: str
     first: int
     base: int
-    # The records of the session after a number, each with its number.
+    # Returns the records of the session after a number, each with its number.
     ours_since: Callable[[int], Iterator[tuple[int, Row]]]
     theirs: list[Row]
-    # The STATE slices after a record of the session; `None` if that is not kept, or is inside a merged fork's records.
+    # Returns the STATE slices after a record of the session; `None` if they are not kept, or for a record of a merged
+    # fork.
     state_at: Callable[[int], Table | None]
     # The number of the session's newest record.
     last: int
 
     def theirs_numbered(self) -> Iterator[tuple[int, Row]]:
-        """Yield their records with the numbers that they will get, which come after that of the merge."""
+        """Yield their records with the numbers that they will get, which follow the number of the merge."""
         return enumerate(self.theirs, self.last + 2)
 
     def ours(self) -> Iterator[tuple[int, Row]]:
@@ -74,7 +75,7 @@ class Sides:
     ours: Table
     theirs: Table
     resolver: Resolver = field(factory=Resolver)
-    # Returns the records; few merges need them.
+    # Returns the records. Few merges need them.
     records: Callable[[], BranchHistory | None] = lambda: None
 
     @property

@@ -21,12 +21,12 @@ from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.slice import Folded
 from weakfs.session.slices.table import Table
 
-# A slice gets so many events at least as a stretch of events that are not built yet.
+# At least this many events are added to a slice as a stretch of events that are not built yet.
 MANY = 64
 
 
 class UnbuiltEvents:
-    """A stretch of a slice's values that are built, all together, when one is read."""
+    """A stretch of a slice's values. All of them are built when one is read."""
 
     def __init__(self, build: Callable[..., Any], events: list[tuple[Any, ...]]) -> None:
         self._build, self._events, self._is_built = build, list[Any](events), False
@@ -42,7 +42,7 @@ class UnbuiltEvents:
             if ropes:
                 read_together(ropes)
                 events = [without_ropes(fields) for fields in events]
-            # In this order: other threads read at the same time.
+            # In this order, because other threads read at the same time.
             self._events = events = [self._build(*fields) for fields in events]
             self._is_built = True
         return events
@@ -127,7 +127,7 @@ class Runs:
             raise
 
     def _explain(self, tag: str, before: Log[Any] | PackedValue, run: Sequence[Folded]) -> None:
-        """Raise the exception of the reducer at the record that a fold could not take."""
+        """Find the record at which a fold failed by running the reducers, and raise an error that names it."""
         values = before.values() if isinstance(before, PackedValue) else before
         for seq, type_, fields in run:
             step = next(step for step in self.rules.steps[type_] if step.tag == tag)

@@ -1,8 +1,8 @@
 """Reconstruction: the past of a saved session, recomputed from its records and compared with its file.
 
 A rollback goes to the recomputed state of its target, and a merge is merged again, so that no state is taken from the
-file where the records determine it. They do not determine it if it is before the first record that is kept, or if a
-fork left a timeline that was itself merged; there the reconstruction continues from the state in the file.
+file if the records determine it. They do not determine a state before the first record that is kept, nor the state of a
+fork that left a timeline that was itself merged. There the reconstruction continues from the state in the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Moment:
     """One moment of a session: its slices according to the file, and according to its records.
 
     `rebuilt` is `None` if the records do not determine it or cannot be applied; in the latter case `problem` says why.
-    `differing` names the slices that are not the same.
+    `differing` names the slices that differ.
     """
 
     kind: Literal["rollback", "merge", "snapshot", "keyframe", "end"]
@@ -52,7 +52,7 @@ class Moment:
 
 
 class Comparison:
-    """Compares slices by what a file would hold of them: every value and every file, including its times."""
+    """Compares slices by what a session file stores of them: every value and every file, including its times."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -61,14 +61,15 @@ class Comparison:
     def learn(self, table: Table) -> None:
         """Visit a state that will be compared later.
 
-        A state costs what differs from the one before. So the states of the file and those of the records are visited
-        separately: alternating between them, 4,900 moments of 100,000 records took a third longer.
+        Visiting a state costs as much as it differs from the previous one. So the states in the file and those from the
+        records are visited separately: alternating between them took a third longer for 4,900 moments of 100,000
+        records.
         """
         for tag in sorted(table.keys() & self._rules.specs.keys()):
             self._number(tag, table[tag])
 
     def differing(self, one: Table, other: Table) -> tuple[str, ...]:
-        """Return the tags of the slices that differ, in order. Costs what was not compared before."""
+        """Return the tags of the slices that differ, in order. Only what was not compared before takes time."""
         return tuple(tag for tag in sorted({*one, *other}) if not self._are_same(tag, one, other))
 
     def _are_same(self, tag: str, one: Table, other: Table) -> bool:
@@ -100,7 +101,7 @@ class Rebuilding:
     _comparison: Comparison = field(init=False)
     # The rules for STATE slices alone: a fork's LOG entries are already in the timeline.
     _of_state: Rules = field(init=False)
-    # The states that something refers to, by record number.
+    # The states that snapshots, rollbacks or merges refer to, by record number.
     _kept: dict[int, Table] = field(factory=dict[int, Table], init=False)
     # Other states that a snapshot taken inside a merge, or at its end, may hold.
     _of_forks: dict[int, Table] = field(factory=dict[int, Table], init=False)
@@ -113,7 +114,7 @@ class Rebuilding:
     _is_renumbered: bool = field(default=False, init=False)
     # The records of merged transactions and those that they left: a fork with such a base may have left a transaction.
     _near_transactions: set[int] = field(factory=set[int], init=False)
-    # The record after which each fork first branched off, and the numbers of records inside merges.
+    # The number of the record after which each fork first branched off, and the numbers of the records of merged forks.
     _left: dict[str, int] = field(factory=dict[str, int], init=False)
     _inside: set[int] = field(factory=set[int], init=False)
     # Whether the last merge may depend on records that were dropped since.
@@ -149,7 +150,7 @@ class Rebuilding:
         keyframes = {mark.seq: mark for mark in self.line.all_lasting}
         self._keep(seq, state)
         if seq:
-            # A merge may end here, or be partly compacted: a snapshot may be one of the fork's.
+            # A merge may end here, or may be partly compacted, so a snapshot here may have been taken in the fork.
             self._unsure |= self._wanted.intersection(range(seq, max(seq, block_end) + 1))
         for row in self._rows:
             while waiting and waiting[-1].seq <= seq and seq >= block_end:
@@ -180,7 +181,7 @@ class Rebuilding:
     def inside(self, numbers: set[int]) -> dict[int, Table]:
         """Return the states after records of merged forks, as far as the records determine them.
 
-        That of the record of a merge is the state in which its fork began.
+        For the record of a merge, it is the state in which its fork began.
         """
         self._wanted |= numbers
         for moment in self.moments():
@@ -248,7 +249,7 @@ class Rebuilding:
             except MissingBlob:
                 raise
             except Exception as error:
-                problem = f"what {event.fork!r} did cannot be merged again: {error}"
+                problem = f"the work of {event.fork!r} cannot be merged again: {error}"
                 moment = moment or Moment("merge", seq, event.state, None, problem=problem)
                 continue
             if moment.is_same:
@@ -258,7 +259,7 @@ class Rebuilding:
         return moment if moment is not None and is_certain else Moment("merge", seq, event.state, None)
 
     def _history(self, seq: int, event: Merged, block: Sequence[Row]) -> BranchHistory | None:
-        """Return the records on both sides of a merge, as it saw them."""
+        """Return the records on both sides of a merge, as they were when it was made."""
         if not event.renumbered:
             return None
         self._reaches_back = False
@@ -345,6 +346,6 @@ def applied(
         raise
     except Exception as error:
         raise SessionError(
-            f"record {seq} ({row[2]}) cannot be replayed: {error}; it was changed, or made by other reducers than "
+            f"record {seq} ({row[2]}) cannot be replayed: {error}; it was changed, or was made by reducers other than "
             f"those that the registry declares"
         ) from error

@@ -31,8 +31,8 @@ def changed(
 ) -> tuple[Table, Table]:
     """Run every reducer of `event`, or only those in `steps`, and return the resulting tables.
 
-    The arguments are not changed. The state tables of `RolledBack` and `Merged` are taken from the event. Costs what
-    the reducers cost.
+    The arguments are not changed. The state tables of `RolledBack` and `Merged` are taken from the event. The cost is
+    that of the reducers.
     """
     type_ = type(event)
     for step in rules.steps.get(type_, ()) if steps is None else steps:
@@ -64,7 +64,7 @@ def check_slices(
             continue
         cls = rules.specs[step.tag].cls
         shape = rules.registry.by_type[cls]
-        # What the value before held was checked when it came in, unless the slice began with it.
+        # The contents of the previous value were checked when it was added, unless it is the slice's initial value.
         last = None if old is step.empty else old.last()
         was = shape.pack(last) if type(last) is cls else None
         for value in step.new_values(old, new):

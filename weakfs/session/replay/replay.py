@@ -35,7 +35,7 @@ class Replay:
     _kept: dict[int, Table] = field(factory=dict[int, Table])
 
     def begin_with(self, origin: Origin) -> None:
-        """Start where a session's records start: after those that were compacted away, with the state from then."""
+        """Start where a session's records start: after those that were compacted away, with the state at that point."""
         base, line = origin.base, self.line
         if base.seq != line.seq:
             for kind, table in (("state", base.state), ("log", base.logs)):
@@ -46,7 +46,7 @@ class Replay:
     def apply_all(self, records: Iterable[Record]) -> None:
         """Apply records in order. If one fails, the error names it, and `line` must be discarded."""
         line = self.line
-        # The last record of a merge, or possibly so: a snapshot there may belong to a fork, with another state.
+        # This may be the last record of a merge: a snapshot there may belong to the fork, with a different state.
         behind_merge = max(line.block_end, line.seq)
         if not line.seq:
             self._keep(0, line.state)
@@ -101,7 +101,7 @@ class Replay:
         if shape is None:
             name = type(record.event).__name__
             raise UnknownType(
-                f"cannot replay record {seq}: its type {name} is not registered, and what it changed would be lost; "
+                f"cannot replay record {seq}: its type {name} is not registered, so its changes would be lost; "
                 f"install the slice that it changes, or pass registry=Registry.standard().with_types({name})"
             )
         return shape

@@ -44,7 +44,7 @@ def _no_fields(event: object) -> tuple[object, ...]:
 class Shape:
     """How values of one registered type are converted to plain tuples and back.
 
-    `names` are the fields, `pack` returns their values and `build` makes an instance of them. All three are worked out
+    `names` are the fields, `pack` returns their values and `build` makes an instance from them. All three are computed
     when first read: most types that a session knows never occur in it.
     """
 
@@ -75,7 +75,7 @@ class Shape:
 
 
 class _FreshShape(Shape):
-    """A shape that becomes a plain one once it is worked out, as `__getattr__` makes reading any attribute slower."""
+    """A shape that turns into a plain `Shape` once it is computed: `__getattr__` slows down every attribute."""
 
     __slots__ = ()
 

@@ -108,7 +108,7 @@ class Rules:
         Raise `ValueError` if the type is installed under another tag or as another kind.
         """
         if not isinstance(type_, type):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"cannot install {type_!r:.60}: it is {a_type(type_)}; give the class of the slice")
+            raise TypeError(f"cannot install {type_!r:.60}: it is {a_type(type_)}; pass the class of the slice")
         known = self.by_type.get(type_)
         if known is not None:
             return self._reinstall(known, tag, kind, initial, merge)

@@ -37,7 +37,7 @@ Folded = tuple[int, type, tuple[Any, ...]]
 Fold = Callable[["Log[Any] | PackedValue", Sequence[Folded]], Log[Any]]
 
 
-# (now, then, paths) -> values: those of now with the files at `paths`, or all if it is `None`, as they were then.
+# (now, then, paths) -> values: the values `now`, with the files at `paths` (all files if it is `None`) as in `then`.
 GoBack = Callable[[Log[Any], Log[Any], "Sequence[str] | None"], Log[Any]]
 
 
@@ -60,7 +60,7 @@ class WholeMerge:
 class StateMerge:
     """A merge function that sees all STATE slices and the records of both sides, and resolves conflicts itself.
 
-    It returns the values of its own slice: where a conflict remains, those of our side.
+    It returns the values of its own slice, with our side's version where a conflict remains.
     """
 
     merge: Callable[[Sides], Log[Any]]
@@ -70,7 +70,7 @@ class StateMerge:
 class EventFilter:
     """The events that a reducer sees: those in which one field has a value or, if `is_set` is false, is `None`.
 
-    It is tested first and can save looking up the slice; a replay tests it on the fields, before the event is built.
+    It is tested first, which can save looking up the slice. A replay tests it on the fields, before the event is built.
     """
 
     field: str
@@ -139,7 +139,7 @@ merge_appended = WholeMerge(_both)
 
 
 def upsert_by(key: Callable[[Any], object]) -> WholeSlice:
-    """Keep one value per key: a new value replaces the one with its key, or else goes to the end.
+    """Keep one value per key: a new value replaces the one with its key, or else is added at the end.
 
     O(values).
     """
@@ -183,11 +183,11 @@ class Declaration:
     # Slices of older session files that this one replaces: by type, the function that converts their values.
     succeeds: Mapping[type, Callable[[Iterable[Any]], object]] = field(factory=dict)
     fold: Fold | None = None
-    # For a slice that holds files: which of its values go back when files do; see `GoBack`.
+    # For a slice that holds files: the function that takes its values back when files are restored; see `GoBack`.
     go_back: GoBack | None = None
-    # Whether the values only describe what was found elsewhere, so that a read may add some: nothing to undo by itself.
+    # Whether the values only describe what was found elsewhere. A read may add some, and there is nothing to undo.
     is_observed: bool = False
-    # Whether two values hold the same, if that is not equality.
+    # Compares two values, if equality is not the right test.
     equal: Callable[[Log[Any], Log[Any]], bool] = Log.equals
     # For a slice about files outside the session: (tag, fields) -> the filesystem that an event changes, or `None`.
     outside: Callable[[str, tuple[Any, ...]], str | None] | None = None
@@ -214,7 +214,7 @@ def marked_reducers(type_: type) -> list[tuple[type, Reducer]]:
     found: list[tuple[type, Reducer]] = []
     for name in dir(type_):
         if name.startswith("__"):
-            continue  # special methods reduce nothing, and attrs would compile those that it has not made yet
+            continue  # special methods are no reducers, and getting one would make attrs compile it
         method = getattr(type_, name, None)
         for event in getattr(method, "__reduces__", ()):
             _check_annotations(type_, name, cast(Reducer, method), event)
@@ -311,7 +311,7 @@ class SliceView(Generic[T]):
     def __init__(self, source: SliceSource, spec: SliceSpec) -> None:
         self._source = source
         self._spec = spec
-        # The table that was read last and its newest value: tables are immutable, and a lookup is slow by comparison.
+        # The table that was read last and its newest value. Tables are immutable, and looking up the value is slower.
         self._known: tuple[object, T | None] = (None, None)
 
     def __repr__(self) -> str:

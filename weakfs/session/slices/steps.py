@@ -27,7 +27,7 @@ class Step:
     appends: bool = False
     # Reduces many of these events at once.
     fold: Fold | None = None
-    # Whether it may change values other than the newest, and whether its values have to be checked.
+    # Whether it may change values other than the newest one, and whether its values have to be checked.
     is_whole: bool = False
     is_checked: bool = True
 
@@ -47,13 +47,14 @@ class Part:
 
     folds: tuple[Step, ...]
     steps: tuple[Step, ...]
-    # The slice, if only one is concerned and it folds the event, or if that is a LOG slice and gets the event appended.
+    # The slice, if the event concerns only one slice and that slice folds it, or is a LOG slice to which it is
+    # appended.
     only: str | None
     appended_to: str | None = None
 
     @property
     def may_wait(self) -> bool:
-        """Whether nothing needs the event, or contents in it, before a slice is read."""
+        """Whether the event and its contents are not needed before a slice is read."""
         return self.only is not None or self.appended_to is not None
 
 

@@ -22,7 +22,7 @@ def event(tag: str, *, numbers: Sequence[str] = ()) -> Callable[[C], C]:
     updated to match, in the events of the merged records and in the values of slices, so that each still refers to the
     same record. Only the event's own fields and those of the slice's value are updated: a number inside the value of
     such a field stays as it is, so keep record numbers at the top level. Registering the class raises `ValueError` if
-    it has no such field.
+    it lacks one of these fields.
 
         @event("agent/step_done", numbers=("first_seq",))
         @frozen

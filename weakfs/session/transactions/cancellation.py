@@ -15,8 +15,8 @@ class Cancellation:
     """A handle to cancel one transaction, passed to it as `session.transaction(cancellation=...)`.
 
     `cancel` rolls back immediately, without waiting for the code inside. Any further change by that code raises
-    `TransactionCancelled`, and so does reading the session. `cancel` only waits for what must not be left running, such
-    as a process: see `stopping`.
+    `TransactionCancelled`, and so does reading the session. `cancel` only waits for work that must not be left running,
+    such as a process: see `stopping`.
     """
 
     __slots__ = ("_abandon", "_lock", "_reason", "_stops")
@@ -40,12 +40,12 @@ class Cancellation:
     def cancel(self, reason: str = "it was cancelled") -> bool:
         """Cancel and undo the work. Return false if its code has already ended, successfully or not.
 
-        Raise `RollbackIncomplete` if the rollback fails.
+        Raise `RollbackIncomplete` if an external filesystem cannot be restored.
         """
         with self._lock:
             self._reason = reason
             stops, abandon = list(self._stops), self._abandon
-            # Under the lock, so that none is called after its block was left.
+            # Under the lock, so that no function is called after its block was left.
             for stop, _ in stops:
                 stop()
         for _, stopped in stops:
@@ -68,7 +68,10 @@ class Cancellation:
             stopped.set()
 
     def govern(self, abandon: Callable[[str], bool]) -> None:
-        """Take control of a transaction that begins; raise if already cancelled. Called by sessions."""
+        """Take control of a transaction that begins.
+
+        Raise `TransactionCancelled` if already cancelled. Called by sessions.
+        """
         with self._lock:
             self.check()
             self._abandon = abandon

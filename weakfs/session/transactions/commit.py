@@ -1,4 +1,4 @@
-"""Transactions: blocks whose changes join the timeline that they left, or are undone by an exception."""
+"""Transactions: blocks whose changes are merged into the enclosing timeline, or undone after an exception."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class Transactions(RecordLog):
         """Run the block as a transaction: an exception rolls back everything it did, here and in attached filesystems.
 
         Other threads and tasks do not see the changes before the transaction ends, and are not affected by a rollback.
-        If they changed the same things in the meantime, the end raises `MergeConflict` and the whole transaction is
-        rolled back. Transactions may be nested. Tasks and threads started inside, such as those of `asyncio.gather` or
-        `to_thread`, do not join, unless the transaction is `shared` with everything that runs in a copy of this
-        context; those that outlive a failed transaction are refused. With `cancellation` another thread can roll it
-        back while the code inside still runs.
+        If they changed the same things in the meantime, leaving the block raises `MergeConflict` and the whole
+        transaction is rolled back. Transactions may be nested. Tasks and threads started inside, such as those of
+        `asyncio.gather` or `to_thread`, do not join, unless the transaction is `shared` with everything that runs in a
+        copy of this context; those that outlive a failed transaction are refused. With `cancellation` another thread
+        can roll it back while the code inside still runs.
 
-        With `async with`, the end awaits the commit of a session that was opened with `aopen`. If that is cancelled,
-        everything is rolled back, unless the commit is in the storage.
+        With `async with`, leaving the block awaits the commit of a session that was opened with `aopen`. If that is
+        cancelled, everything is rolled back unless the commit is in the storage already.
         """
         return TransactionBlock(self, cause, cancellation, shared)
 
     def _one_commit(self) -> AbstractContextManager[object]:
-        # Sessions in memory need no transaction: what `rollback` and `snapshot` do, they undo themselves. They hold the
-        # lock already, which can be entered again.
+        # Sessions in memory need no transaction: `rollback` and `snapshot` undo their own changes. They already hold
+        # the lock, which is reentrant.
         is_needed = self._log is not None and self._attached and not self.in_transaction
         return self.transaction() if is_needed else self.lock
 
@@ -72,7 +72,7 @@ class Transactions(RecordLog):
         return own
 
     def _conclude(self, conclusion: Conclusion) -> None:
-        """Let the running transaction end with more records, which are committed with it or not at all.
+        """Add records at the end of the running transaction, which are committed with it or not at all.
 
         When it ends, `conclusion` is called with the merged timeline, and returns events and their causes.
         """
@@ -105,7 +105,7 @@ class Transactions(RecordLog):
         queue = None if self._log is None else self._log.queue
         if error is not None and own.journals:
             own.leave()
-            # Files are restored, which may take long.
+            # Restoring files may take long.
             await in_own_thread(partial(self._end, own, error))
             return
         if error is not None or queue is None or not queue.is_here or self._outside(own) is not None:
@@ -156,7 +156,7 @@ class Transactions(RecordLog):
             await log.queue.commit(self._last_part(conclusion))
 
     def _dispatch_soon(self, conclusion: Conclusion) -> None:
-        """Apply events as `_dispatch_all` does; nobody waits for their commit if an event loop awaits it."""
+        """Apply events as `_dispatch_all` does. If an event loop awaits commits, do not wait for this one."""
         log = self._log
         if log is None or log.queue is None:
             self._dispatch_all(conclusion)
@@ -164,7 +164,7 @@ class Transactions(RecordLog):
             log.queue.keep(self._last_part(conclusion))
 
     def _last_part(self, conclusion: Conclusion) -> Transaction:
-        """Return a transaction that has ended, and only adds these events."""
+        """Return a transaction that has ended and adds only these events."""
         with self.lock:
             line = self._writable()
             return Transaction(self, None, line.branch(is_fork=False), line.point(), None, (0, None), {}, conclusion)
@@ -224,7 +224,7 @@ class Transactions(RecordLog):
         try:
             yield from self._join(own, own.journals)
         except BaseException as error:
-            # An interrupt that arrived when everything was done is raised too.
+            # An interrupt that arrived after everything was done is raised too.
             if not (yield from self._is_committed(own, error)) or not isinstance(error, StorageError):
                 raise
         finally:
@@ -232,9 +232,9 @@ class Transactions(RecordLog):
                 self._log.prepared = None
 
     def _is_committed(self, own: Transaction, error: BaseException) -> Steps[bool]:
-        """Return whether a transaction is in the storage that ended with an error; what it did outside is then kept.
+        """Return whether a transaction that ended with an error is in the storage; if so, its work outside is kept.
 
-        If that cannot be found out, its work outside is neither kept nor undone before `repair`.
+        If that cannot be determined, its work outside is neither kept nor undone before `repair`.
         """
         log = self._log
         if log is None or log.prepared is None or self._outside(own) is not None:
@@ -265,7 +265,7 @@ class Transactions(RecordLog):
             if own.settled:
                 return
             if own.is_stored or (own.joined is not None and own.joined is self._line_outside(own)):
-                # An interrupt that arrived when everything was done: the transaction took place.
+                # The interrupt arrived after everything was done: the transaction took place.
                 close_all(own.journals)
                 own.settled = True
                 return
@@ -289,9 +289,9 @@ class Transactions(RecordLog):
             raise RollbackIncomplete(states) from error
 
     def _join_failed(self, own: Transaction, error: BaseException | None) -> None:
-        """Add the records of a transaction that was rolled back. On an event loop, nobody waits until they are stored.
+        """Add the records of a transaction that was rolled back.
 
-        The session stays as it is if they cannot be.
+        On an event loop, do not wait until they are stored. The session stays as it is if they cannot be stored.
         """
         queue = None if self._log is None else self._log.queue
         if queue is not None and self._outside(own) is None:
@@ -306,8 +306,8 @@ class Transactions(RecordLog):
         try:
             self._perform(self._log, self._join(own, {}))
         except (StorageError, SessionError) as failure:
-            # Everything is as it was before; only the records of what failed are lost.
-            logger().warning("the records of a transaction that failed could not be stored: %s", failure)
+            # The state is what it was before; only the records of the failed transaction are lost.
+            logger().warning("the records of a failed transaction could not be stored: %s", failure)
 
     def _outside(self, own: Transaction) -> Transaction | None:
         """Return the next enclosing transaction that is still open."""
@@ -323,7 +323,7 @@ class Transactions(RecordLog):
     def _join(self, own: Transaction, journals: Mapping[str, Journal]) -> Steps[None]:
         """Merge a transaction into the enclosing timeline.
 
-        `journals` are those of its work outside the session, which is stored with it or not at all.
+        `journals` are the undo journals of its work outside the session, which takes effect with it or not at all.
         """
         failed = yield from self._join_all((own,), journals)
         if failed:
@@ -332,7 +332,7 @@ class Transactions(RecordLog):
     def _join_at_once(self, own: Transaction) -> bool:
         """Merge a transaction into the enclosing timeline. Return false, with nothing changed, if that takes steps.
 
-        It does if its commit is more than a frame of plain records, which nearly no call's is.
+        It takes steps if its commit is more than a frame of plain records, which is rare.
         """
         log, line = self._log, self._line_outside(own)
         is_stored = log is not None and line is self._trunk
@@ -349,7 +349,7 @@ class Transactions(RecordLog):
     ) -> Steps[dict[Transaction, Exception]]:
         """Merge transactions into the timeline that encloses all of them, one after another, in one commit.
 
-        They are prepared on copies, then assigned in one step. Returns the errors of those that cannot be merged.
+        They are prepared on copies, then assigned in one step. Return the errors of those that cannot be merged.
         """
         log = self._log
         while True:
@@ -377,7 +377,7 @@ class Transactions(RecordLog):
         return failed
 
     def _replace_line(self, line: Timeline, after: Timeline, joined: Iterable[tuple[Transaction, Shift]]) -> None:
-        """Replace the timeline that encloses transactions by one into which they were merged."""
+        """Replace the timeline that encloses transactions with one into which they were merged."""
         outer = None
         for own, shift in joined:
             # For the forks that were made or merged inside.
@@ -394,14 +394,14 @@ class Transactions(RecordLog):
         """Return a copy of a timeline with a transaction merged into it, and how its records were renumbered."""
         base, branch = own.base, own.line
         joined = line.copy()
-        # Nothing is renumbered if nothing was done, or if nobody else did anything.
+        # Nothing is renumbered if the transaction or everybody else made no records.
         shift = Shift(base.seq + 1, 0, line.numbering)
         renumbering: Renumbering | None = None
         if branch.rows is not base.rows:
             if line.rows is base.rows:
                 joined.adopt(branch)
             else:
-                # Imported when others changed something, as a new process mostly works alone.
+                # Imported only when others changed something: usually a new process works alone.
                 from weakfs.session.merging.merge import absorb
 
                 at, cause = self.now(), branch.cause

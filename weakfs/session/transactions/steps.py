@@ -52,15 +52,15 @@ class ContentsNeeded(BaseException):
         super().__init__(stream, digests)
 
 
-# The contents that the running step was given, `None` for those that the stream does not have. Outside `supplied` there
-# are none: a store then reads.
+# The contents that the running step was given, with `None` for those that the stream does not have. Not set outside
+# `supplied`, where contents are read from the store.
 _SUPPLIED: ContextVar[dict[str, bytes | None] | None] = ContextVar("weakfs_supplied", default=None)
 
 
 def supplied(step: Callable[[], T]) -> Steps[T]:
     """Return the result of `step`, with the contents that it reads from the stream fetched between the steps.
 
-    It is repeated whenever it needs contents that are not there yet, so it must not change anything before it ends.
+    `step` is repeated whenever it needs more contents, so it must not change anything before it ends.
     """
     contents: dict[str, bytes | None] = {}
     while True:

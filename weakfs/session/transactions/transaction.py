@@ -29,7 +29,7 @@ class Transaction:
     """One open transaction: its branch, and the point where the branch left its timeline."""
 
     session: Any
-    # The delivery to that session's subscribers, which waits while this is open.
+    # The delivery to that session's subscribers, which is held back while this is open.
     delivery: object
     line: Timeline
     base: Point
@@ -42,7 +42,7 @@ class Transaction:
     # Forks that were merged inside, with their earlier bases: a fork may be merged again after a rollback.
     merged: list[tuple[Any, Point | None]] = field(factory=list)
     open: bool = True
-    # Whether everything that its end requires is done, here and outside.
+    # Whether everything that its end requires is done, in the session and outside.
     settled: bool = False
     # Whether it is in the session's storage, even if storing it raised an error.
     is_stored: bool = False
@@ -54,7 +54,7 @@ class Transaction:
     shared: bool = False
     # The transaction nested inside this one.
     inner: Transaction | None = None
-    # Why it was ended while its code, or what that had started, was still running.
+    # Why it was ended while its code, or other code started by it, was still running.
     cancelled: str | None = None
     _refused: ref[Any] | None = None
 
@@ -64,7 +64,8 @@ class Transaction:
     def leave(self) -> None:
         """Leave the transaction in the running context.
 
-        Not with a token: generators may leave in any order, or in a different context than they entered.
+        A token of the context variable would not work: generators may leave in any order, or in another context than
+        the one that they entered in.
         """
         self.open = False
         stack = ACTIVE.get()
@@ -101,12 +102,12 @@ class Transaction:
         self.journals, self.merged = {}, []
 
 
-# What a transaction that has ended works on.
+# Replaces the timeline of a transaction that has ended.
 NOWHERE = Timeline()
 NO_POINT = NOWHERE.point()
 
 
-# Innermost last. A tuple, so that a copied context never sees what another pushes later.
+# Innermost last. A tuple, so that a copied context never sees transactions that are opened elsewhere later.
 ACTIVE: ContextVar[tuple[Transaction, ...]] = ContextVar("weakfs_transactions", default=())
 
 

@@ -23,7 +23,7 @@ MOST_SHARED = 5_000
 
 
 class Moments(Forks):
-    """The part of a session that finds out what earlier records changed."""
+    """The part of a session that determines what earlier records changed."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Moments(Forks):
         numbers = {span.first - 1, span.last}
         if span.merge is None:
             return self._states(line, numbers)
-        # Imported when it is needed: it reads the records as files hold them.
+        # Imported only when it is needed.
         from weakfs.session.replay.reconstruction import Rebuilding
 
         tables = Rebuilding(self._rules, line, self.session_id, self.origin_id).inside(numbers)
@@ -66,7 +66,7 @@ class Moments(Forks):
     def _files_around(self, line: Timeline, external: Reversible, span: Span) -> tuple[Any, Any]:
         """Return the external files before and after the records of a span.
 
-        Changes by others that these records found count in both.
+        Changes by other programs that were found in these records are part of both.
         """
         from weakfs.session.merging.resolver import Resolver
 
@@ -98,7 +98,7 @@ class Moments(Forks):
         return sorted({name for _, name in changed} - {external.filesystem_id for external in self._attached})
 
     def _gone_back(self, now: Table, then: Table, paths: tuple[str, ...] | None, *, files_only: bool = False) -> Table:
-        """Return the slices of `now`, with those that go back as they were in `then`."""
+        """Return the slices of `now`, with those that can go back as they were in `then`."""
         rules, ways, table = self._rules, self._ways_back(), now
         for tag in {*now, *then}:
             way, empty = ways.get(tag), rules.specs[tag].empty if tag in rules.specs else Log[Any]()

@@ -31,7 +31,7 @@ class Span:
 class Operation:
     """Consecutive records with one cause, or a single record that has none.
 
-    `how` is `None`, or how the operation took others back, and `reverted` are their records; see `Reverted`. If
+    If the operation took others back, `how` says how, and `reverted` are their records; see `Reverted`. If
     `has_failed`, it was a transaction that failed and was rolled back; `failed` are the causes of all work that was
     rolled back in it.
     """
@@ -54,14 +54,14 @@ def operations(rows: Iterable[Row], dropped: int, block_end: int = 0) -> list[Op
     """List the operations of a timeline whose records follow number `dropped`, oldest first. O(records).
 
     A merged fork is one operation, and so is a transaction that failed, whatever calls were made in it. Records up to
-    `block_end` are the rest of one whose first records were dropped, and belong to none.
+    `block_end` are the rest of a merged fork whose first records were dropped. They belong to no operation.
     """
     found: list[Operation] = []
     for one in _parts(rows, dropped, block_end):
         while found and found[-1].last >= one.first:
             one = _with_failed(found.pop(), one)
         before = found[-1] if found else None
-        # The record that says what was taken back ends its operation: the same may be taken back again.
+        # A `Reverted` record ends its operation, since the same records may be taken back again.
         if before is not None and before.how is None and one.cause is not None and before.cause == one.cause:
             has_failed = before.has_failed and one.has_failed
             found[-1] = evolve(one, first=before.first, has_failed=has_failed, failed=before.failed | one.failed)
@@ -71,10 +71,10 @@ def operations(rows: Iterable[Row], dropped: int, block_end: int = 0) -> list[Op
 
 
 def _with_failed(inside: Operation, rollback: Operation) -> Operation:
-    """Return the operation of a failed transaction with one that ends inside it."""
+    """Return the operation of a failed transaction combined with an operation that ends inside it."""
     failed = inside.failed | rollback.failed
     if inside.first < rollback.first:
-        # It began before the transaction, and went on in it.
+        # The operation began before the transaction and continued in it.
         return evolve(inside, last=rollback.last, failed=failed)
     return evolve(rollback, failed=failed if inside.cause is None else failed | {inside.cause})
 
@@ -100,7 +100,7 @@ def merges(rows: Iterable[Row], dropped: int, block_end: int = 0) -> Iterator[tu
 
 
 def _parts(rows: Iterable[Row], dropped: int, block_end: int) -> Iterator[Operation]:
-    """Yield single records, whole merges, and for the rollback of a failed transaction all of its records."""
+    """Yield single records, whole merges, and all records of a failed transaction with its rollback."""
     merge: Operation | None = None
     causes: set[str | None] = set()
     for number, (_, cause, tag, values) in enumerate(rows, dropped + 1):
@@ -120,7 +120,7 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int) -> Iterator[Operat
             if tag == REVERTED:
                 merge = _with_reverted(merge, values)
             if number == block_end:
-                # What took work back and did more is an operation like any other.
+                # An operation that took work back and also did something else counts as an ordinary operation.
                 yield evolve(merge, last=number) if len(causes) == 1 else Operation(merge.first, number, merge.cause)
 
 

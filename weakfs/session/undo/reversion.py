@@ -8,7 +8,7 @@ from weakfs.class_decorators import frozen
 from weakfs.session.merging.conflicts import MergeReport
 
 How = Literal["undo", "redo", "revert", "restore", "rollback"]
-# What becomes of what other programs changed in external files.
+# What to do with changes that other programs made in external files.
 Foreign = Literal["keep", "replace"]
 # How many paths a note names.
 MOST_NAMED = 20
@@ -16,7 +16,7 @@ MOST_NAMED = 20
 
 @frozen(kw_only=True)
 class Reversion(MergeReport):
-    """What was taken back, or with `preview` would be: the paths that change, and the conflicts that would remain.
+    """What was taken back, or with `preview` what would be: the paths that change, and the conflicts that would remain.
 
     `records` are the numbers of the first and last record of each operation that was taken back. `foreign` names the
     external files that other programs had changed. `detached` names the external filesystems that the operations had

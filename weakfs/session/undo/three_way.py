@@ -1,4 +1,4 @@
-"""Three-way merges that take back what earlier records changed, and keep what came later.
+"""Three-way merges that take back the changes of earlier records, and keep later changes.
 
 Taking records `first` to `last` back is a three-way merge, like that of a fork that branched off after `last` and went
 back to the state before `first`: the base is the state after them, theirs the one before them, and ours the present. It
@@ -55,7 +55,7 @@ class _Work:
 
     @property
     def goes_to_moment(self) -> bool:
-        """Whether it brings a moment back, rather than taking records back."""
+        """Whether it restores a moment, rather than taking records back."""
         return self.how in ("restore", "rollback")
 
 
@@ -79,7 +79,7 @@ class ThreeWay(Moments):
         foreign: Foreign,
         paths: Sequence[str] | None,
     ) -> Reversion:
-        """Take each span of records back, the last first: all or none of them."""
+        """Take each span of records back, the last one first: all of them or none."""
         from weakfs.session.merging.resolver import Resolver
         from weakfs.session.undo.reversion import Reversion
 
@@ -89,7 +89,7 @@ class ThreeWay(Moments):
         cause = checked_text("cause", f"{how} {label}") or how
         last = self._line().rows.last()
         if last is not None and last[1] == cause and last[2] not in (REVERTED, ROLLED_BACK):
-            # Work that has this cause already is another operation.
+            # Earlier work with this cause is another operation.
             cause = f"{cause} at {self.seq + 1}"
         resolver = Resolver(on_conflict, self._path_matcher, wants_changes=True)
         wanted = None if paths is None else tuple(map(self._canonical_path, paths))
@@ -156,7 +156,8 @@ class ThreeWay(Moments):
             now = self._present(work.line)
             known, there = external.known(before, now), external.known(now, now)
             named += external.differing(known, there)
-            # A moment replaces by taking nothing over from what is there; the rest, by starting from what was known.
+            # To replace, a restore takes over nothing from the files that are there; other reversions start from what
+            # was known.
             starts_there = work.keeps_foreign or work.goes_to_moment
             work.outside.append(_Outside(external, known, there, there if starts_there else known))
         return named
@@ -165,7 +166,7 @@ class ThreeWay(Moments):
         """Merge what takes a span of records back into the files and slices."""
         line = work.line
         if work.goes_to_moment:
-            # From that moment on, everything is taken back.
+            # Everything since that moment is taken back.
             span = Span(span.last + 1, line.seq)
         base, target = span.last, span.first - 1
         states = self._around(line, span)
@@ -220,7 +221,7 @@ class ThreeWay(Moments):
         for one in work.outside:
             before, after = self._files_around(work.line, one.external, span)
             if work.goes_to_moment and not work.keeps_foreign:
-                # What is to be kept differs from what the session knew.
+                # The files that are to be kept differ from those that the session knew.
                 then = self._states(work.line, {span.first - 1})[span.first - 1]
                 before = one.external.known(then, self._present(work.line))
             one.wanted = one.external.merged(after, one.wanted, before, paths=work.paths, resolver=work.resolver)

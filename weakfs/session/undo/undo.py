@@ -28,8 +28,8 @@ class Undo(ThreeWay):
     ) -> Reversion:
         """Undo the last `n` operations that are not undone yet: calls, merges, rollbacks and single records.
 
-        Calls that changed nothing, or failed, do not count. O(records). See `revert` for the options and for what is
-        raised; `SessionError` if there are fewer operations.
+        Calls that changed nothing, or failed, do not count. O(records). The options and the exceptions are those of
+        `revert`; `SessionError` also means that there are fewer operations.
         """
         return self._reading(
             lambda: self._go_back("undo", n, preview=preview, on_conflict=on_conflict, foreign=foreign)
@@ -55,12 +55,12 @@ class Undo(ThreeWay):
         """Take back what a call, a record or a range of record numbers changed, and keep what came later.
 
         A call is given by its id, which is the cause of its records. Each text is merged by lines, and moves are
-        followed. If something later changed the same lines, raises `MergeConflict` with nothing changed: ours is what
-        is there now, theirs what was there before the call. `on_conflict` resolves conflicts as in `merge`. `paths`
-        limits it to these files and directories. With `preview`, nothing is changed.
+        followed. If a later change touched the same lines, raise `MergeConflict` with nothing changed: "ours" is the
+        present version, "theirs" the version before the call. `on_conflict` resolves conflicts as in `merge`. `paths`
+        limits the revert to these files and directories. With `preview`, nothing is changed.
 
-        External files are scanned first: what other programs changed in them is kept and merged, or with
-        `foreign="replace"` replaced, and the result names it. Reverting the reversion brings everything back. Raises
+        External files are scanned first. Changes that other programs made in them are kept and merged, or replaced with
+        `foreign="replace"`; the result names these files. Reverting the reversion brings everything back. Raise
         `SessionError` if there is no such call.
         """
         return self._reading(lambda: self._revert(target, paths, preview, on_conflict, foreign))
@@ -96,11 +96,11 @@ class Undo(ThreeWay):
         preview: bool = False,
         foreign: Foreign = "replace",
     ) -> Reversion:
-        """Bring back the files of an earlier moment, all of them or those at `paths`; other slices stay.
+        """Bring back the files of an earlier moment, all of them or those at `paths`. Other slices stay as they are.
 
-        `moment` is a record number, a snapshot, its id or its tag. What other programs changed in external files is
-        replaced, or with `foreign="keep"` kept and merged; the result names it. `undo` takes the restore back.
-        `rollback` takes back every slice.
+        `moment` is a record number, a snapshot, its id or its tag. Changes that other programs made in external files
+        are replaced, or kept and merged with `foreign="keep"`; the result names these files. `undo` takes the restore
+        back. To take back every slice, use `rollback`.
         """
 
         def run() -> Reversion:
@@ -141,17 +141,17 @@ class Undo(ThreeWay):
     ) -> Record | Reversion:
         """Go back to a snapshot, given the snapshot, its id or its tag, or to a record number; LOG slices stay.
 
-        O(1) for a snapshot; a record number costs as much as `at`.
+        O(1) for a snapshot. A record number costs as much as `at`.
 
         The rollback is itself a record: rolling back to the record before it undoes it, and so does `undo`. Attached
         filesystems go back too: exactly to a snapshot; to a record, which has no snapshot, by undoing what was changed
         through the session since then. Processes that work in their files are ended first. If a filesystem fails, all
         return to their previous state and its error is raised.
 
-        The record's event names in `foreign` what other programs had changed in external files. With `foreign="keep"`
-        that is kept, line by line, and with `"replace"` it is replaced. By default, a snapshot replaces it, and a
-        record number keeps it in the files that the session has not changed since. With `preview`, nothing is changed,
-        and a `Reversion` is returned.
+        The record's event lists in `foreign` the external files that other programs had changed. With `foreign="keep"`,
+        their changes are kept, line by line, and with `"replace"` they are replaced. By default, a rollback to a
+        snapshot replaces them, and a rollback to a record number keeps them in files that the session has not changed
+        since. With `preview`, nothing is changed, and a `Reversion` is returned.
         """
         check_foreign(foreign)
         is_exact = type(target) is not int
@@ -235,7 +235,7 @@ class Undo(ThreeWay):
             if first <= merge <= last < end:
                 last = end
         if first == last and line.rows[first - line.dropped - 1][2] == REVERTED:
-            # By itself it changes nothing: it stands for the operation that it ends.
+            # A `Reverted` record changes nothing itself: it stands for the operation that it ends.
             every = operations(line.rows, line.dropped, line.base.block_end)
             return next((one.span for one in every if one.last == last), Span(first, last))
         return Span(first, last)

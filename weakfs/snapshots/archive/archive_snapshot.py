@@ -1,4 +1,4 @@
-"""Snapshots of kind tar: one archive in the store, and an index of where each blob is in it."""
+"""Snapshots of kind tar: one archive in the store, and an index with the offset of each blob in it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def commit_archive(
 ) -> tuple[StoredSnapshot, Stored]:
     """Commit a scan as a snapshot of kind tar: its catalogue entry and the archive.
 
-    No snapshot refers to the contents that the scan put into the store; a compaction removes them. Raises what
-    `StoreWriter.commit` raises.
+    No snapshot refers to the separate contents that the scan put into the store, so a compaction removes them. Raises
+    what `StoreWriter.commit` raises.
     """
     # The archive reads the contents back from the store.
     writer.finish()

@@ -19,7 +19,7 @@ class Ranged(Protocol):
     """A source that can read part of a blob."""
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes of a blob from `offset` on, unverified; fewer at its end."""
+        """Return up to `size` bytes of a blob from `offset` on, unverified, or fewer at its end."""
         ...
 
 
@@ -41,7 +41,7 @@ class Archived:
         return f"<Archived {self._data!r:.60}>"
 
     def hold(self, digest: bytes, offset: int, size: int) -> Stored:
-        """Record where a blob is in the archive, and return a reference to it."""
+        """Record the place of a blob in the archive, and return a reference to it."""
         self._places[digest] = offset, size
         return Stored(digest, size, self)
 

@@ -34,7 +34,7 @@ RECORD = tarfile.RECORDSIZE
 # The maximum total size of unpacked sparse files.
 MAX_HOLES = 64 << 20
 
-# Bytes that an implied directory takes (one that only appears in the paths of others), and bytes per name in its path.
+# The memory of an implied directory (one that appears only in the paths of other members), and per name in its path.
 DIRECTORY, NAME = 600, 8
 
 # The range of 64-bit nanoseconds: the years 1677 to 2262.
@@ -137,7 +137,7 @@ def _unpacked(stream: IO[bytes], work: _Unpacking) -> FileTree:
 class _Unpacking:
     def __init__(self, limits: Limits, at: int, archive_size: int) -> None:
         self.limits, self.at = limits, at
-        # How many more bytes implied directories may take: one long name can create hundreds of them.
+        # The remaining memory for implied directories, in bytes: one long name can create hundreds of them.
         self.room = max(int(expansion.FACTOR * archive_size), expansion.LEAST)
         self.files: dict[tuple[str, ...], Leaf] = {}
         self.directories: dict[tuple[str, ...], tuple[int, int]] = {(): (leaves.DIRECTORY_MODE, at)}
@@ -148,7 +148,7 @@ class _Unpacking:
     def run(self, archive: tarfile.TarFile) -> FileTree:
         while (member := archive.next()) is not None:
             check_interrupted()
-            # tarfile keeps every member, half a kilobyte each, and they are not needed again.
+            # tarfile keeps every member, at half a kilobyte each, but they are not needed again.
             cast("Any", archive).members.clear()
             path = _member_path(member.name)
             self.limits.check_path(path_of(path), path)

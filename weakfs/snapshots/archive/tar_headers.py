@@ -21,7 +21,7 @@ LARGEST = 8**11 - 1
 
 
 def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, target: bytes = b"") -> bytes:
-    """Return what precedes a member's content. `modified_at` is in nanoseconds."""
+    """Return the headers that precede a member's content. `modified_at` is in nanoseconds."""
     pax = records(name, size, modified_at, target)
     seconds = modified_at // BILLION
     header = _header(
@@ -38,7 +38,7 @@ def head(name: bytes, kind: bytes, mode: int, size: int, modified_at: int, targe
 
 
 def head_size(name: bytes, size: int, modified_at: int, target: bytes = b"") -> int:
-    """Return the length of what `head` returns."""
+    """Return the length of the headers that `head` returns."""
     pax = len(records(name, size, modified_at, target))
     return BLOCK + (BLOCK + padded(pax) if pax else 0)
 

@@ -33,7 +33,7 @@ ATTRIBUTES = ("user.", "system.posix_acl_")
 # Maximum recursion depth of a removal; deeper directories are moved up first, so that any depth can be removed.
 DEPTH = 100
 
-# How many times to empty a directory to which others keep adding entries.
+# How many times to empty a directory to which other processes keep adding entries.
 ATTEMPTS = 100
 
 TEMPORARY = re.compile(r"\.weakfs-[0-9a-f]{16}\.tmp")
@@ -48,7 +48,7 @@ def temporary_name() -> bytes:
 def host_bytes(name: str) -> bytes:
     """Return the host's bytes for a path segment. Raise `ValueError` if the name is empty, "." or holds a slash or NUL.
 
-    Callers whose names come from anywhere but a checked path must call `check_name` as well.
+    For names that do not come from a checked path, call `check_name` as well.
     """
     raw = names.to_bytes(name)
     if b"/" in raw or b"\0" in raw or raw in (b"", b"."):
@@ -58,7 +58,7 @@ def host_bytes(name: str) -> bytes:
 
 def host_path(segments: Sequence[str]) -> list[bytes]:
     """Return the host's bytes for the segments of a path. Raise `ValueError` as `host_bytes` does."""
-    # All at once: one by one, opening directories a thousand levels deep spends half of its time here.
+    # All segments at once: one by one, this would take half the time of opening a directory a thousand levels deep.
     path = "/".join(segments)
     if not names.has_escapes(path) and "\0" not in path:
         parts = path.encode("utf-8", "surrogatepass").split(b"/")
@@ -92,7 +92,7 @@ def make_leaf(directory: int, name: bytes, leaf: Leaf) -> None:
         return
     if isinstance(content, leaves.Special):
         if content not in (leaves.FIFO, leaves.SOCKET):
-            raise OSError(EINVAL, "devices are not created; create it by hand")
+            raise OSError(EINVAL, "weakfs does not create devices; create it by hand")
         kind = stat.S_IFSOCK if content is leaves.SOCKET else stat.S_IFIFO
         os.mknod(name, kind | 0o600, dir_fd=directory)
         set_status(directory, name, mode=mode, modified_at=modified_at)
@@ -120,7 +120,8 @@ def pieces_of(content: Any) -> Iterable[bytes]:
 def take_over_attributes(directory: int, old: bytes, target_directory: int, new: bytes) -> str | None:
     """Copy to a file the owner, group and extended attributes of the file that it is about to replace.
 
-    Returns what the system did not allow, if anything: permission to write a file does not include changing its owner.
+    Return the attributes that could not be copied, if any: permission to write a file does not include changing its
+    owner.
     """
     try:
         source = os.open(old, READ, dir_fd=directory)
@@ -145,8 +146,8 @@ def take_over_attributes(directory: int, old: bytes, target_directory: int, new:
 def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:
     """Copy the owner, group and extended attributes of one open file or directory to another.
 
-    Returns what the system did not allow, such as "owner" or "owner, extended attributes"; `None` if nothing is lost,
-    or if the two are of different kinds.
+    Return the attributes that could not be copied, such as "owner" or "owner, extended attributes"; `None` if nothing
+    is lost, or if the two are of different kinds.
     """
     made = os.fstat(target)
     if stat.S_IFMT(made.st_mode) != stat.S_IFMT(before.st_mode):
@@ -169,7 +170,7 @@ def copy_attributes(source: int, before: os.stat_result, target: int) -> str | N
 
 
 def copy_link_owner(directory: int, name: bytes, before: os.stat_result) -> str | None:
-    """Copy the owner and group of an entry to a link or a special file; return what the system did not allow."""
+    """Copy the owner and group of an entry to a link or a special file. Return the attributes that are lost."""
     made = os.stat(name, dir_fd=directory, follow_symlinks=False)
     lost = _copy_owner(made, before, lambda uid, gid: os.chown(name, uid, gid, dir_fd=directory, follow_symlinks=False))
     return ", ".join(lost) or None

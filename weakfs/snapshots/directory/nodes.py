@@ -51,7 +51,7 @@ class KeptOpen:
 class OnDisk:
     """The content of a file on disk: its size when it was examined, read on demand.
 
-    `parent` is the directory in which it was just examined, for a content that is read at once and not kept.
+    `parent` is the open directory that contains the file, for a content that is read immediately and not kept.
     """
 
     __slots__ = ("_directory", "_parent", "_segments", "_size")
@@ -100,7 +100,7 @@ class OnDisk:
 
 
 def read_examined(directory: int, name: bytes, most: int = sys.maxsize) -> bytes:
-    """Read what was just seen to be a regular file in an open directory.
+    """Read an entry of an open directory that was just seen to be a regular file.
 
     Raises `OSError`: EFBIG for a file of more than `most` bytes, EINVAL if something else is there now.
     """
@@ -111,7 +111,7 @@ def read_examined(directory: int, name: bytes, most: int = sys.maxsize) -> bytes
         size = status.st_size
         if size > most:
             raise OSError(EFBIG, os.strerror(EFBIG))
-        # Of a small file, reading the holes takes less time than asking where they are.
+        # In a small file, reading the holes takes less time than finding them.
         data = os.pread(descriptor, size, 0) if size <= PIECE else b""
         return data if len(data) == size else b"".join(checked_between(read_pieces(descriptor, 0, size)))
     finally:
@@ -154,7 +154,7 @@ class ReadableDirectory(HeldDirectory):
             raise
 
     def file(self, segments: Segments) -> Leaf | None:
-        """Return a regular file as `node` does, to be read at once; `None` for anything else."""
+        """Return a regular file as `node` does, to be read immediately; `None` for anything else."""
         try:
             kept = KeptOpen(self.open_directory(segments[:-1], PASSAGE))
             status = os.stat(host_bytes(segments[-1]), dir_fd=kept.descriptor, follow_symlinks=False)

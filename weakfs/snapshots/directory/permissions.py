@@ -1,7 +1,7 @@
 """Opening files and directories of the current user for reading, whatever their permission bits.
 
-Bits that keep the owner out (`chmod 000`) are changed during the read and then restored, as the owner could do by
-hand. An entry that belongs to another user is opened as it is, or refused by the system.
+Bits that keep the owner out (`chmod 000`) are changed during the read and then restored, as the owner could do by hand.
+For an entry that belongs to another user, they are not changed, and the system may refuse to open it.
 """
 
 from __future__ import annotations

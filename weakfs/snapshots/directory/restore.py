@@ -1,8 +1,8 @@
 """Restoring a host directory to a tree by changing only what differs.
 
 New entries are first created in a staging directory on the same disk, so that nothing has changed if space runs out.
-Each one is then renamed into place, with the old entry kept in the journal. A file with several names, all of which
-are to become the same file, is written in place instead, so that its hard links stay.
+Each one is then renamed into place, with the old entry kept in the journal. A file with several hard links, all of
+which should become the same file, is written in place instead, so that they stay linked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from weakfs.snapshots.journal.journal import Journal
 def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: FileTree) -> None:
     """Change `disk`, which matches `now`, to match `wanted`. Unchanged entries keep their inodes and times.
 
-    Raises what the system raises; the journal can then undo what was done.
+    Raises the system's errors; the journal can then undo the changes.
     """
     plan = Plan.of(now, wanted)
     if not plan:
@@ -41,7 +41,7 @@ def restore_tree(disk: HostDirectory, journal: Journal, now: FileTree, wanted: F
     _change_all(disk, journal, plan)
     for segments, _, new in reversed(plan.directories):
         if new.mode & 0o300 != 0o300:
-            # An undo has to make it writable again before it can put anything back into it.
+            # Logged, because an undo has to make it writable before it can put anything back into it.
             journal.status(segments)
         disk.set_status(segments, mode=new.mode, modified_at=new.modified_at)
 
@@ -69,7 +69,7 @@ def restore_entries(disk: HostDirectory, journal: Journal, now: FileTree, wanted
 
 @define
 class Plan:
-    """What differs: entries to put or remove, entries that only change status, directories to finish."""
+    """The differences to apply: entries to put or remove, entries that only change status, directories to finish."""
 
     # The path, and the wanted node or None.
     steps: list[tuple[Segments, Node | None]] = field(factory=list)
@@ -145,7 +145,7 @@ def in_place(
     steps: list[tuple[Segments, Node | None]],
     statuses: list[tuple[Segments, Leaf]],
 ) -> InPlace:
-    """Find the files of a plan to change in place: those whose remaining names are all to become the same file."""
+    """Find the files of a plan to change in place: those whose remaining names should all become the same file."""
     wanted: dict[Segments, Node | None] = {**dict(steps), **dict(statuses)}
     files = [segments for segments, node in wanted.items() if type(node) is tuple and is_file(node)]
     found = InPlace(links.shared_all(files, journal))
@@ -195,7 +195,9 @@ def _put_all(disk: HostDirectory, journal: Journal, steps: list[tuple[Segments, 
     for segments, node in steps:
         if type(node) is tuple and node[CONTENT] is DEVICE:
             shown = path_of(segments)
-            raise OSError(EINVAL, f"the device {shown!r} is gone, and devices are not created; create it by hand")
+            raise OSError(
+                EINVAL, f"the device {shown!r} is gone, and weakfs does not create devices; create it by hand"
+            )
     staging = (temporary_name().decode(),)
     journal.absent(staging)
     disk.make_directory(staging, mode=0o700)

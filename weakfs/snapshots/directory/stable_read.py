@@ -18,13 +18,13 @@ from weakfs.snapshots.store.manifests import Status
 # Files up to this size are read in one piece.
 SMALL = 4 * PIECE
 
-# The most bytes of holes in a file. A hole takes no space on the disk, and as much time to hash as data of its size.
+# The maximum size of the holes in a file. A hole takes up no space on the disk, but takes as long to hash as data.
 MAX_HOLES = 16 << 30
 
 # How many times to read a file that changes during the read.
 ATTEMPTS = 4
 
-# Implemented in C, so the cheapest way to take five fields of a status.
+# Implemented in C, so it is the fastest way to get five fields of a status.
 status_of = cast(
     "Callable[[os.stat_result], Status]", attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
 )

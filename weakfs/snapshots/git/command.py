@@ -11,8 +11,8 @@ from typing import IO
 
 from weakfs.snapshots.store.errors import StoreDamaged, StoreUnwritable, unwritable
 
-# Options for a repository whose configuration somebody else may have changed. The timeouts, in milliseconds, are for
-# refs that another process has locked: git's default of 100 ms is not enough on a busy machine.
+# Options that override the configuration of a repository, which others may have changed. The timeouts, in milliseconds,
+# are for refs that another process has locked: git's default of 100 ms is not enough on a busy machine.
 OPTIONS = (
     "-c",
     "core.hooksPath=/dev/null",
@@ -25,14 +25,14 @@ OPTIONS = (
     "-c",
     "core.packedRefsTimeout=10000",
 )
-# The environment for a repository that somebody else has made: an empty list of protocols allows none.
+# The environment for a foreign repository: an empty list of protocols allows none.
 ISOLATED = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_GRAFT_FILE": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
 # How much of git's error output a message quotes, from its beginning and from its end, in characters.
 QUOTED = 300
 
 
 class GitUnavailable(StoreUnwritable):
-    """Raised if git is not installed, or cannot do what is needed."""
+    """Raised if git is not installed, or is too old."""
 
 
 @contextmanager
@@ -75,8 +75,8 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a git command on a repository, in its own process session: interrupts reach only us, and we end it.
 
-    `isolated` is for a repository of somebody else: no transport may run, so that a missing object is not fetched by a
-    command that its configuration names, and its grafts are ignored.
+    `isolated` is for a foreign repository: its grafts are ignored, and no transport may run, since a missing object
+    would otherwise be fetched by a command that its configuration names.
     """
     try:
         return subprocess.Popen(
@@ -119,7 +119,7 @@ def initialise(git_dir: str) -> None:
     if process.returncode == 0:
         return
     if b"object-format" in errors or b"hash algorithm" in errors:
-        raise _unavailable(f"{version()} cannot make repositories with SHA-256 object ids", errno.ENOSYS)
+        raise _unavailable(f"{version()} cannot create repositories with SHA-256 object ids", errno.ENOSYS)
     raise failure(git_dir, "init", errors)
 
 

@@ -1,4 +1,4 @@
-"""Disk usage of snapshots in the repository: what each one alone takes."""
+"""Disk usage of snapshots in the repository: the size of the contents that only one of them needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.snapshots.store.compaction import SHARED, SnapshotAccount, add_owner
 def freed_in_git(
     accounts: Sequence[SnapshotAccount], read_manifest: Callable[[bytes], bytes], repository: GitRepository
 ) -> tuple[SnapshotAccount, ...]:
-    """Return the accounts, including what dropping each snapshot would free in the repository.
+    """Return the accounts, including the space that dropping each snapshot would free in the repository.
 
     Reads every manifest at most twice.
     """

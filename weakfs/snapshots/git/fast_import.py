@@ -38,7 +38,7 @@ ZEROS = bytes(PIECE)
 
 
 class FastImport:
-    """A stream of blobs and commits: `finish` stores all of them, and none is stored before."""
+    """A stream of blobs and commits. None of them is stored before `finish`, which stores all of them."""
 
     def __init__(self, objects: str, folder: str, before_writing: Callable[[], object] = lambda: None) -> None:
         """Open a stream into the object directory `objects`; `folder`, on the same disk, holds quarantines."""
@@ -62,7 +62,7 @@ class FastImport:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                # The quarantine is locked as long as either process lives.
+                # The quarantine is locked as long as either process is alive.
                 pass_fds=(self._lock,),
             )
         except BaseException:
@@ -109,7 +109,7 @@ class FastImport:
         return commit, tree[2].rstrip("\t") if tree[0] != "missing" else ""
 
     def finish(self) -> None:
-        """Sync what was added, and move it to the target repository."""
+        """Sync the added objects, and move them to the target repository."""
         self._send(b"done\n")
         self._flush()
         process = cast("subprocess.Popen[bytes]", self._process)
@@ -122,14 +122,14 @@ class FastImport:
     def _move(self) -> None:
         folder = os.path.join(self._objects, "pack")
         made = os.path.join(self.git_dir, "objects", "pack")
-        # git sees a pack once its index is there, so the index is moved last.
+        # git finds a pack by its index, so the index is moved last.
         for name in sorted(os.listdir(made), key=lambda name: name.endswith(".idx")):
             _sync(os.path.join(made, name))
             os.rename(os.path.join(made, name), os.path.join(folder, name))
         sync_folder(folder)
 
     def abandon(self) -> None:
-        """End the stream, and remove what is still in the quarantine."""
+        """End the stream, and remove everything that is still in the quarantine."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

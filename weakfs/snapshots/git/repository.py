@@ -20,14 +20,14 @@ from weakfs.snapshots.store import atomic_files as disk
 from weakfs.snapshots.store.errors import StoreDamaged
 
 REFS = "refs/weakfs/"
-# Contents that a snapshot's own commit cannot hold, by object id.
+# The prefix of refs to contents that a snapshot's own commit cannot hold.
 SIDECAR_REFS = "refs/weakfs-beside/"
-# Contents that were in use elsewhere at the last collection.
+# The ref to contents that were in use elsewhere at the last collection.
 KEPT_REF = "refs/weakfs-kept/all"
 
 OURS = ("refs/weakfs", "refs/weakfs-beside", "refs/weakfs-kept")
 
-# Disables what git would otherwise do on its own, even when the user works with the repository.
+# Disables git's automatic maintenance, even if the user works with the repository.
 CONFIGURATION = b"""\
 [core]
 \trepositoryformatversion = 1
@@ -128,7 +128,7 @@ class GitRepository:
         return self._reader.read_pieces(content)
 
     def sizes(self, digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return how many bytes each of the given contents takes on disk."""
+        """Return how many bytes each of the given contents takes up on disk."""
         given = "".join(f"{digest.hex()}\n" for digest in digests).encode()
         output = run(self.path, "cat-file", "--batch-check=%(objectname) %(objectsize:disk)", "--buffer", given=given)
         rows = (line.split() for line in output.decode().splitlines())
@@ -175,12 +175,12 @@ class GitRepository:
                     raise
 
     def drop(self, snapshot_id: str) -> None:
-        """Delete the refs of a snapshot; the next `collect` removes what only that snapshot needed."""
+        """Delete the refs of a snapshot. The next `collect` removes the contents that only that snapshot needed."""
         if self.is_there:
             self.remove_refs((ref_of(snapshot_id), ref_of(snapshot_id, SIDECAR_REFS)))
 
     def collect(self, snapshot_ids: Iterable[str], keep: Iterable[bytes] = ()) -> None:
-        """Remove all but these snapshots and contents. Nobody else may be writing."""
+        """Remove all but these snapshots and contents. No other process may be writing."""
         remove_leftovers(self.imports)
         if not self.is_there:
             return

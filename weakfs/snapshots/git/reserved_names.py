@@ -1,6 +1,7 @@
 """Names that git refuses in a tree, because on some systems they would refer to a repository's own files.
 
-As in git's `verify_path` and `git fsck`: `.git` in any case, and what NTFS or HFS+ treat as the same name.
+The rules are those of git's `verify_path` and `git fsck`: `.git` in any case, and names that NTFS or HFS+ treat as the
+same.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from weakfs.reducers.tree import name_escaping as names
 
 # HFS+ ignores these characters.
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-# NTFS drops trailing blanks and dots, treats what follows a colon as a stream name, and uses `git~1` as a short name.
+# NTFS drops trailing blanks and dots, treats the part after a colon as a stream name, and uses `git~1` as a short name.
 _NTFS = re.compile(r"(?:\.git|git~1)[ .]*(?::|\Z)", re.IGNORECASE)
 _NTFS_MODULES = re.compile(r"(?:\.gitmodules|gitmod~[1-4]|gi7eba~[1-9]|gi7eb~[0-9]+)[ .]*(?::|\Z)", re.IGNORECASE)
 

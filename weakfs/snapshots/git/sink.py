@@ -32,7 +32,7 @@ class GitSink:
         self.repository = repository
         self._writer = writer
         self._check_room = check_room
-        # Nothing is collected while there is a writer. Contents that others add meanwhile need not be known.
+        # Nothing is collected while there is a writer. Contents that others add in the meantime need not be known.
         self._known = repository.ids()
         self._added: set[bytes] = set()
         self._stream: FastImport | None = None
@@ -85,7 +85,7 @@ class GitSink:
     ) -> tuple[StoredSnapshot, Base]:
         """Commit a scan as a snapshot: a commit, a ref to it, and finally the entry in the store's catalogue.
 
-        `base` is what an earlier commit returned. Raises what `StoreWriter.commit` raises; then nothing is recorded.
+        `base` is the result of an earlier commit. Raises what `StoreWriter.commit` raises; nothing is recorded then.
         """
         tree = scan.tree
         if base is None or bytes.fromhex(base.git_tree) not in self._known:
@@ -120,7 +120,7 @@ class GitSink:
         return stored, Base(tree, git_tree)
 
     def abandon(self) -> None:
-        """Discard what is not committed."""
+        """Discard everything that is not committed."""
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.abandon()

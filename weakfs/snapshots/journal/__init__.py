@@ -1,1 +1,1 @@
-"""The undo journal: what work in progress changes on a disk, and recovery after a crash."""
+"""The undo journal: a log of the changes of unfinished work on a disk, and recovery after a crash."""

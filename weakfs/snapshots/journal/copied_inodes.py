@@ -12,7 +12,7 @@ from typing import Literal
 
 INODES = b"inodes"
 
-# Where a file is: on the disk being changed, or in the journal, which may be on another device.
+# The place of a file: on the disk being changed, or in the journal, which may be on another device.
 Side = Literal["disk", "journal"]
 
 

@@ -1,8 +1,8 @@
-"""Renames across devices: where rename(2) fails with EXDEV, an entry is copied, and the original is removed.
+"""Renames across devices: if rename(2) fails with EXDEV, an entry is copied and the original is removed.
 
-It fails where another filesystem is mounted below the directory, and for a directory in the lower layer of an overlay
-mount. The copy keeps contents, permission bits, times and links; what the system does not let it keep is noted. Each
-step is logged before it is taken, so that a move that is interrupted is undone like any other change.
+It fails if another filesystem is mounted below the directory, and for a directory in the lower layer of an overlay
+mount. The copy keeps contents, permission bits, times and links; attributes that cannot be kept are noted. Each step is
+logged before it is taken, so that an interrupted move is undone like any other change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def rename_or_copy(disk: HostDirectory, journal: Journal, source: Segments, dest
 
 
 def rename_or_create(disk: HostDirectory, journal: Journal, staged: Segments, segments: Segments, node: Node) -> None:
-    """Move an entry that was staged elsewhere in the directory to its path; `node` is what it holds."""
+    """Move an entry that was staged elsewhere in the directory to its path; `node` is its content."""
     try:
         if type(node) is tuple:
             journal.note_lost(segments, disk.take_over(segments, staged))

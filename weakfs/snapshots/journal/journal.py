@@ -1,4 +1,4 @@
-"""Undo journal of one unit of work on a disk: each change is logged before it happens, so it can be undone exactly.
+"""The undo journal of one unit of work on a disk: each change is logged before it happens, so it can be undone exactly.
 
 The previous entry at a path is kept: the original file or directory, linked or moved into the journal's directory
 (copied if that is on another device), or a copy of a file that is changed in place. The log has one line of JSON per
@@ -65,24 +65,24 @@ class Journal:
         self._kept = 0
         # Names in the journal of files that may have other names outside it.
         self._linked: dict[Inode, list[bytes]] = {}
-        # What the copies in the journal lack, by name; paths start with the name of the copy.
+        # The attributes that copies in the journal lack, by name. Paths start with the name of the copy.
         self._lost: dict[str, list[Lost]] = {}
-        # What could not be preserved.
+        # The attributes that could not be preserved.
         self.notes: list[Note] = []
 
     @property
     def mark(self) -> int:
-        """The number of steps so far: pass it to `undo` to undo only what comes after."""
+        """The number of steps so far. Pass it to `undo` to undo only later steps."""
         return len(self._frames)
 
     # Steps, each logged before its change
 
     def absent(self, segments: Segments) -> None:
-        """Log that nothing is at a path, before something is created there."""
+        """Log that there is no entry at a path, before one is created there."""
         self._write({"op": "absent", "path": segments, "parents": self._times(segments)})
 
     def keep(self, segments: Segments) -> None:
-        """Keep what is at a path before it is replaced; a directory is moved away."""
+        """Keep the entry at a path before it is replaced. A directory is moved away."""
         status = self.disk.status(segments)
         if status is None:
             self.absent(segments)
@@ -131,7 +131,7 @@ class Journal:
         return count
 
     def note(self, segments: Segments, cause: str) -> None:
-        """Record what about a path could not be preserved."""
+        """Record that something about a path could not be preserved."""
         self.notes.append(Note(path_of(segments), cause))
 
     def note_lost(self, segments: Segments, lost: str | None) -> None:
@@ -158,7 +158,7 @@ class Journal:
             self._write({"op": "status", "path": segments, "mode": mode, "at": at})
 
     def tree(self, ref: str) -> None:
-        """Log that anything may change; `ref` identifies the whole tree as it is now."""
+        """Log that any entry may change; `ref` identifies the whole tree as it is now."""
         self._write({"op": "tree", "path": (), "ref": ref})
 
     # Ends
@@ -170,12 +170,15 @@ class Journal:
 
     @property
     def commits(self) -> tuple[CommitPlace, ...]:
-        """The commits that the work belongs to: one must be stored. Empty if never prepared, or being undone."""
+        """The commits that the work belongs to, one of which must be stored.
+
+        Empty if never prepared, or being undone.
+        """
         kept = takewhile(lambda frame: frame["op"] == PREPARED, (frame for _, frame in reversed(self._frames)))
         return tuple(CommitPlace(**{name: frame[name] for name in PLACE}) for frame in kept)
 
     def undo(self, mark: int = 0) -> tuple[Note, ...]:
-        """Undo all steps after `mark`, the last first, and return what could not be restored exactly.
+        """Undo all steps after `mark`, the last one first. Return notes on what could not be restored exactly.
 
         May be called again after a failure.
         """
@@ -193,7 +196,7 @@ class Journal:
         return tuple(notes)
 
     def close(self) -> None:
-        """Commit the work, and discard what was there before."""
+        """Commit the work, and discard the previous entries."""
         if self._path is None:
             return
         try:
@@ -208,7 +211,7 @@ class Journal:
             self.release()
 
     def _remove(self) -> None:
-        """Remove the directory, whose log is gone. Mostly it has one file, whose name is known."""
+        """Remove the directory, whose log is gone. Usually it holds one file, whose name is known."""
         try:
             for names in self._linked.values():
                 for name in names:
@@ -218,7 +221,7 @@ class Journal:
             _clear(str(self._path))
 
     def release(self) -> None:
-        """Leave the journal as it is, for whichever process finds it."""
+        """Leave the journal as it is, to be recovered by the process that finds it."""
         self._path, self._frames, self._end = None, [], 0
         self._let_go()
 
@@ -360,7 +363,7 @@ class Nested:
         self._mark = journal.mark
 
     def undo(self) -> tuple[Note, ...]:
-        """Undo what was done since this part began; return what could not be restored exactly."""
+        """Undo the changes since this part began. Return notes on what could not be restored exactly."""
         return self.journal.undo(self._mark)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Recovery: undoing the journals of processes that have ended, and reading those of running ones."""
+"""Recovery: undoing the journals of processes that have ended, and reading the journals of running ones."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def recover_journals(
     *,
     keeps_files: bool = False,
 ) -> Recovery:
-    """Undo the unfinished work of processes that have ended, and list what running processes have changed.
+    """Undo the unfinished work of processes that have ended, and list the paths that running processes have changed.
 
     `start` is the path prefix of this directory's journals; `own` are journals to skip. Work whose commit was stored is
-    finished, and with `keeps_files` all work is: the files stay as those processes left them. Raises what `was_stored`
-    raises, with nothing changed.
+    finished. With `keeps_files`, all work counts as finished: the files stay as those processes left them. Raises what
+    `was_stored` raises, with nothing changed.
     """
     found = Recovery()
     left: list[Journal] = []

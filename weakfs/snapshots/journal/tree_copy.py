@@ -1,7 +1,7 @@
-"""Copying an entry with everything below it where it cannot be renamed or linked: across devices, on overlay mounts.
+"""Copying an entry with everything below it if it cannot be renamed or linked: across devices, on overlay mounts.
 
-Copies contents with their holes, permission bits, times, owners, extended attributes and hard links among the
-entries. What the system does not allow is left out and reported.
+Copies contents with their holes, permission bits, times, owners, extended attributes and hard links among the entries.
+Attributes that the system does not allow to be set are left out and reported.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from weakfs.snapshots.directory.held_directory import Parent
 from weakfs.snapshots.directory.permissions import open_file
 from weakfs.snapshots.scan.stat_cache import canonical_name
 
-# The path of an entry, and what about it could not be copied.
+# The path of an entry, and the attributes of it that could not be copied.
 Lost = tuple[Segments, str]
 
 
 @define
 class _Linked:
-    """A file with several names: the first one copied, its copy, how many names it has, and how many were seen."""
+    """A file with several names: the name copied first, its copy, how many names there are, and how many were seen."""
 
     source: Segments
     target: Segments
@@ -47,7 +47,10 @@ class TreeCopy:
     _linked: dict[Inode, _Linked] = field(factory=dict[Inode, "_Linked"])
 
     def copy(self, start: Segments, destination: Segments) -> bool:
-        """Copy the entry at `start`; return false if nothing is there. Entries that disappear meanwhile are skipped."""
+        """Copy the entry at `start`; return false if there is none.
+
+        Entries that disappear in the meantime are skipped.
+        """
         made: list[tuple[Segments, Segments, os.stat_result]] = []
         stack = [start]
         while stack:

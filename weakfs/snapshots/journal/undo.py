@@ -30,7 +30,7 @@ COPIED = (EXDEV, EPERM, EACCES, EMLINK, ENOTSUP, EOPNOTSUPP)
 # One line of the log.
 Frame = dict[str, Any]
 
-# Makes a directory match the manifest with a digest, and returns what files lost in the process.
+# Makes a directory match the manifest with a digest, and returns notes on what files lost in the process.
 RestoreManifest = Callable[[str], Iterable[Note] | None]
 
 
@@ -38,8 +38,8 @@ RestoreManifest = Callable[[str], Iterable[Note] | None]
 class UndoStep:
     """Undo of one step on `disk`; `directory` and `path` are the journal's open descriptor and its path.
 
-    `restore_manifest(ref)` restores a whole tree; `lost` maps the names of the journal's copies to what those lack.
-    What cannot be restored exactly is added to `notes`.
+    `restore_manifest(ref)` restores a whole tree; `lost` maps the names of the journal's copies to the attributes that
+    they lack. Attributes that cannot be restored exactly are added to `notes`.
     """
 
     disk: HostDirectory
@@ -81,14 +81,14 @@ class UndoStep:
         status = self.disk.status(there)
         is_it = status is not None and was is not None and self._has_inode(status, was)
         if not is_it and (status is None or looks != [status.st_mtime_ns, status.st_size]):
-            # It was never moved, or somebody removed it from there: there is nothing to put back.
+            # It was never moved, or another program removed it: there is nothing to put back.
             logger.warning("%s cannot be moved back from %s: it is not there", segments, there)
             return
         self._make_way(segments)
         self.disk.rename(there, segments)
 
     def _make_way(self, segments: Segments) -> None:
-        """Recreate parent directories that somebody else removed."""
+        """Recreate parent directories that another program removed."""
         for depth in range(1, len(segments)):
             if self.disk.status(segments[:depth]) is None:
                 self.disk.make_directory(segments[:depth], mode=0o755)
@@ -121,7 +121,7 @@ class UndoStep:
         self._copy_back(segments, (name.decode(),), kept, there)
 
     def _link_back(self, segments: Segments, was: list[int]) -> bool:
-        """Make a path a hard link again to the file it belonged to, if that has another name and has not changed."""
+        """Make a path a hard link to its original file again, if that file has another name and has not changed."""
         device = os.fstat(self.disk.descriptor).st_dev
         inodes = {(device, number) for number in current_inodes(self.directory, was[0])}
         for other in (name for names in find_names(self.disk, inodes).values() for name in names):
@@ -139,7 +139,7 @@ class UndoStep:
     def _copy_back(
         self, segments: Segments, kept: Segments, status: os.stat_result, there: os.stat_result | None
     ) -> None:
-        """Copy an entry from the journal to a path: a directory to an unused path, a file in place of what is there."""
+        """Copy an entry from the journal to a path: a directory to an unused path, a file over the current entry."""
         copy = TreeCopy(HostDirectory(self.path), self.disk)
         if stat.S_ISDIR(status.st_mode):
             copy.copy(kept, segments)
@@ -185,7 +185,7 @@ class UndoStep:
                 return
         finally:
             os.close(kept)
-        # Somebody replaced the file with another one.
+        # Another program replaced the file.
         self._make_way(segments)
         there = self.disk.status(segments)
         if there is not None and stat.S_ISDIR(there.st_mode):
@@ -198,7 +198,7 @@ class UndoStep:
 
     def _set_back(self, segments: Segments, mode: int, at: int) -> None:
         status = self.disk.status(segments)
-        # If it was never changed, we may not be allowed to set it.
+        # If it was never changed, we may lack the permission to set it.
         if status is not None and (stat.S_IMODE(status.st_mode), status.st_mtime_ns) != (mode, at):
             self.disk.set_status(segments, mode=mode, modified_at=at)
 
@@ -209,5 +209,5 @@ class UndoStep:
 
 
 def identity(status: os.stat_result) -> list[int]:
-    """Return what distinguishes a file from any other that replaced it."""
+    """Return numbers that distinguish a file from any file that replaced it."""
     return [status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size]

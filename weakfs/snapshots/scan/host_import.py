@@ -1,4 +1,4 @@
-"""Import of a host directory into memory, for a mount; safe even if entries are replaced meanwhile.
+"""Import of a host directory into memory, for a mount; safe even if entries are replaced in the meantime.
 
 Every name is opened relative to its open parent directory and never through a link; anything other than a regular
 file, a directory or a link is not opened at all.
@@ -30,10 +30,10 @@ READ_FOLLOWING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC
 # Opens a handle to an entry without opening the entry itself: opening a device or a FIFO may have side effects.
 HANDLE = O_PATH | O_CLOEXEC
 
-# Each directory on the path is held open, and takes some of the interpreter's stack.
+# The maximum depth: each directory on the path is held open, and takes up some of the interpreter's stack.
 MAX_DEPTH = 200
 
-# Directories that link to one another can be read forever; no realistic tree has more entries.
+# The maximum number of entries read through links: directories that link to one another could be read forever.
 MAX_FOLLOWED = 100_000
 
 SPECIAL = {
@@ -68,7 +68,7 @@ class Selection:
         )
 
     def wants_directory(self, path: str) -> bool:
-        """Return whether a directory is to be entered."""
+        """Return whether a directory has to be entered."""
         return not any(pattern.matches_path(path) or pattern.matches_path(path, True) for pattern in self.exclude)
 
 
@@ -90,9 +90,9 @@ def import_tree(
 ) -> ImportedTree:
     """Read the whole directory `root`. `on_file(path, size)` is called for each file that was read.
 
-    For the limits, `prefix_depth` is the depth at which the tree will be placed in its filesystem, and `held` is what
-    that filesystem already holds.
-    Raises `OSError` if `root` itself cannot be opened; entries below it that cannot be read are reported in `skipped`.
+    For the limits, `prefix_depth` is the depth at which the tree will be placed in its filesystem, and `held` are the
+    totals of that filesystem so far. Raises `OSError` if `root` itself cannot be opened; entries below it that cannot
+    be read are reported in `skipped`.
     """
     descriptor = os.open(root, READ_FOLLOWING | O_DIRECTORY)
     try:
@@ -113,7 +113,7 @@ class _Import:
     on_file: Callable[[str, int], object] | None
     skipped: list[tuple[str, str]] = field(factory=list)
     size: int = 0
-    # Counted against the quotas, along with what the filesystem held before.
+    # Counted against the quotas, along with the previous totals of the filesystem.
     nodes: int = 0
     # The depth of followed links around the current directory, and the number of entries found through links.
     through_links: int = 0

@@ -84,7 +84,7 @@ def without_set_id(before: FileTree, after: FileTree) -> tuple[FileTree, tuple[s
     """Return `after` without set-uid and set-gid bits that a program set, and the paths that had them, sorted.
 
     A file that already had the bits keeps them if its content is unchanged. A directory keeps those that it had, and a
-    new one has the set-group-ID bit if its parent keeps it: Linux gives it to every directory made there.
+    new one has the set-group-ID bit if its parent keeps it: Linux sets it on every directory made there.
     """
     found: list[str] = []
     if after.mode & SET_ID & ~before.mode:

@@ -50,13 +50,13 @@ def scan(
 ) -> Scan:
     """Read the directory that is open as `descriptor`, with everything below it.
 
-    `known` is an earlier scan of the same directory: what has not changed since is not read again, and its
-    directories are reused in the tree. `on_file(path, size)` is called for every file that is read. Raises
+    `known` is an earlier scan of the same directory: entries that have not changed since are not read again, and
+    unchanged directories are reused in the tree. `on_file(path, size)` is called for every file that is read. Raises
     `PermissionError` naming an entry that may not be read; other `OSError`s name their entry too. Entries that
     disappear during the scan are left out. O(entries) system calls, and O(changes) for everything else.
 
-    `bounds` refuses entries by their status. `unwanted` tells what need not be read: the tree then contains the entries
-    that differ, with stand-ins for their contents.
+    `bounds` refuses entries by their status. `unwanted` tells which contents need not be read: the tree then has
+    stand-ins for them.
 
     Stops if the surrounding call is interrupted: between entries, and between the pieces of large files.
     """
@@ -76,10 +76,10 @@ def scan_entry(
     directory: str = "/",
     on_file: OnFile | None = None,
 ) -> Scan:
-    """Read one entry of the directory that is open as `descriptor`, whatever its kind, as a tree of that entry alone.
+    """Read one entry of the directory that is open as `descriptor`, of any kind, as a tree with only that entry.
 
-    The tree is empty if nothing is there. `name` is canonical, `directory` is the path for messages, and `known` is
-    what `Scan.entry` returned, or an earlier scan of this entry.
+    The tree is empty if there is no such entry. `name` is canonical, `directory` is the path for messages, and `known`
+    is the result of `Scan.entry`, or an earlier scan of this entry.
     """
     host = host_name(name)
 
@@ -97,7 +97,7 @@ def scan_entry(
 
 
 def _listed(descriptor: int, room: int | None) -> dict[str, Status]:
-    """Return the status of the entries of a directory, by host name; of at most `room` entries."""
+    """Return the status of the entries of a directory, by host name, for at most `room` entries."""
     try:
         with os.scandir(descriptor) as found:
             entries = islice(found, room)

@@ -1,4 +1,4 @@
-"""Limits on a scan: what is refused or skipped by status alone, before it is read, and when a scan stops."""
+"""Limits on a scan: entries that are refused or skipped by their status, before they are read, and interruption."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRIDE = 256
 
 
 class ScanLimits:
-    """Checks what a program left against the limits, directory by directory, during a scan.
+    """Checks the entries that a program left against the limits, directory by directory, during a scan.
 
     `before` is the tree that the program started with; its entries are not refused. For the quotas, `whole` is the
     tree of the whole filesystem, in which `before` is the directory `prefix`.
@@ -93,7 +93,7 @@ class ScanLimits:
             )
         if bounds.max_bytes is not None and self._changed > bounds.max_bytes:
             raise _refusal(
-                f"cannot read back {here!r}: the program wrote at least {self._changed} bytes and only "
+                f"cannot read back {here!r}: the program wrote at least {self._changed} bytes, but only "
                 f"{bounds.max_bytes} are allowed; make it write less, or to a directory for temporary files"
             )
 
@@ -115,14 +115,14 @@ def _children(tree: FileTree, path: str) -> Callable[[str], Node | None]:
 
 
 class UnwantedContents:
-    """Skips what a restore will remove or replace: entries whose content is not in the wanted tree are not read."""
+    """Skips files that a restore will remove or replace: contents that are not in the wanted tree are not read."""
 
     def __init__(self, wanted: FileTree, source: ContentSource) -> None:
         self._wanted = wanted
         self._source = source
 
     def has_directory(self, path: str) -> bool:
-        """Return whether a directory is to stay a directory, so that a scan must enter it."""
+        """Return whether a directory should stay a directory, so that a scan must enter it."""
         return type(find(self._wanted, tuple(path.split("/")[1:]))) is FileTree
 
     def stand_in(self, path: str, status: Status) -> leaves.Leaf | None:
@@ -137,7 +137,7 @@ class UnwantedContents:
 
 
 class NoContents(UnwantedContents):
-    """Skips the contents of all files, for a scan that is made for the entries."""
+    """Skips the contents of all files, for a scan that needs only the entries."""
 
     def __init__(self, source: ContentSource) -> None:
         super().__init__(EMPTY_TREE, source)

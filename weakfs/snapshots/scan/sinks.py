@@ -13,7 +13,7 @@ from weakfs.session.blobs.blob import ContentSource, Stored, digest_of
 
 @define(eq=False)
 class StatToken:
-    """Proof that everything below a directory was stored in one place, and is still there."""
+    """Proof that everything below a directory was stored in one place and is still stored there."""
 
     place: str
     # Set when everything is synced; until then only the writer itself may rely on the token.
@@ -42,7 +42,7 @@ class Sink(Protocol):
         ...
 
     def add(self, content: bytes) -> Stored | bytes:
-        """Add a blob, and return what represents it in a tree."""
+        """Add a blob, and return the content that represents it in a tree."""
         ...
 
     def add_pieces(self, size: int, pieces: Iterable[bytes]) -> Stored | bytes:

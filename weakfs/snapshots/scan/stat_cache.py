@@ -30,11 +30,11 @@ SPECIAL = {
 
 @define(eq=False)
 class Directory:
-    """One directory as it was scanned. Immutable: a scan makes new ones where something differs."""
+    """One directory as it was scanned. Immutable: a scan creates new objects for directories that differ."""
 
     tree: FileTree
-    # By the host's names, as `os.scandir` returns them. `None` where the status cannot be trusted: the entry was
-    # changed within a clock tick of the scan, and may change again without getting a new time.
+    # By the host's names, as `os.scandir` returns them. `None` if the status cannot be trusted: the entry was changed
+    # within a clock tick of the scan, and may change again without getting a new time.
     statuses: Mapping[str, Status | None]
     below: Mapping[str, Directory]
     status: Status
@@ -45,7 +45,7 @@ class Directory:
 
 @frozen(eq=False)
 class Scan:
-    """A host directory at one time, with everything that the next scan need not read again.
+    """A host directory at one time, with everything that the next scan can reuse.
 
     `started_at` is the machine's clock in nanoseconds. `files_read` counts files that were not in the
     cache.

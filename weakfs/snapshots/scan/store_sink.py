@@ -13,7 +13,7 @@ class StoreSink:
     """Sink of scans that do not become snapshots. Created by `Store.sink`; for one thread."""
 
     def __init__(self, writer: StoreWriter, known: Container[bytes], places: Container[str]) -> None:
-        """`known` are contents elsewhere in the store; `places` are those whose contents are all in the store."""
+        """`known` are contents elsewhere in the store; `places` identify places whose contents are all in the store."""
         self._writer = writer
         self._known = known
         self._places = places
@@ -50,5 +50,5 @@ class StoreSink:
         return self._writer.add_manifest(manifest)
 
     def finish(self) -> None:
-        """Sync what was added; it stays until the store is compacted."""
+        """Sync the added contents, which stay until the store is compacted."""
         self._writer.finish()

@@ -148,7 +148,7 @@ def write_over(path: str, data: bytes) -> None:
 def size_of_files(folder: str) -> int:
     """Return the disk usage of the files in a directory and below it, not counting holes.
 
-    Files that disappear meanwhile count as nothing.
+    Files that disappear in the meantime are not counted.
     """
     size = 0
     waiting = [folder]

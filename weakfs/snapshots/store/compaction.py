@@ -1,4 +1,4 @@
-"""Compaction of a store: finding what its snapshots need, together and each alone, and removing the rest."""
+"""Compaction of a store: finding the contents that its snapshots need, and removing all others."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from weakfs.snapshots.store.packs import PackWriter
 
 ReadManifest = Callable[[bytes], bytes]
 
-# Packs smaller than this are merged; larger ones are left alone while most of their contents are needed.
+# Packs smaller than this are merged; larger ones are not touched as long as most of their contents are needed.
 SMALL_PACK = 64 << 20
 
-# The owner of what several snapshots need.
+# The owner of contents that several snapshots need.
 SHARED = -1
 
 
@@ -55,9 +55,9 @@ def add_owner(
     *,
     with_contents: bool,
 ) -> None:
-    """Enter a snapshot in `owners` for all that it needs: its number, or `SHARED` for what others need as well.
+    """Enter a snapshot in `owners` for each digest that it needs: its number, or `SHARED` if others need it as well.
 
-    `wanted` says of each digest whether it is that of a directory; it is used up.
+    `wanted` maps each digest to whether it is that of a directory; it is emptied.
     """
     while wanted:
         is_directory, digest = wanted.pop()
@@ -72,7 +72,7 @@ def add_owner(
 def accounts(
     snapshots: Sequence[StoredSnapshot], read_manifest: ReadManifest, size_of: Callable[[bytes], int]
 ) -> tuple[SnapshotAccount, ...]:
-    """Return the size of each snapshot and what dropping it would free. Reads every manifest at most twice."""
+    """Return the size of each snapshot and the space that dropping it would free. Read every manifest at most twice."""
     owners: dict[bytes, int] = {}
     # Snapshots that need contents come first, so that a manifest shared by two of them is not read a third time.
     numbered = sorted(enumerate(snapshots), key=lambda entry: entry[1].kind != "tree")
@@ -113,7 +113,7 @@ class Needs:
 
 
 def needs_of(snapshots: Iterable[StoredSnapshot], read_manifest: ReadManifest) -> Needs:
-    """Return what the snapshots need. O(distinct manifests)."""
+    """Return the manifests and contents that the snapshots need. O(distinct manifests)."""
     needs = Needs()
     seen: dict[bool, set[bytes]] = {True: set(), False: set()}
     for snapshot in snapshots:
@@ -129,7 +129,7 @@ def needs_of(snapshots: Iterable[StoredSnapshot], read_manifest: ReadManifest) -
 
 
 class Compaction:
-    """One compaction of a store that nobody else is writing to."""
+    """One compaction of a store that no other process is writing to."""
 
     def __init__(self, index: PackIndex, needs: Needs) -> None:
         self.index = index

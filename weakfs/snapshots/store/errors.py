@@ -6,13 +6,13 @@ from weakfs.errors import WeakfsError
 
 
 class StoreDamaged(WeakfsError, ValueError):
-    """Raised if a file of a store does not hold what was written to it; the message names the file and the remedy."""
+    """Raised if a file of a store is damaged; the message names the file and the remedy."""
 
 
 class StoreUnwritable(WeakfsError, OSError):
     """Raised if a store cannot grow: its limit is reached (EDQUOT), or the disk is full (ENOSPC) or refuses the write.
 
-    What the store held before is unchanged.
+    The previous contents of the store are unchanged.
     """
 
 

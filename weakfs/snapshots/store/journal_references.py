@@ -1,4 +1,4 @@
-"""References from journals: what unfinished work needs from a store. The journals are only read."""
+"""References from journals: the trees in a store that unfinished work needs. The journals are only read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.snapshots.journal.journal import LOG
 def trees_needed(store: str) -> set[bytes]:
     """Return the manifests of trees to which unfinished work, abandoned or not, might be rolled back.
 
-    For a compaction: includes all directories that keep their snapshots in this store.
+    For a compaction. The journals of all directories that keep their snapshots in this store are included.
     """
     needed: set[bytes] = set()
     for log in _logs(os.path.join(store, "journals")):

@@ -34,7 +34,7 @@ def load(
     A manifest that occurs in several places is loaded once. Raises `ValueError` for data that is not a manifest, and
     what `read_manifest` raises.
     """
-    # Measured on 50,000 files: 0.08 s, and 0.19 s with the garbage collector on.
+    # With the garbage collector on, loading 50,000 files takes 0.19 s instead of 0.08 s.
     with garbage_collection_paused():
         return _loaded(ref, read_manifest, source, scanned_at, token)
 

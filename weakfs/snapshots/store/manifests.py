@@ -19,7 +19,7 @@ HEAD = struct.Struct("<4sHqII")
 ROW = struct.Struct("<HqqQQ32s")
 NO_DIGEST = bytes(32)
 
-# (st_mode, st_size, st_mtime_ns, st_ctime_ns, st_ino): what a scan compares to see that an entry is unchanged. A
+# (st_mode, st_size, st_mtime_ns, st_ctime_ns, st_ino), which a scan compares to tell whether an entry has changed. A
 # change time of 0 marks a status that is never trusted.
 Status = tuple[int, int, int, int, int]
 
@@ -86,7 +86,7 @@ def rows(manifest: bytes) -> Iterator[tuple[str, Status, bytes, str | None]]:
 
 
 def children(manifest: bytes) -> Iterator[tuple[bool, bytes]]:
-    """Yield what a manifest refers to: `(is_directory, digest)` for its directories and files."""
+    """Yield the references in a manifest: `(is_directory, digest)` for its directories and files."""
     for _, status, digest, _ in rows(manifest):
         if stat.S_ISDIR(status[0]):
             yield True, digest

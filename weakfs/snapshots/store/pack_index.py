@@ -1,4 +1,4 @@
-"""The pack index of a store: where contents are, in memory, and the packs that are open for reading."""
+"""The pack index of a store: the places of all contents, kept in memory, and the packs that are open for reading."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PackIndex:
             try:
                 rows = read_index(os.path.join(self.folder, name))
             except FileNotFoundError:
-                # A compaction removed it after the listing; another pack has its contents now.
+                # A compaction removed it after the listing. Another pack has its contents now.
                 return False
             except StoreDamaged as error:
                 self.damaged[name] = error
@@ -86,7 +86,7 @@ class PackIndex:
         return True
 
     def find(self, digest: bytes) -> Place | None:
-        """Return where a blob is, looking for new packs if necessary."""
+        """Return the place of a blob, looking for new packs if necessary."""
         place = self.places.get(digest)
         if place is None:
             self.refresh()
@@ -119,7 +119,7 @@ class PackIndex:
             return None
 
     def read_range(self, digest: bytes, start: int, size: int) -> bytes:
-        """Return part of the bytes under a digest; fewer at their end."""
+        """Return part of the bytes under a digest, or fewer at their end."""
         pack, _, offset, length = self._opened(digest)
         return read_at(pack.descriptor, offset + start, max(0, min(size, length - start)))
 

@@ -3,8 +3,8 @@
     header | contents, one after the other | index: (digest, offset, length) by digest | tail
 
 The tail holds the offset of the index, its number of rows and its SHA-256. A pack is named after that SHA-256, so
-packs with the same name are equal. Blocks of zeros are holes in the file. Measured on 50,000 files of 2 kB: a pack
-takes 0.5 s where SQLite takes 0.7 to 1.9 s.
+packs with the same name are equal. Blocks of zeros are holes in the file. Writing 50,000 files of 2 kB takes 0.5 s with
+a pack, and 0.7 to 1.9 s with SQLite.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROW = struct.Struct("<32sQQ")
 TAIL = struct.Struct("<QQ32s16s")
 SUFFIX = ".pack"
 
-# Where a blob is in its pack: (offset, length).
+# The place of a blob in its pack: (offset, length).
 Place = tuple[int, int]
 
 
@@ -95,7 +95,7 @@ class PackWriter:
         return path
 
     def abandon(self) -> None:
-        """Remove what was written."""
+        """Remove the unfinished pack."""
         if self._descriptor >= 0:
             remove(self._path)
             os.close(self._descriptor)

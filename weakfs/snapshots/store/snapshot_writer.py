@@ -40,7 +40,7 @@ class StoreWriter:
         self.token = StatToken(place)
         self.source = source
         self._index = index
-        # No pack is removed while there is a writer. Packs that others add meanwhile need not be known.
+        # No pack is removed while there is a writer. Packs that others add in the meantime need not be known.
         self._places = index.places
         self._catalogue = catalogue
         self._max_bytes = max_bytes
@@ -79,7 +79,7 @@ class StoreWriter:
         return digest
 
     def finish(self) -> None:
-        """Sync what was added; it is not yet in a snapshot, and stays until the store is compacted."""
+        """Sync the added contents. They are not part of a snapshot yet, and stay until the store is compacted."""
         pack, self._pack = self._pack, None
         if pack is not None:
             try:
@@ -107,8 +107,8 @@ class StoreWriter:
     ) -> StoredSnapshot:
         """Finish, and record the scan as a snapshot, which survives a crash once this returns.
 
-        `contents` are the digests of what else it needs. Raises `FileExistsError` if the id is taken, and
-        `StoreUnwritable` (EDQUOT, ENOSPC) if it does not fit; then nothing is recorded.
+        `contents` are the digests of other contents that it needs. Raises `FileExistsError` if the id is taken, and
+        `StoreUnwritable` (EDQUOT, ENOSPC) if it does not fit; nothing is recorded then.
         """
         if scan.ref is None or not self.trusts(scan.root.token):
             raise ValueError("cannot record this scan: it was not made with this store; scan with its writer")
@@ -141,7 +141,7 @@ class StoreWriter:
                 raise self._catalogue.taken(snapshot.snapshot_id) from None
 
     def abandon(self) -> None:
-        """Discard what is not finished."""
+        """Discard everything that is not finished."""
         pack, self._pack = self._pack, None
         if pack is not None:
             pack.abandon()

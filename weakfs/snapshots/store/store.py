@@ -3,9 +3,8 @@
 packs/       contents and manifests, many per file, found by digest
 git/         the repository with the contents of snapshots of kind git
 imports/     unfinished imports into that repository
-snapshots/   the catalogue: a compaction keeps what its entries need, and nothing else
-store.json   the format, and an id that changes when contents are removed
-lock         held shared by writers and exclusively by a compaction
+snapshots/ the catalogue: a compaction keeps only the contents that its entries need store.json   the format, and an id
+that changes when contents are removed lock         held shared by writers and exclusively by a compaction
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class Store:
         return None if self._is_in_git(digest) else self._index.open_content(digest)
 
     def read_range(self, digest: bytes, offset: int, size: int) -> bytes:
-        """Return part of a blob that is in a pack, such as an archive; unverified, and less at its end."""
+        """Return part of a blob that is in a pack, such as an archive, unverified; less at its end."""
         return self._index.read_range(digest, offset, size)
 
     def _is_in_git(self, digest: bytes) -> bool:
@@ -158,7 +157,7 @@ class Store:
         return max(self.list(), key=lambda snapshot: snapshot.recorded_ns, default=None)
 
     def drop(self, snapshot_id: str) -> None:
-        """Drop a snapshot; `compact` then frees what only it needed."""
+        """Drop a snapshot. `compact` then frees the space of contents that only it needed."""
         self.catalogue.drop(snapshot_id)
         self.git.drop(snapshot_id)
 
@@ -174,9 +173,9 @@ class Store:
         return dropped
 
     def account(self, snapshots: Sequence[StoredSnapshot] | None = None) -> tuple[SnapshotAccount, ...]:
-        """Return each snapshot's size and what dropping it would free. O(distinct manifests).
+        """Return each snapshot's size and the space that dropping it would free. O(distinct manifests).
 
-        With `snapshots`, as if there were no others.
+        With `snapshots`, the result is computed as if there were no others.
         """
         found = accounts(self.list() if snapshots is None else snapshots, self.read_manifest, self._size_of)
         return freed_in_git(found, self.read_manifest, self.git)
@@ -191,7 +190,7 @@ class Store:
     def writer(self) -> Generator[StoreWriter]:
         """Yield a sink for `scan`, whose `commit` records the scan as a snapshot.
 
-        What is neither finished nor committed on exit is discarded.
+        Contents that are neither finished nor committed on exit are discarded.
         """
         with self._writer(lambda place: place) as writer:
             yield writer
@@ -209,7 +208,7 @@ class Store:
 
     @contextmanager
     def sink(self) -> Generator[StoreWriter | StoreSink]:
-        """Yield a sink for what is in neither the packs nor the repository; it does not become part of a snapshot."""
+        """Yield a sink for contents that the store does not have. They do not become part of a snapshot."""
         if not self.git.is_there:
             with self.writer() as writer:
                 yield writer
@@ -243,11 +242,11 @@ class Store:
             )
 
     def compact(self, *, keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()) -> CompactReport:
-        """Remove what neither a snapshot in the catalogue nor unfinished work needs, and merge small packs.
+        """Remove contents that neither a snapshot in the catalogue nor unfinished work needs, and merge small packs.
 
         `keep` lists further contents to keep, such as those of unsaved sessions in other processes, and `keep_trees`
-        manifests to keep with everything below them. Waits until nobody is writing (at most a minute, then raises
-        `BlockingIOError`); readers are not affected. A crash loses nothing.
+        manifests to keep with everything below them. Waits until no other process is writing (at most a minute, then
+        raises `BlockingIOError`); readers are not affected. A crash loses nothing.
         """
         with self._locked(fcntl.LOCK_EX):
             needs = self._needs_with(self.list(), keep, keep_trees)
@@ -261,7 +260,7 @@ class Store:
     def _needs_with(
         self, snapshots: Iterable[StoredSnapshot], keep: Iterable[bytes] = (), keep_trees: Iterable[bytes] = ()
     ) -> Needs:
-        """Return what some snapshots, contents and trees to keep, and unfinished work need."""
+        """Return the needs of some snapshots, of unfinished work, and of further contents and trees to keep."""
         found = needs_of(snapshots, self.read_manifest)
         found.contents.update(keep)
         seen: set[bytes] = set()

@@ -1,4 +1,4 @@
-"""Usage: the size of what a store holds, and of what it would hold with some of its snapshots only."""
+"""Usage: the current size of a store, and its size with only some of its snapshots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Usage:
     """The sizes of contents and manifests in a store, each counted once, without the index of the packs.
 
-    In a repository an object takes what it takes now; git packs what is left anew.
+    An object in a repository is counted with its current size on disk, although git repacks the remaining objects.
     """
 
     store: Store

@@ -16,9 +16,10 @@ from weakfs.storage.storage import Storage, Versioned
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# How many values are read at once where they are passed from a thread to a loop.
+# How many values a thread reads before it passes them to the event loop.
 PAGE = 100
-# The seconds for which a thread waits for a frame at a time: a cancelled `wait` may take this long to end.
+# How long a thread waits for a frame before it checks for cancellation, in seconds: a cancelled `wait` may take this
+# long to end.
 WAIT_SLICE = 0.25
 
 
@@ -52,7 +53,7 @@ class Threads:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             if not future.cancel():
-                # If cancelled again, it still waits: the call ends by itself.
+                # If it is cancelled again, it still waits for the call to end.
                 while not waiting.done():
                     try:
                         await asyncio.wait([waiting])

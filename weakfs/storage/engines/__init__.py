@@ -1,4 +1,4 @@
-"""The engines: one module for each client, and `Engine`, which describes what each of them supplies.
+"""The engines: one module for each client, and `Engine`, the interface that each of them supplies.
 
 A module is imported when a location of its kind is opened. It imports its client, which may belong to an extra.
 """
@@ -23,5 +23,5 @@ class Engine(NamedTuple):
     event_store: Callable[[str], EventStore] | None = None
     async_storage: Callable[[str], Awaitable[AsyncStorage]] | None = None
     async_event_store: Callable[[str], Awaitable[AsyncEventStore]] | None = None
-    # Of an engine on the local disk: the path of its folder or file.
+    # Returns the path of the folder or file, for an engine on the local disk.
     path: Callable[[str], str] | None = None

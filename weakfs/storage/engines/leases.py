@@ -9,13 +9,13 @@ SKEW = 5.0
 
 
 def seconds_left(expires: float, seconds: float | None, now: float) -> float:
-    """Return how long a lease still lasts that was granted for `seconds`; 0 or less if it is over.
+    """Return how long a lease that was granted for `seconds` still lasts; 0 or less if it is over.
 
     If more time is left than the lease was granted for, the clock has been set back since. The lease then counts as
-    over: its end is meaningless, and until then a holder that has died would keep others out. If the holder is alive
-    after all, its fencing number is refused as soon as somebody else has taken the lease.
+    over: its end is meaningless, and a dead holder would keep others out until then. If the holder is alive after all,
+    its fencing number is refused as soon as another writer has taken the lease.
 
-    `seconds` is `None` for leases of earlier versions, which stored the end alone.
+    `seconds` is `None` for leases of earlier versions, which stored only the end.
     """
     left = expires - now
     return left if seconds is None or left <= seconds + SKEW else 0.0

@@ -1,8 +1,8 @@
 """Storage in object stores (S3, Google Cloud Storage and Azure) through obstore; needs the extra `s3`.
 
 Values change by conditional writes: `If-None-Match` creates an object, and `If-Match` with its entity tag replaces it.
-obstore does not repeat these by itself: when the answer to the first request was lost, the second is refused because
-the first took effect, which must not be mistaken for a change by somebody else.
+obstore must not repeat these by itself: if the answer to the first request was lost, the second is refused because the
+first took effect, and that must not be mistaken for a change by another writer.
 
 The path of the URL is a prefix of all keys. Its options are those of obstore, such as `endpoint`, `region` and
 `access_key_id`; without them, credentials are taken from the environment, as the provider's own tools do.
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 # The number of concurrent requests, and of objects deleted by one request.
 PARALLEL, DELETED = 16, 1_000
-# How often a request is tried, until how many seconds have passed, and the first pause.
+# How many times a request is tried, for at most how many seconds, and the first pause in seconds.
 ATTEMPTS, PATIENCE, PAUSE = 5, 30.0, 0.1
 # A listing comes in pages of this size, whatever size is requested.
 LISTED = 1_000
@@ -59,7 +59,7 @@ class Client(ABC):
 
     def __init__(self, url: str) -> None:
         self.store = _open_store(url, retries=ATTEMPTS - 1)
-        # For requests that are repeated here: conditional writes, and reads, whose answers may be cut short.
+        # For requests that this module repeats itself: conditional writes, and reads, whose answers may be cut off.
         self.store_without_retries = _open_store(url, retries=0)
 
     @abstractmethod
@@ -251,7 +251,7 @@ class AsyncObjectStorage(DerivedStorage):
         with self._errors(is_change=False):
             async for paths in self._client.pages(directory, start, page):
                 for path in paths:
-                    # Some services that speak as Azure does list from the beginning.
+                    # Some services that are compatible with Azure list from the beginning.
                     if path <= after or path < prefix:
                         continue
                     if not path.startswith(prefix):
@@ -277,9 +277,9 @@ class AsyncObjectStorage(DerivedStorage):
         return key
 
     async def _put_if(self, key: str, value: bytes, condition: PutMode) -> str | None:
-        """Put an object if its key still is in a condition. Return its version, or `None` if it is not.
+        """Put an object on a condition. Return its version, or `None` if the condition is not met.
 
-        Raises `OutcomeUnknown` if it is not any more, and an earlier attempt without an answer may be the reason.
+        Raise `OutcomeUnknown` if the condition may no longer be met because of an earlier attempt without an answer.
         """
         unanswered: GenericError | None = None
         with self._errors(is_change=True):
@@ -292,7 +292,7 @@ class AsyncObjectStorage(DerivedStorage):
                         if unanswered is not None:
                             raise unanswered from None
                         return None
-                    # Another change of the key is under way, which may leave it as it was.
+                    # Another change of the key is in progress, which may leave it unchanged.
                     if is_last:
                         raise (unanswered or error) from None
                 except GenericError as error:
@@ -319,7 +319,7 @@ class AsyncObjectStorage(DerivedStorage):
             yield
         except BaseError as error:
             why = without_secrets(_summary(str(error)), self._secret_url)
-            # Every error that has a class of its own is an answer of the server.
+            # Every error with a specific class is an answer of the server.
             if is_change and type(error) in (GenericError, JoinError, BaseError) and not _has_status(error, "4"):
                 raise OutcomeUnknown(
                     f"cannot tell whether {self.url!r} was changed: {why}; repeat the call"
@@ -365,7 +365,7 @@ def _open_store(url: str, *, retries: int) -> ObjectStore:
             f"cannot open {redacted(url)!r}: there is an '@' before the path; pass credentials as options, such as "
             f"access_key_id and secret_access_key"
         )
-    # obstore would omit these, and so open another place.
+    # obstore would omit these, and so open a different location.
     address = re.sub("[\x00-\x20#]", lambda found: f"%{ord(found[0]):02X}", address)
     client = {name: options.pop(name) for name in OPTIONS_OF_CLIENT & options.keys()}
     if any(value.startswith("http://") for value in options.values()):

@@ -1,7 +1,7 @@
-"""URLs of servers: our own options, and passwords, which are never shown. URLs of folders, whose paths may be any text.
+"""URLs of servers, with options and with passwords that are never shown, and URLs of folders.
 
-A folder is `folder:PATH`, optionally followed by `?durability=power` or another durability. A path that itself ends
-like that is followed by `?durability=`, which states none.
+A folder is `folder:PATH`, where the path may be any text, optionally followed by `?durability=power` or another
+durability. If the path itself ends like that, `?durability=` follows, which states no durability.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from urllib.parse import unquote
 _SECRET = ("password", "secret", "token", "passfile", "credential", "account_key", "access_key", "sas")
 _FOLDER = re.compile(r"folder:(.*?)(?:\?durability=([^?=]*))?", re.DOTALL)
 _START = re.compile(r"[^:/?#@]+://")
-# Hosts with their ports, as they are before the path.
+# Hosts with their ports, the part before the path.
 _HOSTS = re.compile(r"(?:\[[^]]*\]|[^:\[\]])*(?::\d*)?(?:,(?:\[[^]]*\]|[^:\[\]])*(?::\d*)?)*")
 
 
 def folder_url(path: str, durability: str = "") -> str:
-    """Return the URL of a folder, which `split_folder` takes apart again."""
+    """Return the URL of a folder; the inverse of `split_folder`."""
     url = f"folder:{path}"
     return url if split_folder(url) == (path, durability) else f"{url}?durability={durability}"
 
@@ -32,7 +32,7 @@ def split_folder(url: str) -> tuple[str, str]:
 
 
 def redacted(url: str) -> str:
-    """Return a URL without passwords, wherever in it they are, even unescaped ones that make it invalid."""
+    """Return a URL without passwords, wherever they occur in it, even unescaped ones that make it invalid."""
     start, end = _userinfo(url)
     user = url[start:end].partition(":")[0]
     address, options = _split(url[end:])
@@ -78,7 +78,7 @@ def take_options(url: str, names: Collection[str] | None = None) -> tuple[str, d
 
 
 def _userinfo(url: str) -> tuple[int, int]:
-    """Return where the user and the password begin and end in a URL: before an `@`, perhaps after a stray delimiter."""
+    """Return where user and password begin and end in a URL: they precede an `@`, and may contain delimiters."""
     found = _START.match(url)
     if found is None:
         return 0, 0
@@ -90,7 +90,7 @@ def _userinfo(url: str) -> tuple[int, int]:
         return start, start + head.rindex("@")
     if not _HOSTS.fullmatch(hosts):
         return start, start + max(rest.rfind("@"), 0)
-    # What looks like a port may be the beginning of a password.
+    # The text that looks like a port may be the beginning of a password.
     after = f"{head}{slash}{re.split(r'[?#][^?#]*=', path)[0]}"
     return start, start + (after.rindex("@") if ":" in hosts and "@" in after else 0)
 

@@ -10,8 +10,8 @@ from weakfs.storage.errors import StorageDamaged, StorageError
 class JournalDamaged(StorageDamaged):
     """A file of a stream is damaged.
 
-    `path` is the file, and `offset` where in it the damage begins. `number` is the last frame before the damage, up to
-    which everything is intact; `None` if the damage is not in a journal.
+    `path` is the file, and `offset` the byte at which the damage begins. `number` is the last frame before the damage,
+    up to which everything is intact; `None` if the damage is not in a journal.
     """
 
     def __init__(self, path: str, offset: int, number: int | None, cause: str) -> None:
@@ -19,7 +19,7 @@ class JournalDamaged(StorageDamaged):
         whole = "the frames are not affected" if number is None else f"everything up to frame {number} is intact"
         super().__init__(
             f"cannot read {path!r} from byte {offset} on: {cause}; {whole}: restore the file from a backup, or give up "
-            f"what is damaged with `weakfs fsck --give-up`"
+            f"the damaged part with `weakfs fsck --give-up`"
         )
 
     def __reduce__(self) -> tuple[type[JournalDamaged], tuple[str, int, int | None, str]]:
@@ -28,7 +28,7 @@ class JournalDamaged(StorageDamaged):
 
 def failure(action: str, error: OSError) -> StorageError:
     """Return the error for a failed system call; `action` says what could not be done, with the path."""
-    # A file that may only be read was opened for reading only.
+    # A file without write permission was opened for reading only.
     cause = "Permission denied" if error.errno == EBADF else error.strerror or error
     failed = StorageError(f"cannot {action}: {cause}; fix the cause and try again")
     failed.errno = error.errno

@@ -15,12 +15,13 @@ from errno import EEXIST, EINVAL, ENOENT, ENOTDIR, ENOTEMPTY, ENOTSUP
 
 from weakfs.platforms import HAS_FILE_LOCKS, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, fcntl
 
-# Where files are written before they get their final names, and deleted streams go. No encoded name starts with a dot.
+# The directory for files that do not have their final names yet, and for deleted streams. No encoded name starts with a
+# dot.
 TEMPORARY = ".temporary"
 
 _READ = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 _FOLDER = os.O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY
-# An exclusive lock, without waiting for it; 0 where there are none.
+# The flags for an exclusive lock, without waiting; 0 on systems without file locks.
 LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB if HAS_FILE_LOCKS else 0
 _counter = itertools.count()
 
@@ -96,7 +97,7 @@ def size_under(name: str, folder: Descriptor, file: Descriptor) -> int | None:
 
 
 def is_removed(file: Descriptor) -> bool:
-    """Return whether an open file or directory has no name any more."""
+    """Return whether an open file or directory was removed."""
     return not os.fstat(file.number).st_nlink
 
 
@@ -136,7 +137,7 @@ def lock_unchanged(folder: Descriptor, name: str, file: Descriptor, end: int) ->
         fcntl.flock(folder.number, LOCK)
     except BlockingIOError:
         return False
-    # In a fifth of the time of `fstat`, which returns much more.
+    # Takes a fifth of the time of `fstat`, which returns much more.
     if os.lseek(file.number, 0, os.SEEK_END) == end and os.access(name, os.F_OK, dir_fd=folder.number):
         return True
     unlock(folder)
@@ -167,7 +168,7 @@ def sync_folder(folder: Descriptor) -> None:
     try:
         os.fsync(folder.number)
     except OSError as error:
-        # Some network file systems cannot sync a directory; the rename is all that they guarantee.
+        # Some network filesystems cannot sync a directory; the rename is all that they guarantee.
         if error.errno not in (EINVAL, ENOTSUP):
             raise
 
@@ -258,13 +259,13 @@ class TemporaryFolder:
             sync_folder(folder)
 
     def discard(self, name: str, parent: Descriptor) -> str:
-        """Move a directory here, where nothing looks for it; return its new name."""
+        """Move a directory into this one, so that it is no longer found; return its new name."""
         temporary = _temporary_name()
         rename(name, parent, temporary, self.folder)
         return temporary
 
     def _remove_leftovers(self) -> None:
-        """Remove what dead processes left behind."""
+        """Remove the files and directories that dead processes left behind."""
         for name in os.listdir(self.folder.number):
             with suppress(OSError):
                 found = Descriptor(os.open(name, _READ, dir_fd=self.folder.number))

@@ -1,4 +1,4 @@
-"""Safe file names: keys and stream names of any text as paths below a folder, and back.
+"""Safe file names: keys and stream names, which may be any text, to paths below a folder and back.
 
 Each part between slashes becomes a directory, the last one a file or directory with a suffix. Only `a-z`, `0-9`, `-`
 and `_` stand for themselves; all other bytes of the UTF-8 form are escaped like `%41`. So different names stay
@@ -15,7 +15,7 @@ from errno import ELOOP, ENOENT, ENOTDIR
 
 from weakfs.storage.folder.files import Descriptor, open_folder
 
-# Less than the 255 bytes that file systems allow, to leave room for a suffix.
+# Less than the 255 bytes that filesystems allow, to leave room for a suffix.
 LONGEST = 200
 CONTINUED = "+"
 # An empty part; no other part has this encoding.
@@ -28,7 +28,7 @@ _DEVICES = re.compile(rb"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 
 
 def components(name: str, suffix: str) -> list[str]:
-    """Return the directories and the last name that stand for `name`. Raises `ValueError` for surrogates."""
+    """Return the directories and the file name that encode `name`. Raise `ValueError` for surrogates."""
     try:
         parts = name.encode().split(b"/")
     except UnicodeEncodeError as error:
@@ -57,7 +57,7 @@ def _encoded(part: bytes) -> str:
 
 
 def decoded(encoded: str) -> bytes | None:
-    """Return the part that a file name stands for; `None` for a file that somebody else put there."""
+    """Return the part that a file name encodes; `None` if it is not an encoded name."""
     if encoded == EMPTY:
         return b""
     if not _ENCODED.fullmatch(encoded):
@@ -87,7 +87,10 @@ def _decoded(names: Iterator[bytes]) -> Iterator[str]:
 def _walk(
     folder: Descriptor, suffix: str, above: bytes, begun: str, prefix: bytes, after: bytes, *, is_shallow: bool = False
 ) -> Iterator[bytes]:
-    """Walk one directory: `above` is the name up to its last slash, `begun` the part that is continued here."""
+    """Walk one directory.
+
+    `above` is the name up to its last slash, `begun` the beginning of the part that continues here.
+    """
     for part, entry, is_directory in _entries(folder, suffix, begun):
         name = above + part
         if not is_directory:

@@ -47,7 +47,7 @@ class FolderStorage:
 
     @property
     def url(self) -> str:
-        """Where the values are; `weakfs.storage.open` accepts it."""
+        """The URL of the folder, for `weakfs.storage.open`."""
         return folder_url(self.path)
 
     def get(self, key: str) -> bytes | None:

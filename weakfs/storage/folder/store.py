@@ -37,12 +37,12 @@ class FolderEventStore:
     """Event streams in a folder on a local disk, for any number of threads and processes on one machine.
 
     `durability` says what a completed append survives: with "process" the death of the process, with "power" a power
-    failure as well, for which it waits for the disk, together with other appends. "manual" is "process", for programs
-    that call `flush` where it matters.
+    failure as well, for which it waits for the disk, together with other appends. "manual" is the same as "process",
+    for programs that call `flush` where it matters.
 
-    `segment_size` and `fold_budget` are in bytes: the size at which a journal continues in a new file, and the most
-    that one `trim` rewrites. `lock_timeout` is how long to wait for another process, and `clock` the time in seconds
-    since 1970, for leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
+    `segment_size` and `fold_budget` are in bytes: the size at which a journal continues in a new file, and the maximum
+    that one `trim` rewrites. `lock_timeout` is how long to wait for another process, in seconds. `clock` returns the
+    time in seconds since 1970, for leases. Needs flock(2): raises `StorageError` (ENOTSUP) on Windows.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class FolderEventStore:
 
     @property
     def url(self) -> str:
-        """Where the streams are stored; `weakfs.storage.open` accepts it."""
+        """The URL of the folder, for `weakfs.storage.open_event_store`."""
         return folder_url(self.path)
 
     def _stream(self, name: str) -> Stream:
@@ -227,21 +227,21 @@ class FolderEventStore:
             self._fail("delete", stream, error)
 
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        """Take or renew the lease of a stream. Raises `LeaseLost` if somebody else holds it and it has not expired."""
+        """Take or renew the lease of a stream. Raise `LeaseLost` if another writer holds it and it has not expired."""
         try:
             return take_lease(self._stream(stream), owner, seconds)
         except OSError as error:
             self._fail("lease", stream, error)
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back; one that has expired or was taken over is left alone."""
+        """Give a lease back. Do nothing if it has expired or was taken over."""
         try:
             release_lease(self._stream(lease.stream), lease)
         except OSError as error:
             self._fail("release", lease.stream, error)
 
     def check(self, stream: str) -> list[JournalDamaged]:
-        """Read everything in a stream, and return what is damaged: at most one place per file."""
+        """Read everything in a stream, and return the damage that was found: at most one place per file."""
         try:
             return check(self._stream(stream))
         except OSError as error:
@@ -250,7 +250,7 @@ class FolderEventStore:
     def give_up(self, stream: str, damaged: JournalDamaged) -> list[str]:
         """Cut a stream before a damaged place that `check` found; return the names of the files that were set aside.
 
-        What precedes the damage stays. The damaged files, and those after them, get the suffix `.damaged`.
+        Everything before the damage is kept. The damaged files, and those after them, get the suffix `.damaged`.
         """
         try:
             return give_up(self._stream(stream), damaged, self._root.temporary_folder())
@@ -295,7 +295,7 @@ def require_file_locks(path: str) -> None:
     """Raise `StorageError` (ENOTSUP) on a system without flock(2)."""
     if not HAS_FILE_LOCKS:
         error = StorageError(
-            f"cannot open the folder {path!r} as a store: that needs flock, and this platform is {sys.platform!r}; use "
+            f"cannot open the folder {path!r} as a store: that needs flock, which {sys.platform!r} does not have; use "
             f"a 'sqlite:' URL instead"
         )
         error.errno = ENOTSUP

@@ -24,7 +24,7 @@ HEAD, SEGMENT = b"weakfs stream", b"weakfs frames"
 
 @frozen
 class Head:
-    """Where a stream ends, with its newest frames: replacing this value changes the stream."""
+    """The end of a stream, with its newest frames. Replacing this value changes the stream."""
 
     # Part of all other keys of the stream: a stream that is deleted and created again shares none of them.
     id: str
@@ -33,11 +33,11 @@ class Head:
     first: int = 1
     # The frames up to `number` that are not in a segment yet.
     tail: tuple[bytes, ...] = ()
-    # The last frame of each segment not yet merged into a larger one, and the size of its frames.
+    # The last frame of each segment that is not yet merged into a larger one, and the size of its frames.
     segments: tuple[tuple[int, int], ...] = ()
     # The last frame in merged segments.
     merged: int = 0
-    # How often contents were deleted: contents that a writer knew of may be gone.
+    # How many times contents were deleted. If it changes, contents that a writer knew of may be gone.
     trims: int = 0
     fencing: int = 0
     owner: str = ""
@@ -117,10 +117,10 @@ def _decode(kind: bytes, value: bytes, where: str) -> tuple[dict[str, Any], byte
     line, _, body = value.partition(b"\n")
     tokens = line[len(kind) :].split()
     if not line.startswith(kind) or len(tokens) != 2 or not (tokens[0].isdigit() and len(tokens[0]) < 10):
-        raise _damaged(where, "it does not begin as a value of an event stream")
+        raise _damaged(where, "it does not begin like a value of an event stream")
     if int(tokens[0]) > VERSION:
         raise StorageError(
-            f"cannot read {where!r}: it has version {int(tokens[0])} of the format, and this weakfs reads up to "
+            f"cannot read {where!r}: it has version {int(tokens[0])} of the format, but this weakfs reads only up to "
             f"version {VERSION}; upgrade weakfs"
         )
     if tokens[1] != b"%08x" % crc32(body):
@@ -136,7 +136,7 @@ def _split(lengths: object, data: bytes, where: str) -> tuple[bytes, ...]:
     given: list[Any] = lengths if isinstance(lengths, list) else [None]
     # Lengths below zero would make overlapping parts, which together are larger than the data.
     if not all(type(length) is int and length >= 0 for length in given) or sum(given) != len(data):
-        raise _damaged(where, "it is not as long as it says")
+        raise _damaged(where, "its length differs from the length that it states")
     return tuple(data[start:end] for start, end in pairwise(accumulate(given, initial=0)))
 
 

@@ -1,4 +1,4 @@
-"""Segments: the values that hold the frames of a stream which are no longer in the tail of its head."""
+"""Segments: the values that hold the frames of a stream that are no longer in the tail of its head."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Segments:
     merge_bytes: int
 
     async def read(self, head: Head, position: int) -> AsyncIterator[Frame]:
-        """Yield the frames that follow `position`, up to where one is missing."""
+        """Yield the frames that follow `position`, up to the first that is missing."""
         directory = self.directory
         last, count = position, 1
         while position + 1 < head.tail_first:
@@ -48,7 +48,7 @@ class Segments:
     async def rolled(self, head: Head) -> Head:
         """Return the head with its tail moved into a segment, if the tail has grown beyond its budget.
 
-        A segment contains only what was appended, so it may be left behind if the head is not replaced.
+        A segment contains only appended frames, so it does no harm if the head is not replaced afterwards.
         """
         size = sum(map(len, head.tail))
         if not head.tail or size < self.tail_bytes:
@@ -66,7 +66,7 @@ class Segments:
         return evolve(head, tail=(), segments=segments, merged=merged)
 
     async def _merge(self, keys: Sequence[str], numbers: range) -> bool:
-        """Merge segments into the last of them. Return false if frames are missing: another writer merges or trims."""
+        """Merge segments into the last of them. Return false if frames are missing, as while others merge or trim."""
         values = await self.storage.get_many(keys)
         frames = {frame.number: frame for key, value in values.items() for frame in decode_segment(value, key)}
         if any(number not in frames for number in numbers):

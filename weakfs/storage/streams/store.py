@@ -3,7 +3,7 @@
 A stream is the value of one key, its head. It holds the number of the newest frame, the lease, and the newest frames
 themselves, so that an append is one conditional write of one small object. Frames are moved out in bulk: when the tail
 has grown beyond a budget, it is stored as a segment, and segments are merged into larger ones. Contents and checkpoints
-have keys of their own and are stored before what refers to them.
+have keys of their own and are stored before the frames that refer to them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from weakfs.storage.storage import AsyncStorage, Storage
 from weakfs.storage.streams.format import Head, decode_head, encode_head
 from weakfs.storage.streams.segments import Segments
 
-# How often to look for a frame that is not where it should be.
+# How many times to look for a frame that is not where it should be.
 ATTEMPTS = 3
 # Bytes of frames in the head, and in the segments waiting to be merged. Every append writes the tail again: on an
 # object store a request costs the same for any size below this.
@@ -39,7 +39,7 @@ HEADS, DIGESTS = 256, 2_000
 
 @define
 class _Held:
-    """A head as it was last seen, with its version; without one, the stream does not exist yet."""
+    """A head as it was last seen, with its version, which is `None` if the stream does not exist yet."""
 
     head: Head
     version: str | None
@@ -119,7 +119,7 @@ class AsyncStorageEventStore(DerivedEventStore):
                         return
             if position >= head.number:
                 return
-            # Segments may be merged or trimmed while they are read: what is missing here is now under another key.
+            # Segments may be merged or trimmed while they are read: a missing frame is then under another key.
             attempts = attempts + 1 if position == before else 0
             if attempts == ATTEMPTS:
                 raise StorageDamaged(
@@ -131,7 +131,7 @@ class AsyncStorageEventStore(DerivedEventStore):
         while True:
             held = await self._existing(stream)
             await self._store_contents(stream, held, contents)
-            # Somebody may have deleted contents in between, or the whole stream.
+            # Another writer may have deleted contents in the meantime, or the whole stream.
             now = (await self._load(stream)).head
             if (now.id, now.trims) == (held.head.id, held.head.trims):
                 return
@@ -147,7 +147,7 @@ class AsyncStorageEventStore(DerivedEventStore):
                 if digest not in found:
                     copies = await self._storage.get_many(await self._storage.keys(f"{key}."))
                     found.update(zip([digest], copies.values(), strict=False))
-            # What was trimmed in the meantime may have been stored again under another key.
+            # Contents that were trimmed in the meantime may have been stored again under another key.
             if len(found) == len(set(wanted)) or (await self._load(stream)).head.trims == held.head.trims:
                 return found
 
@@ -158,7 +158,7 @@ class AsyncStorageEventStore(DerivedEventStore):
             return set()
         if not held.head.trims:
             return {digest for key, digest in keys.items() if await self._storage.exists(key)}
-        # With its copies, of which one is enough; no digest has a dot.
+        # Includes copies under other keys, one of which is enough. No digest contains a dot.
         first = {key: await self._storage.keys(key, limit=1) for key in keys}
         return {keys[key] for key, found in first.items() if found and found[0][len(key) :][:1] in ("", ".")}
 
@@ -196,8 +196,8 @@ class AsyncStorageEventStore(DerivedEventStore):
                 return
             first = max(head.first, min(before, head.number + 1))
             tail = head.tail[max(first - head.tail_first, 0) :]
-            # Counted before anything is deleted: a writer that believed the contents stored learns of it from this
-            # number, and stores them under other keys than those that are deleted.
+            # Counted before anything is deleted. A writer that believed that the contents were stored notices the new
+            # number, and stores them under different keys.
             trimmed = evolve(head, first=first, tail=tail, trims=head.trims + bool(digests))
             if trimmed == head or await self._swap(stream, held, trimmed, gone=digests):
                 break
@@ -295,7 +295,7 @@ class AsyncStorageEventStore(DerivedEventStore):
         return True
 
     async def _version_of(self, key: str, value: bytes) -> str | None:
-        """Return the version of a key if it has this value; `None` also if that cannot be determined."""
+        """Return the version of a key if it has this value; `None` if it does not, or if that is unknown."""
         try:
             found = await self._storage.get_versioned(key)
         except StorageError:

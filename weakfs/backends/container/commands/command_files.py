@@ -15,17 +15,17 @@ from weakfs.snapshots.directory.entries import remove as remove_entry
 
 CHUNK = 1 << 16
 
-# The most bytes of a status; a command that writes more to its own has forged it.
+# The maximum length of a status in bytes. If a command writes more, it has forged its status.
 MOST_STATUS = 16
 
 EXIT_CODE_DIGITS = 3
 
-# In a container that somebody else made, its processes may put links in place of the files.
+# In an attached container, its processes may put links in place of the files.
 READING = os.O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW
 WRITING = os.O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW
 
 
-# Inside, an unprivileged user opens FIFOs. The directories above them on the host are private.
+# In the container, an unprivileged user opens the FIFOs. On the host, the directories above them are private.
 OPEN_TO_ALL = 0o666
 
 
@@ -97,7 +97,7 @@ class CommandFiles:
             remove_entry(self._control, self.name.encode())
 
     def read_status(self) -> None:
-        """Read what is new of the status."""
+        """Read the new part of the status."""
         with suppress(BlockingIOError):
             data = os.read(self.status, CHUNK)
             self._said += data
@@ -110,7 +110,7 @@ class CommandFiles:
         return int(line) if self._said.endswith(b"\n") and line.isdigit() and len(line) <= EXIT_CODE_DIGITS else None
 
     def close_reader(self) -> None:
-        """Let the command be the only reader of its input, so that its end is noticed."""
+        """Leave the command as the only reader of its input, so that its end is noticed."""
         if self._reader in self._open:
             self.close(self._reader)
 
@@ -120,14 +120,15 @@ class CommandFiles:
 
 
 def script_of(words: list[str], workdir: str, environment: Mapping[str, str], limits: CommandLimits) -> str:
-    """Return the script that sets a command up and becomes it.
+    """Return the script that sets up a command and then executes it in its own place.
 
     Raises `ValueError` for variables that a shell cannot set.
     """
     for name, value in environment.items():
         if not is_variable(name):
             raise ValueError(
-                f"cannot set the variable {name!r} for a command: a shell takes letters, digits and _ alone"
+                f"cannot set the variable {name!r} for a command: a shell allows only letters, "
+                f"digits and _ in names; rename it"
             )
         if "\0" in value:
             raise ValueError(
@@ -151,7 +152,7 @@ def is_variable(name: str) -> bool:
 
 
 def is_readable(descriptor: int) -> bool:
-    """Return whether there is something to read, or the end; of a process, whether it has ended."""
+    """Return whether data or the end of the stream can be read; for a process, whether it has ended."""
     import select  # not all of it on Windows
 
     poll = select.poll()

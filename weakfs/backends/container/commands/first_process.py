@@ -1,4 +1,4 @@
-"""The first process of a container, its supervisor: started, also if a command has removed what it needs."""
+"""Starting the first process of a container, its supervisor, even if a command has removed files that it needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAUSE = 0.002
 
 
 def put_back_layer(podman: Podman, found: Inspected) -> None:
-    """Put the layer back that was set aside when an earlier process started the container, which does not run."""
+    """Put back the layer that was set aside when an earlier process started the container. It must not be running."""
     if found.upper is not None and kept_layer.is_kept(found.upper):
         with suppress(PodmanError):
             podman.unmount(found.container_id)
@@ -28,13 +28,14 @@ def put_back_layer(podman: Podman, found: Inspected) -> None:
 
 
 def start(podman: Podman, found: Inspected, control: int, mark: str, *, has_started: bool) -> Inspected:
-    """Start a container whose supervisor is reached through the open directory `control`, and has `mark` in its words.
+    """Start a container.
 
-    If it does not start although it has before (`has_started`), it starts over its image alone; then its layer was set
-    aside. Raises `PodmanError`.
+    Its supervisor is reached through the open directory `control`, and has `mark` among the words of its command line.
+    If the container does not start although it did before (`has_started`), its layer is set aside and it is started
+    over its image alone. Raises `PodmanError`.
     """
     if found.upper is not None and not os.path.isdir(found.upper):
-        # Podman would make an empty one.
+        # Podman would make an empty directory.
         raise fault(
             PodmanError,
             ENOENT,
@@ -63,13 +64,13 @@ def start(podman: Podman, found: Inspected, control: int, mark: str, *, has_star
 
 
 def _cleared(podman: Podman, found: Inspected, mark: str) -> Inspected:
-    """End what a start that failed has left, and return what is known about the container then.
+    """End the processes that a failed start has left, and return the new status of the container.
 
-    A start whose call was killed may go on. Its container would run with a layer that is set aside meanwhile.
+    A start may continue although its call was killed. Its container would then run with a layer that is set aside.
     """
     end_calls(podman, (found.container_id,))
     found = end(podman, inspect(podman, found.container_id), mark)
-    # Without a monitor, Podman may take files for mounted that are not.
+    # Without a monitor, Podman may believe that the files are mounted although they are not.
     podman.unmount(found.container_id)
     return found
 

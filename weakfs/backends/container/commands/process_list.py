@@ -12,16 +12,16 @@ from weakfs.class_decorators import frozen
 from weakfs.reducers.tree.name_escaping import from_bytes
 from weakfs.snapshots.directory.entries import DIRECTORY
 
-# The variable that marks what commands have started.
+# The environment variable that marks the processes of a command.
 VARIABLE = "WEAKFS_COMMAND"
 
-# How many times processes may have died, and left others, before those that were listed count as alive.
+# How many times to list again because a process died, and may have left others, before the list is accepted.
 GENERATIONS = 20
 
 # The number of threads among the fields of /proc/PID/stat that follow the name.
 THREADS = 17
 
-# The number of pauses within which `execve` ends.
+# The maximum number of pauses to wait for `execve` to end.
 EXECUTING, PAUSE = 5, 0.0005
 
 
@@ -38,8 +38,8 @@ class Listed:
 class ProcessList:
     """Lists the processes of the container whose first process has the id `pid` on the host.
 
-    In a container that somebody else made (`only` is not empty), it lists only processes whose mark starts with `only`,
-    and what they have started.
+    In an attached container (`only` is not empty), it lists only processes whose mark starts with `only`, and the
+    processes that they started.
     """
 
     def __init__(self, pid: int, *, only: str) -> None:
@@ -60,7 +60,7 @@ class ProcessList:
         found: dict[int, Listed] = {}
         seen, new = {"1"}, set[str]()
         with suppress(OSError):
-            # One that dies after it was listed may have started another, which the list does not hold.
+            # A process that died after it was listed may have started another one, which is not in the list.
             for _ in range(GENERATIONS):
                 new = self._names() - seen
                 found = {one.pid: one for name in new if (one := self._listed(name, marked=marked)) is not None}
@@ -68,7 +68,7 @@ class ProcessList:
                 if found or not new:
                     break
             else:
-                # Somebody forks faster than can be looked at.
+                # A program forks faster than its processes can be listed.
                 found = {int(name): Listed(int(name), 0, 0, "") for name in new}
         return found if not self._only else started_by(found, self._only)
 
@@ -78,7 +78,7 @@ class ProcessList:
     def _listed(self, pid: str, *, marked: bool) -> Listed | None:
         try:
             fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
-            # Without its first thread a process looks dead, although its other threads run.
+            # A process whose first thread has ended looks dead, although its other threads may be running.
             if fields[0] in (b"Z", b"X") and int(fields[THREADS]) <= 1:
                 return None
             mark = self._mark(pid) if marked or self._only else ""
@@ -93,12 +93,12 @@ class ProcessList:
                 if variables := self._variables(pid):
                     found = [one for one in variables.split(b"\0") if one.startswith(start)]
                     return found[0][len(start) :].decode("utf-8", "replace") if found else ""
-            # While a process becomes another program, it shows no variables for a moment.
+            # During `execve`, a process has no environment variables for a moment.
             time.sleep(PAUSE)
         return ""
 
     def _variables(self, pid: str) -> bytes:
-        """Read the variables of a process; if its first thread has ended, another one has them."""
+        """Read the environment of a process. If its first thread has ended, read it from another thread."""
         try:
             return self._read(f"{pid}/environ")
         except ProcessLookupError:
@@ -130,7 +130,7 @@ def started_by(processes: Mapping[int, Listed], mark: str) -> dict[int, Listed]:
 
 
 def mount_points(pid: int) -> list[str]:
-    """Return the paths, in canonical form, on which something is mounted for a process of this machine."""
+    """Return the canonical paths of the mount points that a process of this machine sees."""
     with open(f"/proc/{pid}/mountinfo", "rb") as lines:
         return [path_in(line) for line in lines]
 
@@ -141,14 +141,14 @@ def path_in(line: bytes) -> str:
 
 
 def refers_to_lower(pid: int) -> bool:
-    """Return whether the root of a process is an overlay whose upper layer may refer to what is below it."""
+    """Return whether the root of a process is an overlay whose upper layer may refer to lower layers."""
     with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         options = {option for line in lines if line.split()[4] == "/" for option in line.split()[-1].split(",")}
     return bool(options & {"metacopy=on", "redirect_dir=on"})
 
 
 def topmost(points: Iterable[str]) -> tuple[str, ...]:
-    """Return paths without `/` and those that are below others."""
+    """Return the paths that are neither `/` nor below another of them."""
     found: list[str] = []
     for point in sorted(points):
         if point != "/" and not any(point.startswith(f"{one}/") for one in found):

@@ -76,7 +76,7 @@ class ContainerProgram:
             try:
                 self._supervisor.request(f"run {self._files.name}")
             except OSError:
-                # The container was stopped, and everything in it has ended.
+                # The container was stopped, so everything in it has ended.
                 self._files.end_status()
         self._watching.start()
 
@@ -85,7 +85,7 @@ class ContainerProgram:
         until = monotonic() + KILLING
         while self._is_begun and not self._read() and monotonic() < until:
             found = self._processes()
-            # Its parent is a process of the supervisor; an orphan's is the first process.
+            # The parent of the program is a process of the supervisor; the parent of an orphan is the first process.
             first = next((one for one in found.values() if one.parent != 1 and one.parent not in found), None)
             if first is not None:
                 # All commands share the group of the supervisor, unless they have made one of their own.
@@ -94,7 +94,7 @@ class ContainerProgram:
             time.sleep(PAUSE)
 
     def stop(self) -> None:
-        """Have everything killed."""
+        """Kill all processes of the program."""
         with self._lock:
             self._is_stopped = True
             if not self._is_begun:
@@ -116,7 +116,7 @@ class ContainerProgram:
                 supervisor.send(signal.SIGKILL, self._processes())
 
     def read_status(self) -> bool:
-        """Read the status; return whether everything of the program has ended, after killing what it left behind."""
+        """Read the status, and kill the processes that an ended program left. Return whether all of them have ended."""
         if not self._read():
             return False
         self._kill_rest()
@@ -134,7 +134,7 @@ class ContainerProgram:
         code, problem = self._files.exit_code, self._problem
         if code is None and self._is_begun and problem is None:
             if self._is_stopped:
-                # What would have reported it was killed with it.
+                # The shell that would have reported the exit code was killed with the program.
                 code = 128 + signal.SIGKILL
             else:
                 problem = "it was killed from outside, or its container was stopped"
@@ -143,7 +143,7 @@ class ContainerProgram:
     def _read(self) -> bool:
         """Read the status; return whether it has ended."""
         with self._lock:
-            # Before anything has opened it, reading would find its end; polling finds nothing.
+            # Before the FIFO is opened for writing, reading it would return the end of the file, whereas polling waits.
             if not self._has_ended and is_readable(self.status):
                 self._files.read_status()
                 self._files.close_reader()
@@ -159,8 +159,8 @@ class ContainerProgram:
         supervisor, until = self._supervisor, monotonic() + KILLING
         supervisor.programs.discard(self._files.name)
         while supervisor.is_alive:
-            # What cleared its environment belongs to no program, and is killed with the last of them. The next one is
-            # not started meanwhile.
+            # A process that cleared its environment cannot be attributed to a program, so it is killed along with the
+            # last program. No other program is started in the meantime.
             with supervisor.admission:
                 left = list(self._processes() if supervisor.programs else supervisor.processes())
                 if supervisor.programs:

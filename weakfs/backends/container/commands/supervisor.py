@@ -1,4 +1,4 @@
-"""Commands in a container, handed to a supervisor inside it: 1 ms where `podman exec` takes 160."""
+"""Commands in a container, passed to a supervisor inside it: this takes 1 ms, whereas `podman exec` takes 160 ms."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from weakfs.processes.output import HeadAndTail
 from weakfs.session.interruption import uninterrupted
 from weakfs.snapshots.directory.entries import DIRECTORY, HANDLE
 
-# How long the supervisor may take to start, its processes to die, and the output of dead processes to be read.
+# Timeouts in seconds: for the supervisor to start, for processes to die, and for reading the output of dead ones.
 STARTING, KILLING, DRAINING = 30.0, 10.0, 1.0
 
 # How often a command is checked against its limits, and how often dead processes are looked for.
 CHECKING, PAUSE = 0.02, 0.0005
 
-# The number of pauses within which a command's own shell ends after it has reported the exit code.
+# The maximum number of pauses to wait for a command's shell to end after it has reported the exit code.
 ENDING = 20
 
-# The most processes that one request names.
+# The maximum number of processes in one request.
 MOST_NAMED = 500
 
-# The process id that stands for all processes but the first, and the one that sends a signal.
+# The process id by which kill(2) addresses all processes except for the first one and the sender.
 EVERYTHING = -1
 
 REQUESTS = "requests"
@@ -68,11 +68,11 @@ def make_control(path: str, directory: int | None) -> None:
 
 
 def lifeline(control: int) -> int:
-    """Open the requests of a supervisor that is not started yet, which then runs until the descriptor is closed."""
+    """Open the requests of a supervisor before it is started. It will run until the descriptor is closed."""
     place = os.open(REQUESTS, HANDLE, dir_fd=control)
     try:
         if stat.S_ISFIFO(os.fstat(place).st_mode):
-            # An earlier supervisor has protected it.
+            # An earlier connection has protected the FIFO.
             os.chmod(f"/proc/self/fd/{place}", OPEN_TO_ALL)
     finally:
         os.close(place)
@@ -96,12 +96,12 @@ def is_read(control: int) -> bool:
 
 
 class Supervisor:
-    """The supervisor of a running container: `control` is an open directory of the host, `mark` marks what commands
-    start, and `pid` is the container's first process on the host.
+    """The supervisor of a running container.
 
-    In a container that somebody else made (`end` is `None`), only processes with that mark are listed and killed.
-    Otherwise `end` ends the container, if something in it cannot be killed in another way.
-    `exceeded` returns why a command must end, or `None`; it is called often.
+    `control` is an open directory of the host, `mark` marks the processes of commands, and `pid` is the container's
+    first process on the host. In an attached container (`end` is `None`), only processes with that mark are listed and
+    killed. Otherwise `end` ends the container, if a process in it cannot be killed in another way. `exceeded` returns
+    why a command must end, or `None`; it is called often.
     """
 
     def __init__(
@@ -117,9 +117,9 @@ class Supervisor:
         self.mark = mark
         self.exceeded = exceeded
         self._pid = pid
-        # Held by a command, which has all processes to itself.
+        # Held by a command, during which all processes are its own.
         self._commands = Lock()
-        # The names of programs that run beside commands, and what is held to add one.
+        # The names of background programs, and the lock that is held to add one.
         self.programs: set[str] = set()
         self.admission = Lock()
         self._end = end
@@ -152,12 +152,12 @@ class Supervisor:
             time.sleep(0.002)
 
     def _protect(self) -> None:
-        """Keep commands from opening the requests: one that held them would keep the container alive without its host.
+        """Keep commands from opening the requests, which would keep the container alive without its host process.
 
         Only `CAP_DAC_OVERRIDE` bypasses this.
         """
         until = monotonic() + STARTING
-        # Once it has read this, it has opened everything that it needs.
+        # Once the supervisor has read this, it has opened everything that it needs.
         self.request("")
         while self._unread() and self._has_container and monotonic() < until:
             time.sleep(PAUSE)
@@ -171,7 +171,7 @@ class Supervisor:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is connected to a container that runs."""
+        """Whether it is connected to a running container."""
         return self._requests != -1 and self._has_container
 
     @property
@@ -179,9 +179,9 @@ class Supervisor:
         return os.path.exists(f"/proc/{self._pid}/root/proc")
 
     def request(self, line: str) -> None:
-        """Send a request. Raises `OSError` (ETIMEDOUT) if the supervisor reads none, EPIPE if it has ended."""
+        """Send a request. Raise `OSError` (ETIMEDOUT) if the supervisor does not read it, EPIPE if it has ended."""
         try:
-            # What a command may have written there is a line of its own.
+            # Starts with a line break, so that anything a command may have written there is a line of its own.
             os.write(self._requests, f"\n{line}\n".encode())
         except BlockingIOError as error:
             raise fault(
@@ -210,12 +210,13 @@ class Supervisor:
         return sorted(self.listing.all(marked=False))
 
     def kill(self, pids: Iterable[int]) -> None:
-        """Kill processes that are all there are, as `processes` returns them."""
-        # All with one system call, because a process that forks all the time has another id when its own arrives.
+        """Kill all processes, given as `processes` returns them."""
+        # All with one system call, because a process that keeps forking has a new id when a signal to the old one
+        # arrives.
         self.send(signal.SIGKILL, pids if self._end is None else [EVERYTHING])
 
     def end_container(self) -> bool:
-        """End the container because something in it cannot be killed; return whether it has ended."""
+        """End the container because a process in it cannot be killed; return whether it has ended."""
         if self._end is None:
             return False
         self._end()
@@ -227,7 +228,7 @@ class Supervisor:
     def kill_all(self, *, patience: int = 0) -> None:
         """Kill all processes, waiting `patience` pauses for them to end by themselves.
 
-        The container ends if some cannot be killed. Raises `OSError` (EBUSY) if that is somebody else's.
+        The container is ended if some cannot be killed. Raise `OSError` (EBUSY) instead for an attached container.
         """
         until = monotonic() + KILLING
         rounds = 0
@@ -259,8 +260,8 @@ class Supervisor:
     ) -> CompletedCommand:
         """Run a shell command until it ends or is stopped. Nothing of it is left running afterwards.
 
-        Raises `ProcessesRunning` while programs run that other filesystems of the container launched, and `OSError`
-        (EDQUOT) if the container's files became too large.
+        Raise `ProcessesRunning` while programs are running that other filesystems of the container launched, and
+        `OSError` (EDQUOT) if the container's files became too large.
         """
         text = script_of(["/bin/sh", "-c", command], workdir, environment, limits)
         with self._commands:
@@ -351,7 +352,7 @@ class Command:
     def _check(self, most: int | None) -> None:
         why = self._supervisor.exceeded()
         if why is not None:
-            raise fault(OSError, EDQUOT, f"cannot run the command to its end: {why}; what it changed was undone")
+            raise fault(OSError, EDQUOT, f"cannot complete the command: {why}; its changes were undone")
         self._too_many = most is not None and len(self._supervisor.processes()) > most
         if not self._supervisor.is_alive:
             self._files.has_ended = True
@@ -366,7 +367,7 @@ class Command:
                 if self._files.has_ended:
                     self._selector.unregister(key.fd)
             elif take is None:
-                # It is stopped from elsewhere.
+                # Another thread is stopping it.
                 self._timed_out = self.exit_code is None
                 self._selector.unregister(key.fd)
             else:
@@ -378,13 +379,16 @@ class Command:
         return bool(found)
 
     def drain(self) -> None:
-        """Read what is left in the pipes when nothing writes any more."""
+        """Read the rest of the output, after all writers have ended."""
         until = monotonic() + DRAINING
         while monotonic() < until and self._read(0):
             pass
 
     def completed(self, limits: CommandLimits) -> CompletedCommand:
-        """Return how it ended. Raises `OSError` if it was killed from outside, or the files became too large."""
+        """Return how the command ended.
+
+        Raise `OSError` if it was killed from outside, or the files became too large.
+        """
         exit_code, too_many = self.exit_code, self._too_many
         if too_many:
             exit_code = 128 + signal.SIGKILL

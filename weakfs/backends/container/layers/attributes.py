@@ -1,4 +1,4 @@
-"""Restoring what a tree does not hold: owners, extended attributes and hard links."""
+"""Restoring the attributes that a tree does not hold: owners, extended attributes and hard links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weakfs.snapshots.directory.restore import Plan
 class AttributeRestore:
     """The attributes of one restore from a layer (`now`, unknown if `None`) to another, over an image.
 
-    `wanted` are all files after the restore, whose contents are there already; `at` is their place in the image.
+    `wanted` are all files after the restore, whose contents are already in place; `at` is their place in the image.
     """
 
     disk: HostDirectory
@@ -33,7 +33,7 @@ class AttributeRestore:
     wanted: FileTree
 
     def run(self, plan: Plan) -> None:
-        """Set the attributes of everything that the plan has put in place, and of what differs in attributes alone."""
+        """Set the attributes of all entries that the plan has put in place or that differ only in attributes."""
         separated = [*self._separate()]
         for path in sorted({*self._put(plan), *self._differing(), *separated}):
             check_interrupted()
@@ -45,7 +45,7 @@ class AttributeRestore:
             self._link(names)
 
     def _separate(self) -> Iterator[str]:
-        """Put copies in place of names that are still names of one file, and are to be files of their own."""
+        """Replace names that are still hard links to one file with copies, if they should be separate files."""
         wanted = {name: group[0] for group in self.layer.attributes.links for name in group}
         for names in () if self.now is None else self.now.attributes.links:
             kept: dict[tuple[int, int], str] = {}
@@ -76,7 +76,7 @@ class AttributeRestore:
         for path in {*ours.owners, *ours.xattrs, *theirs.owners, *theirs.xattrs}:
             if ours.owners.get(path) != theirs.owners.get(path) or ours.xattrs.get(path) != theirs.xattrs.get(path):
                 yield path
-        # What only one of them has in its layer comes from the image in the other.
+        # An entry that only one of the layers holds comes from the image in the other.
         yield from (path for path, _ in walk(self.now.files) if find(self.layer.files, segments_of(path)) is None)
         yield from (path for path, _ in walk(self.layer.files) if find(self.now.files, segments_of(path)) is None)
 
@@ -109,7 +109,7 @@ class AttributeRestore:
             os.close(directory)
 
     def _link(self, names: tuple[str, ...]) -> None:
-        """Link paths that a restore has created as separate files, so that they are names of one file again."""
+        """Link paths that a restore has created as separate files, so that they are hard links to one file again."""
         first, *others = (segments_of(name) for name in names)
         status = self.disk.status(first)
         for other in others:

@@ -52,7 +52,7 @@ class ImageFiles:
 
 
 def _marks(layer: ReadableDirectory, files: FileTree, lower: FileTree) -> Attributes:
-    """Return what a layer hides of the layers below it."""
+    """Return the whiteouts and opaque directories of a layer, which hide entries of the layers below it."""
     whiteouts, opaque = set[str](), set[str]()
     for path, node in walk(files):
         segments = segments_of(path)

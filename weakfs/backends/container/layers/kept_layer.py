@@ -1,7 +1,7 @@
-"""A layer that was set aside, because its container does not start with it: a command may have removed /bin/sh.
+"""A layer that was set aside because its container does not start with it: a command may have removed /bin/sh.
 
-The container starts over its image alone, and then gets the files of its layer. Until it has all of them, the layer
-stays beside its directory, and whoever starts the container next puts it back first.
+The container is started over its image alone, and then gets the files of its layer. Until it has all of them, the layer
+is kept next to its directory, and the next start of the container puts it back first.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from weakfs.snapshots.scan.scan import scan
 from weakfs.snapshots.scan.scan_limits import NoContents
 from weakfs.snapshots.scan.sinks import HashOnlySink
 
-# Follows the name of the directory of a layer that was set aside.
+# The suffix of the directory of a layer that was set aside.
 KEPT = ".kept"
 
-# The same, once its container has all of its files.
+# The suffix once its container has all of its files.
 DONE = ".done"
 
 
@@ -58,10 +58,10 @@ def give_back(upper: str, files: HostDirectory, image: ImageFiles, hidden: Itera
     now, layer = (_layer_of(place).without(hidden) for place in (upper, upper + KEPT))
     there, wanted = now.over(lower), layer.over(lower)
     steps = Plan.of(there, wanted)
-    # If it fails, all of it is done again.
+    # If this fails, it is repeated from the start.
     restore_tree(files, UnloggedJournal(files, "", _no_manifest), there, wanted)
     AttributeRestore(files, image, (), now, layer, wanted).run(steps)
-    # What is removed halfway must not be put back.
+    # Renamed first: a layer that is partly removed must not be put back.
     shutil.rmtree(upper + DONE, ignore_errors=True)
     os.rename(upper + KEPT, upper + DONE)
     shutil.rmtree(upper + DONE)

@@ -1,8 +1,9 @@
 """Layers: the differences between a container's files and its image, as one tree.
 
-An overlay mount keeps it in a directory: new and changed entries, a character device 0:0 in place of a deleted one (a
-whiteout), and an extended attribute on a directory that hides what is below it (an opaque directory). A layer is the
-scan of that directory with everything that a tree does not hold: owners, extended attributes, hard links.
+An overlay mount keeps them in a directory: new and changed entries, a character device 0:0 in place of a deleted entry
+(a whiteout), and an extended attribute on a directory that hides the lower entries below it (an opaque directory). A
+layer is the scan of that directory, together with the attributes that a tree does not hold: owners, extended
+attributes, hard links.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from weakfs.snapshots.scan.stat_cache import Directory, canonical_name
 # The names in the tree that a snapshot keeps.
 FILES, ATTRIBUTES = "files", "attributes.json"
 
-# How the attributes begin that the kernel and fuse-overlayfs write for themselves.
+# The prefixes of the attributes that the kernel and fuse-overlayfs write for their own use.
 TRUSTED, UNPRIVILEGED = ("trusted.overlay.",), ("user.overlay.", "user.fuseoverlayfs.")
 
 Owner = tuple[int, int]
@@ -44,13 +45,16 @@ Xattrs = Mapping[str, bytes]
 
 @frozen
 class Attributes:
-    """What a tree does not hold of a layer's entries, by canonical path. Owners are left out where they are root."""
+    """The attributes of a layer's entries that a tree does not hold, by canonical path.
+
+    Owners that are root are omitted.
+    """
 
     owners: Mapping[str, Owner] = field(factory=dict[str, Owner])
     xattrs: Mapping[str, Xattrs] = field(factory=dict[str, Xattrs])
     whiteouts: frozenset[str] = frozenset()
     opaque: frozenset[str] = frozenset()
-    # The names of each file that has several.
+    # The names of each file that has several hard links.
     links: tuple[tuple[str, ...], ...] = ()
 
     def encode(self, base: str) -> bytes:
@@ -73,8 +77,10 @@ class Attributes:
 
 @frozen(eq=False, slots=False)
 class Layer:
-    """The entries that differ from an image, and their attributes. `base` identifies the image; empty if there is none,
-    and the layer holds all files."""
+    """The entries that differ from an image, and their attributes.
+
+    `base` identifies the image. It is empty if there is none, and the layer holds all files.
+    """
 
     files: FileTree
     attributes: Attributes
@@ -137,7 +143,7 @@ class Layer:
             segments = segments_of(path)
             below = find(lower, segments)
             if type(below) is FileTree:
-                # Nothing of the image shows through, at any depth.
+                # The image is hidden at any depth.
                 lower = put(lower, segments, bare(below), below.modified_at) if segments else bare(below)
         return merged(upper, lower)
 
@@ -174,7 +180,7 @@ class Entry:
 
 
 class AttributeReader:
-    """Reads the attributes of what was scanned; a directory that did not change since is not read again."""
+    """Reads the attributes of scanned entries. A directory that has not changed since is not read again."""
 
     def __init__(self, directory: HeldDirectory) -> None:
         self.directory = directory
@@ -219,7 +225,7 @@ class AttributeReader:
         try:
             descriptor = self.directory.open_directory(segments)
         except (FileNotFoundError, NotADirectoryError):
-            # A process that still runs has removed it since it was scanned.
+            # A running process has removed it since it was scanned.
             return {}
         try:
             found = {canonical_name(host): self._entry_of(descriptor, host) for host in directory.statuses}
@@ -259,7 +265,7 @@ def overlay_prefixes() -> tuple[str, ...]:
 
 
 def is_opaque(xattrs: Xattrs) -> bool:
-    """Return whether a directory of a layer hides what is below it."""
+    """Return whether a directory of a layer hides the lower entries below it."""
     return any(xattrs.get(f"{prefix}opaque") == b"y" for prefix in overlay_prefixes())
 
 

@@ -1,4 +1,4 @@
-"""The space that a layer takes, measured while commands write to it."""
+"""The space that a layer takes up, measured while commands write to it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SELDOM = 1.0
 SHARE = 20
 
 
-# What an entry counts at least: those without contents fill a disk as well, which has room for so many.
+# The minimum number of bytes that an entry counts as: empty entries fill a disk too, since their number is limited.
 LEAST = 4096
 
 
 class LayerSize:
     """Checks a layer, given as an open directory, against a number of bytes; call `is_exceeded` often.
 
-    It checks the free space of the disk, and measures the layer only when enough of it is gone, or from time to time.
+    It checks the free space on the disk, and measures the layer only if enough space was used up, or from time to time.
     """
 
     def __init__(self, most: int) -> None:
@@ -50,7 +50,7 @@ def free_space(directory: int) -> int:
 
 
 def size_of_layer(directory: int) -> int:
-    """Return how many bytes the entries of an open directory take on the disk; entries that vanish are left out.
+    """Return how many bytes the entries of an open directory take up on the disk; entries that vanish are left out.
 
     Directories may be nested to any depth: only one is open at a time.
     """
@@ -93,7 +93,7 @@ class _Entered:
 def _parent(here: int, entered: list[_Entered], top: int) -> int:
     """Open the last directory of `entered`, the parent of the open one.
 
-    If a directory was moved meanwhile, it is looked up by name from the top, and what is not there is dropped.
+    If a directory was moved in the meantime, it is looked up by name from the top, and missing ones are dropped.
     """
     above = os.open("..", DIRECTORY, dir_fd=here)
     if _identity(above) == entered[-1].identity:

@@ -1,4 +1,4 @@
-"""An unlogged journal: for a change that another journal undoes as a whole, or that is repeated if it fails."""
+"""A journal that logs nothing: for a change that another journal undoes as a whole, or that is repeated if it fails."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from weakfs.snapshots.journal.journal import Journal
 
 
 class UnloggedJournal(Journal):
-    """A journal that keeps nothing of what its steps replace."""
+    """A journal that does not keep the entries that its steps replace."""
 
     def absent(self, segments: Segments) -> None:
         """Do nothing."""
 
     def keep(self, segments: Segments) -> None:
-        """Remove a directory, as nothing can take its place otherwise."""
+        """Remove a directory, since otherwise nothing could be put in its place."""
         status = self.disk.status(segments)
         if status is not None and stat.S_ISDIR(status.st_mode):
             self.disk.remove(segments)

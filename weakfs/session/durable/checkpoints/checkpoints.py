@@ -44,13 +44,13 @@ from weakfs.storage.event_store import Checkpoint, EventStore
 if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
 
-# A checkpoint is due when the frames since the last one take this many bytes, and twice as many as it does.
+# A checkpoint is due when the frames since the last one take up at least `LEAST` bytes, and `FACTOR` times its size.
 LEAST = 4 << 20
 FACTOR = 2
-# A keyframe is kept, for reading history, when the frames since the last one take this many times its bytes.
+# A keyframe is kept, for reading history, when the frames since the last one take up this many times its size.
 MARK_FACTOR = 8
-# The copies of a checkpoint and of the one that it replaces take at most one in this many of the bytes of frames and
-# contents. Otherwise, an automatic checkpoint is postponed.
+# An automatic checkpoint is postponed if its copies, with those of the checkpoint that it replaces, would take up more
+# than one in this many of the bytes of frames and contents.
 COPY_SHARE = 4
 # Contents are stored in batches of about this many bytes.
 BATCH = 8 << 20
@@ -163,15 +163,15 @@ class Checkpointing:
             moment = self.moment(session, number, session._trunk, is_forced=is_forced)
             self.pending = self.put_off_to = 0
             self._thread = Thread(
-                target=self._write_beside, args=(session, moment), name="weakfs-checkpoint", daemon=True
+                target=self._write_in_background, args=(session, moment), name="weakfs-checkpoint", daemon=True
             )
             self._thread.start()
 
-    def _write_beside(self, session: SessionCore, moment: Moment) -> None:
+    def _write_in_background(self, session: SessionCore, moment: Moment) -> None:
         try:
             written = self.write(moment)
         except Exception as error:
-            # The frames are stored, so the next checkpoint will do.
+            # The frames are stored, so nothing is lost: the next checkpoint makes up for this one.
             if not (isinstance(error, (RecordsDropped, MissingBlob)) and self._is_outdated(moment)):
                 logger.exception("cannot write a checkpoint of session %r", moment.session_id)
         else:
@@ -207,7 +207,7 @@ class Checkpointing:
         """
         text, written, contents = self.document(moment)
         if self.store.head(self.stream) < moment.number:
-            # Storing contents would create it again.
+            # The stream was deleted, and storing contents would create it again.
             raise StorageError(f"stream {self.stream!r} of {self.store.url} ends before frame {moment.number}")
         size = sum({**self.last.copy_sizes, **written.copy_sizes}.values())
         excess = COPY_SHARE * size - moment.index["bytes"]
@@ -377,8 +377,8 @@ class Checkpointing:
             self.states.entries = list(written.states)
         except StorageError as error:
             logger.warning(
-                "the history of session %r was replaced, and its checkpoint or its old frames were not: %s; a later "
-                "checkpoint or compaction does that",
+                "the history of session %r was replaced, but its checkpoint or its old frames were not: %s; a later "
+                "checkpoint or compaction will do that",
                 moment.session_id,
                 error,
             )
@@ -449,6 +449,6 @@ class Checkpointing:
             heads=loaded.heads,
         )
         past = [*self._stored_marks(marks, line.logs), Mark(line.seq, line.state, line.logs, 0)]
-        # They are read in the same way as packed ones.
+        # These keyframes have the interface of packed ones.
         line.forget_keyframes(cast("Log[PackedMark]", Log(past)))
         return line, header, loaded.rules

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from weakfs.session.slices.registry import Registry
     from weakfs.storage.event_store import Frame
 
-# The digest, the number of a frame after which the content existed, and the name of the writer. Then a `c` if the copy
-# is compressed, as all are that this version makes.
+# The key of a copy: the digest, the number of a frame after which the content existed, the name of the writer, and `c`
+# if the copy is compressed. This version compresses all copies.
 COPY = re.compile("[0-9a-f]{64}[0-9a-f]{16}[0-9a-f]{12}c?")
 
 
@@ -39,7 +39,7 @@ def copy_key(digest: str, number: int, writer: str) -> str:
 
 
 def compressed(content: Content) -> bytes:
-    """Return a content as a copy holds it."""
+    """Return a content in the compressed form in which copies are stored."""
     return zlib.compress(joined(content), 1)
 
 
@@ -85,13 +85,13 @@ class Copies:
         if len(self.key) == UNCOMPRESSED:
             return copy
         try:
-            # No more than it can be, whatever the copy says.
+            # A damaged copy may claim any size, so the output is limited to the size that is expected.
             return zlib.decompressobj().decompress(copy, self.size + 1)
         except zlib.error:
             return b""  # which has another digest
 
     def _from_frames(self, digest: str) -> bytes | None:
-        """Return the content from the state to which the frames lead. O(frames)."""
+        """Return the content from the state that the frames produce. O(frames)."""
         from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
         from weakfs.session.durable.checkpoints.document import StateDocument
         from weakfs.session.durable.commits.commit_log import CommitLog

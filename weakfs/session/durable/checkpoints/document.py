@@ -183,7 +183,7 @@ class LoadedCheckpoint(LoadedDocument):
         self._decoder, self._history, self._logs_of = decoder, history, logs_of
         self.heads: dict[str, LogHead] = {}
         self.runs: dict[str, EventRun] = {}
-        # The keys of the copies that only checkpoints use, by digest, and at most how large they are, by key.
+        # The keys of the copies that only checkpoints use, by digest, and the maximum sizes of these copies, by key.
         self.copies: dict[str, str] = {}
         self.copy_sizes: dict[str, int] = {}
         super().__init__(decoder.rules, fields, decoder.contents, unlimited())
@@ -335,7 +335,7 @@ class StoredMark:
     states: StoredStates
     # The LOG slices of a later moment.
     later: Table
-    # It is never one of the records of a merged fork.
+    # 0, because a stored keyframe never lies among the records of a merged fork.
     block_end: int = 0
 
     @property

@@ -26,7 +26,10 @@ LEAST, MOST = 64, 4096
 
 @frozen(eq=False)
 class EventRun:
-    """How the values of a LOG slice are referred to: `head` values, then `count` events, preceded by `first` others."""
+    """How a checkpoint refers to the values of a LOG slice: `head` values, then `count` events of the history.
+
+    `first` events of the same type precede these in the history.
+    """
 
     head: int
     first: int

@@ -49,7 +49,7 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
     text, written, needed = log.checkpoints.document(moment, is_reset=True)
     digest = digest_of(text).hex()
     if log.head and (head := log.store.head(log.stream)) < log.head:
-        # Storing contents would create it again.
+        # The stream was deleted, and storing contents would create it again.
         raise log._gone("change", head)
     log.checkpoints.put(needed | {digest: text})
     reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}

@@ -14,7 +14,7 @@ from weakfs.storage.event_store import EventStore
 def trim(store: EventStore, stream: str, first: int, checkpoint: bytes, documents: Iterable[str]) -> None:
     """Delete the frames before `first`, and the contents that only they and `documents` refer to.
 
-    `documents` are the digests of those that an older checkpoint named. O(records).
+    `documents` are the digests of the documents that an older checkpoint refers to. O(records).
     """
     kept = _references(store, stream, document_of(checkpoint, "checkpoint"))
     gone = _documents(store, stream, documents)

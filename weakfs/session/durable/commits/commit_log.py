@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from weakfs.session.durable.commits.commit_queue import CommitQueue
     from weakfs.session.durable.commits.pending_steps import PendingSteps
 
-# How often to try appending a frame if the outcome is unknown each time.
+# How many times to try to append a frame if the outcome is unknown each time.
 ATTEMPTS = 3
 
 NO_JOURNALS: Mapping[str, Journal] = {}
@@ -62,7 +62,8 @@ class CommitLog:
     lease: HeldLease | None = None
     # Whether closing the session closes the storage.
     owns_store: bool = False
-    # The newest frame that is known to be as durable as the storage can make it, or was there when it was opened.
+    # The newest frame that is known to be as durable as the storage can make it, or existed when the session was
+    # opened.
     flushed: int = 0
     is_closed: bool = False
     # The trunk before it was brought up to date with what others stored, and a copy of it.
@@ -77,9 +78,9 @@ class CommitLog:
     prepared: CommitPlace | None = None
     # Awaits the commits of calls on an event loop, if the session was opened there.
     queue: CommitQueue | None = None
-    # The steps that an event loop has begun; whoever changes the session in the meantime completes them first.
+    # The steps that an event loop has begun. Any other change to the session completes them first.
     pending_steps: PendingSteps[None] | None = None
-    # Whether the store is memory or a local file, so that an event loop need not await it.
+    # Whether the operations of the store are so short that an event loop need not await them.
     is_brief: bool = True
     # Whether some contents of the current state are not in memory, but read when they are needed.
     has_unread: bool = False
@@ -93,7 +94,7 @@ class CommitLog:
     # The change that was stored last: the session may have been interrupted before it adopted it.
     stored_last: StoredChange | None = None
     _rules: Rules | None = None
-    # The same if no change needs more than `_append_rows`, and what that appends with.
+    # The same rules if `_append_rows` can store every change under them, and the method with which it appends.
     _usual_rules: Rules | None = None
     _append_next: Appender | None = None
     _is_direct: bool = field(
@@ -115,7 +116,7 @@ class CommitLog:
     def commit_all(
         self, session: SessionCore, afters: Sequence[Timeline], journals: Mapping[str, Journal] = NO_JOURNALS
     ) -> Steps[bool]:
-        """Store a change to the first of these timelines, from there to the second, and so on, all or none of them.
+        """Store the changes from the trunk to each of these timelines in turn: all of them or none.
 
         Returns false if, instead, the session was brought up to date with what others stored.
         """
@@ -167,9 +168,11 @@ class CommitLog:
         return steps is not None
 
     def _append_rows(self, session: SessionCore, before: Timeline, after: Timeline, rows: Sequence[Row]) -> bool:
-        """Store plain records, all that nearly every call adds; return false if `_commit` has to store the change.
+        """Store plain records, which is all that nearly every call adds.
 
-        In that case nothing has changed. Otherwise this does what `_commit` does, in a third of the time.
+        Return false if `_commit` has to store the change.
+
+        In that case nothing has changed. This takes a third of the time of `_commit`.
         """
         if (
             session._rules is not self._usual_rules
@@ -255,7 +258,7 @@ class CommitLog:
             return False
         self.stored_last = stored
         if rules is not self._rules:
-            # Only now: a frame that was not stored has not told readers about these slices.
+            # Only now: readers do not learn of these slices if the frame was not stored.
             self._rules, self._undeclared = rules, undeclared
             self.known_slices |= {spec.tag for spec in news[0]}
         self.externals = externals
@@ -370,7 +373,7 @@ class CommitLog:
                 raise
 
     def keep_others_out(self, spent: float) -> None:
-        """Lease the stream for the next attempt of a compaction, of which one took so many seconds."""
+        """Lease the stream for the next attempt at a compaction. The last attempt took `spent` seconds."""
         if self.lease is None or self.lease.is_of_compaction:
             take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent))
             self.lease = HeldLease(self.store, run(patiently(take), self.store))

@@ -39,7 +39,7 @@ logger = logging.getLogger("weakfs.session")
 
 @define(eq=False)
 class Entry:
-    """A commit that waits or is under way: that of a transaction, or other steps, which go alone."""
+    """A commit that is waiting or in progress: of a transaction, or of other steps, which are performed alone."""
 
     done: asyncio.Future[None]
     own: Transaction | None = None
@@ -83,7 +83,10 @@ class CommitQueue:
         await self._settled(Entry(self.loop.create_future(), steps=steps))
 
     def keep(self, own: Transaction) -> None:
-        """Commit the records of a transaction that was rolled back, without anybody waiting. From any thread."""
+        """Commit the records of a transaction that was rolled back, in the background.
+
+        May be called from any thread.
+        """
         if self.is_here:
             self._keep(own)
         else:
@@ -95,7 +98,7 @@ class CommitQueue:
         self._add(entry)
 
     async def flush(self) -> None:
-        """Wait until nothing waits any more, and everything is as durable as the storage can make it."""
+        """Wait until the queue is empty and everything is as durable as the storage can make it."""
         while self._worker is not None:
             await asyncio.wait([self._worker])
         log = self.session._log
@@ -138,7 +141,7 @@ class CommitQueue:
             await asyncio.shield(entry.done)
         except asyncio.CancelledError:
             self._withdraw(entry)
-            # Until the engine has given up: nothing of it takes effect after that. Cancelling again changes nothing.
+            # Waits until the engine has given up, after which nothing takes effect. Cancelling again changes nothing.
             while not entry.done.done():
                 try:
                     await asyncio.wait([entry.done])
@@ -151,7 +154,7 @@ class CommitQueue:
     def _add(self, entry: Entry) -> None:
         self._waiting.append(entry)
         if self._worker is None:
-            # In a context of its own: no transaction of a call is active in it.
+            # In a new context, in which no transaction of a call is active.
             self._worker = self.loop.create_task(self._work(), name="weakfs-commits", context=Context())
 
     def _withdraw(self, entry: Entry) -> None:
@@ -196,7 +199,7 @@ class CommitQueue:
                 except BaseException as failure:
                     error = failure
                 with session.lock:
-                    # Unless somebody else has completed it in the meantime.
+                    # Unless another thread has completed it in the meantime.
                     if pending.operation is operation:
                         pending.advance(reply, error)
         finally:
@@ -267,8 +270,8 @@ def _log_lost(done: asyncio.Future[None]) -> None:
     if not done.cancelled() and (error := done.exception()) is not None:
         if not isinstance(error, (StorageError, SessionConflict)):
             raise error
-        # Everything is as it was before; only the records of what failed are lost.
-        logger.warning("the records of a transaction that failed could not be stored: %s", error)
+        # The state is what it was before; only the records of the failed transaction are lost.
+        logger.warning("the records of a failed transaction could not be stored: %s", error)
 
 
 def _log_unsettled(done: asyncio.Future[None]) -> None:

@@ -42,7 +42,8 @@ def was_stored(url: str, place: CommitPlace, *, fencing: int | None = None) -> S
                 f"was dropped with old records; compare the files with the session"
             )
         if place.url == "memory:" or local_path(place.url) is not None:
-            # Of an engine in the process itself: the append is over, since its process has ended or it has failed.
+            # The engine ran in the process that appended, which has ended, or the append has failed: nothing can still
+            # arrive.
             return False
         empty = orjson.dumps({"id": f"{place.name}-void", "after": place.after, "counter": 0})
         try:
@@ -66,7 +67,9 @@ def was_stored_anywhere(place: CommitPlace) -> bool:
         path = local_path(place.url)
         if path is not None and not os.path.exists(path):
             # Opening it would create it.
-            raise FileNotFoundError("it is not there; put it back, or an empty one if the session is gone for good")
+            raise FileNotFoundError(
+                "it does not exist; restore it, or create an empty one if the session is gone for good"
+            )
         store = open_event_store(place.url)
     except (OSError, ValueError, ImportError) as error:
         raise StorageError(

@@ -1,7 +1,7 @@
 """Steps in progress: a commit of which an event loop awaits one operation.
 
-The session is unlocked in the meantime, but its trunk stays as it is: whoever else wants to change it completes the
-steps first, with the synchronous store. That is possible at any point, since every operation can be repeated.
+The session is unlocked in the meantime, but its trunk does not change: any other change to it completes the steps
+first, with the synchronous store. That is possible at any point, since every operation can be repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PendingSteps(Generic[T]):
     on_completed: Callable[[], object] = lambda: None
     # What the steps wait for, `None` once they have ended.
     operation: Operation | None = None
-    # What they returned or raised.
+    # What the steps returned or raised.
     result: T | None = None
     error: BaseException | None = None
 

@@ -47,7 +47,7 @@ class FrameDecoder:
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
     _columns: dict[str, Columns | None] = field(factory=dict, init=False)
-    # The types of event that are known to be plain, and what reads those that cannot be read together.
+    # The event types that are known to be plain, and the decoder for events that cannot be read together.
     _plain: set[str] = field(factory=set[str], init=False)
     _plain_reading: Reading | None = field(default=None, init=False)
 
@@ -147,7 +147,8 @@ class FrameDecoder:
     def plain_rows(self, frames: Sequence[Frame], where: str, *, may_be_unread: bool = False) -> tuple[list[Row], bool]:
         """Return the records of frames with only plain events, and whether there are ropes in them.
 
-        With `may_be_unread`, these are contents that only a fold of the events may need, and that are not read yet.
+        With `may_be_unread`, contents that are needed only when the events are folded are not read now, but returned as
+        ropes.
         """
         fields: dict[str, str] = {}
         for place, frame in enumerate(frames):
@@ -204,7 +205,7 @@ class FrameDecoder:
         return read
 
     def _is_only_folded(self, tag: str, fields: str, events: Sequence[Json]) -> bool:
-        """Return whether nothing needs some events of one type before the slice that they change is read."""
+        """Return whether these events of one type are needed only when the slice that they change is read."""
         columns, plan = self.columns(tag), self.rules.plan(tag)
         if columns is None:
             return False

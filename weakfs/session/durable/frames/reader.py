@@ -35,7 +35,7 @@ PLAIN = frozenset({"id", "after", "counter", "fields", "rows", "blobs"})
 # All fields: one that a later version adds may change the state in ways not known here.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
 SHAPES: dict[str, type] = {"dropped": list, "externals": list, "slices": dict, "snapshots": list}
-# So many records are applied one by one.
+# Up to this many records are applied one by one.
 FEW = 8
 # How many plain frames are decoded together: few enough to stay in the cache of the processor.
 TOGETHER = 256

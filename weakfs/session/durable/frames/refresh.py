@@ -53,9 +53,9 @@ def retract(log: CommitLog, session: SessionCore) -> None:
 def undo_failed(log: CommitLog, session: SessionCore, others: list[StoredFrame]) -> Steps[None]:
     """Read changes of this session that failed but were stored nevertheless, and roll them back.
 
-    What they did outside the session was undone when they failed. If the rollback cannot be stored, the session
-    stays as it was, without the changes; likewise if somebody else appends in the meantime, since the caller tries
-    again. A change on which others have built stays.
+    Their work outside the session was undone when they failed. If the rollback cannot be stored, the session stays as
+    it was, without the changes; likewise if somebody else appends in the meantime, since the caller tries again. A
+    change that others have built on is kept.
     """
     before = session._trunk
     reader, notes, number = yield from supplied(partial(_read, log, session, others))
@@ -125,7 +125,7 @@ def _adopt(log: CommitLog, session: SessionCore, reader: FrameReader, notes: lis
     log.known_slices |= reader.rules.specs.keys() - session._rules.specs.keys()
     session._counter = max(session._counter, reader.counter)
     session._rules, log.stored_last = reader.rules, None
-    # Up to the new head nothing is called that could be interrupted.
+    # Nothing up to the assignment of the new head can be interrupted by a signal.
     line.adopt(after)
     line.base, line.snapshots, line.touched = after.base, after.snapshots, after.touched
     log.head = last

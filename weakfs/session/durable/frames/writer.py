@@ -2,7 +2,7 @@
 
 A frame holds the new records, the blobs in them, and what records do not contain: snapshots, installed slices, ids. A
 state, such as that of a rollback, is written as its difference from the state before the frame. Frames are written
-under the session's lock: nearly all rows are JSON as they are, and only blobs in them are replaced.
+under the session's lock, so this is fast: the values in nearly all rows are JSON already, except for blobs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from weakfs.session.slices.tags import stored_name, tag_of
 INLINE = 512
 
 ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
-# The types of values that JSON has not.
+# The types of values that JSON does not have.
 BLOBS: frozenset[Any] = frozenset({bytes, Stored, tuple})
 PLAIN = ATOMS | BLOBS
 
@@ -180,7 +180,7 @@ class FrameWriter:
     def plain(self, rows: Sequence[Row], name: str, after: int, counter: int) -> tuple[bytes, FrameBlobs | None] | None:
         """Return the frame of rows that follow record `after`, and its blobs; `None` if `frame` has to write it.
 
-        As `frame` does for nearly every call, in half the time.
+        This writes what nearly every call adds, in half the time that `frame` takes.
         """
         events, blobs = self._events, None
         fields: dict[str, str] = {}

@@ -51,7 +51,7 @@ _IS_COMPLETE = (
     "SELECT to_regclass('{schema}.checkpoints') IS NOT NULL AND EXISTS (SELECT FROM pg_attribute "
     "WHERE attrelid = to_regclass('{schema}.streams') AND attname = 'seconds')"
 )
-# The most bytes of the values of one statement: the server reads it into a buffer of a gigabyte.
+# The maximum size of the values of one statement, in bytes: the server reads it into a buffer of a gigabyte.
 LARGEST = (1 << 30) - (1 << 20)
 # How long to wait for a connection, and how long a listener that lost its connection pauses, in seconds.
 CONNECT, PAUSE = 10.0, 1.0
@@ -102,13 +102,13 @@ class Database(ABC):
         ((version,),) = await self.rows(("SELECT max(version) FROM {schema}.format", ()), is_change=False)
         if not isinstance(version, int) or version > VERSION:
             raise StorageError(
-                f"cannot open {self.url!r}: its tables have version {version}, and this weakfs reads up to version "
-                f"{VERSION}; upgrade weakfs"
+                f"cannot open {self.url!r}: its tables have version {version}, but this weakfs reads only up "
+                f"to version {VERSION}; upgrade weakfs"
             )
         settings = "SELECT name FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'"
         if weak := [str(name) for (name,) in await self.rows((settings, ()), is_change=False)]:
             warnings.warn(
-                f"{self.url!r} may lose what it acknowledged when its machine fails: {' and '.join(weak)} off; turn on "
+                f"{self.url!r} may lose acknowledged changes when its machine fails: {' and '.join(weak)} off; turn on "
                 f"{' and '.join(weak)}",
                 DurabilityWarning,
                 stacklevel=6,
@@ -201,7 +201,7 @@ class SyncDatabase(Database):
                         self.seen[notification.payload] += 1
                         self._woken.notify_all()
             except (psycopg.Error, StorageError):
-                # Waiting readers check their streams from time to time anyway.
+                # Nothing is lost: waiting readers also check their streams from time to time.
                 self._listening = None
                 if not self._is_closed:
                     time.sleep(PAUSE)
@@ -278,7 +278,7 @@ class AsyncDatabase(Database):
                         if woken := self._woken.pop(notification.payload, None):
                             woken.set()
             except psycopg.Error:
-                # Waiting readers check their streams from time to time anyway.
+                # Nothing is lost: waiting readers also check their streams from time to time.
                 listening.set()
                 await asyncio.sleep(PAUSE)
 

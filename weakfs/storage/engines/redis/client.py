@@ -26,16 +26,16 @@ from redis.retry import Retry
 from weakfs.storage.engines.urls import redacted, shown_cause, take_options, without_secrets
 from weakfs.storage.errors import DurabilityWarning, OutcomeUnknown, StorageError, check_size
 
-# The settings on which it depends whether the server keeps what it acknowledged.
+# The settings that determine whether the server keeps acknowledged changes.
 SETTINGS = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
 
 Word = str | bytes | int | float
 
 # How long to wait for a connection and for an answer, in seconds. A blocking read ends earlier.
 CONNECT, ANSWER, BLOCK = 10.0, 60.0, 5.0
-# Errors of a connection that are answers of the server: it has done nothing.
+# Connection errors that are answers of the server, which has done nothing.
 REFUSALS = (AuthenticationError, BusyLoadingError)
-# The most bytes of one value, unless the server is configured otherwise (`proto-max-bulk-len`).
+# The maximum size of one value in bytes, unless the server is configured otherwise (`proto-max-bulk-len`).
 LARGEST = 512 << 20
 
 
@@ -98,7 +98,7 @@ class Client(ABC):
         if synced != {"appendonly": "yes", "appendfsync": "always"}:
             why = ", ".join(f"{name} is {value!r}" for name, value in synced.items())
             warnings.warn(
-                f"{self.url!r} may lose what it acknowledged when its machine fails: "
+                f"{self.url!r} may lose acknowledged changes when its machine fails: "
                 f"{why or 'it does not reveal its settings'}; set appendonly to yes and appendfsync to always",
                 DurabilityWarning,
                 stacklevel=6,
@@ -106,7 +106,7 @@ class Client(ABC):
         # The other policies evict only keys that expire, which these do not.
         if found.get("maxmemory", "0") != "0" and found["maxmemory-policy"].startswith("allkeys"):
             warnings.warn(
-                f"{self.url!r} may lose what it acknowledged when its memory is full: maxmemory-policy is "
+                f"{self.url!r} may lose acknowledged changes when its memory is full: maxmemory-policy is "
                 f"{found['maxmemory-policy']!r}; set it to noeviction",
                 DurabilityWarning,
                 stacklevel=6,
@@ -114,7 +114,7 @@ class Client(ABC):
 
     @contextmanager
     def _opening(self) -> Iterator[None]:
-        """Raise what the client says about the URL as `ValueError`."""
+        """Raise the client's errors about the URL as `ValueError`."""
         try:
             if not re.fullmatch(r"/?\d*", urlsplit(self.address).path):
                 raise ValueError("the path is not the number of a database")

@@ -16,7 +16,7 @@ from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream
 
-# KEYS of all scripts: head, frames, contents, checkpoint. How much of a lease is left is found as in `seconds_left`.
+# KEYS of all scripts: head, frames, contents, checkpoint. The time left of a lease is computed as by `seconds_left`.
 _HEAD = """
 local function head()
     local found = redis.call('HMGET', KEYS[1], 'number', 'fencing', 'owner', 'expires', 'seconds')
@@ -61,7 +61,7 @@ if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) th
 redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
 return ''
 """
-# ARGV: the number of the newest frame, if that is expected, the number of the first one that is kept, and digests.
+# ARGV: the expected number of the newest frame ('' for any), the number of the first frame that is kept, and digests.
 _TRIM = """
 local number = redis.call('HGET', KEYS[1], 'number') or '0'
 if ARGV[1] ~= '' and ARGV[1] ~= number then return {0, number} end

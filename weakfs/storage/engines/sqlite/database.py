@@ -64,7 +64,7 @@ class Database:
         except sqlite3.OperationalError as error:
             raise StorageError(
                 f"cannot read {self.path!r}: {error}; SQLite can read a file without write permission "
-                "only in a directory with it; copy the file to a directory of your own"
+                "only in a writable directory; copy the file to a directory of your own"
             ) from error
         except sqlite3.DatabaseError as error:
             raise StorageDamaged(f"cannot use {self.path!r}: {error}; restore the file from a backup") from error
@@ -92,13 +92,13 @@ class Database:
                     self.rows(statement)
                 self.rows(f"PRAGMA user_version = {VERSION}")
             if not self.rows("SELECT 1 FROM pragma_table_info('streams') WHERE name = 'seconds'"):
-                # Files of earlier versions, which still read and write this file.
+                # The file was made by an earlier version, which can still read and write it afterwards.
                 self.rows("ALTER TABLE streams ADD COLUMN seconds REAL")
 
     def _check_version(self, version: object) -> int:
         if not isinstance(version, int) or version > VERSION:
             raise StorageError(
-                f"cannot open {self.path!r}: its schema has version {version!r}, and this weakfs reads up to "
+                f"cannot open {self.path!r}: its schema has version {version!r}, but this weakfs reads only up to "
                 f"version {VERSION}; upgrade weakfs"
             )
         return version

@@ -170,7 +170,7 @@ class AsyncSqliteEventStore(PagedEventStore):
             check_fencing(stream, fencing, newest=newest, owner=owner, is_held=left > 0)
 
     def _leases(self, stream: str) -> list[tuple[int, str, float]]:
-        """Return the number of the newest lease, its owner and how long it lasts; nothing for a stream that is new."""
+        """Return the number of the newest lease, its owner and how long it lasts; nothing for a new stream."""
         found = self._database.rows("SELECT fencing, owner, expires, seconds FROM streams WHERE name = ?", [stream])
         return [
             (int(fencing or 0), str(owner), seconds_left(float(expires or 0), _float(seconds), time.time()))

@@ -11,7 +11,7 @@ from weakfs.storage.folder.journal.records import FRAME, NUMBER
 
 
 def frames_from(journal: Journal, number: int) -> Iterator[Frame]:
-    """Yield the frames from a number on, while the lock of the stream is held."""
+    """Yield the frames from a number on. The lock of the stream must be held meanwhile."""
     while number <= journal.head:
         for frame in segment_frames(journal, number):
             yield frame
@@ -19,7 +19,7 @@ def frames_from(journal: Journal, number: int) -> Iterator[Frame]:
 
 
 def segment_frames(journal: Journal, number: int) -> Iterator[Frame]:
-    """Return the frames of one segment, from a frame on. The file that they are read from does not change."""
+    """Return the frames of one segment, from a number on. They are read from a file that does not change."""
     holding = next((entry.sequence for entry in journal.sealed if number <= entry.last), journal.active.sequence)
     segment = journal.segment(holding)
     if not segment.first <= number <= segment.last:

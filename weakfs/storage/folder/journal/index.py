@@ -1,7 +1,7 @@
-"""Indexes of segments: where frames and contents are, in a small file next to each sealed segment.
+"""Indexes of segments: the offsets of frames and contents, in a small file next to each sealed segment.
 
-An index contains nothing that is not in its segment, so one that is missing, damaged or of another segment is rebuilt.
-It stays on the disk, except for the place of every 64th frame and a filter of 32 bits per blob, which settles most
+An index can be rebuilt from its segment, which is done if it is missing, damaged or belongs to another segment. It
+stays on the disk, except for the offset of every 64th frame and a filter of 32 bits per blob, which answers most
 lookups of missing blobs.
 """
 
@@ -20,11 +20,12 @@ from weakfs.storage.folder.files import Descriptor, read_at, size_of
 
 MAGIC = b"weakfs\0I"
 VERSION = 1
-# The place of a frame is kept every `EACH` frames or `APART` bytes.
+# The offset of a frame is kept every `EACH` frames or `APART` bytes.
 EACH = 64
 APART = 1 << 16
 BITS_PER_CONTENT = 32
-# Where in a key the numbers of its bits begin. With three of 32 bits, at most one lookup in 1,300 is a false positive.
+# The positions in a key of the three numbers that select its bits in the filter. With 3 of 32 bits set, at most one
+# lookup in 1,300 is a false positive.
 SHIFTS = (0, 20, 40)
 TOMBSTONE = 1 << 63
 
@@ -36,17 +37,17 @@ _CHECKSUM = Struct("<I")
 
 
 class Summary(NamedTuple):
-    """What a segment holds up to an offset."""
+    """A summary of a segment up to an offset."""
 
     salt: bytes
-    # The offset in the segment up to which this holds.
+    # The offset in the segment up to which this applies.
     covered: int
     first: int
     last: int
-    # The bytes that frames take, and those that contents take.
+    # The sizes in bytes of all frames and of all contents.
     frames: int
     contents: int
-    # Where the newest state record is.
+    # The offset of the newest state record.
     state_at: int
     # One more than the number of the segment that follows; 0 while the segment is not sealed.
     following: int
@@ -91,17 +92,22 @@ class Filter(NamedTuple):
 
 
 class Filters:
-    """The filters of many segments. Those of one size are side by side, bit by bit, so that a lookup of a missing blob
-    takes as long for a hundred segments as for one.
+    """The filters of many segments.
+
+    The filters of one size are side by side, bit by bit, so that a lookup of a missing blob takes as long for a hundred
+    segments as for one.
     """
 
     def __init__(self) -> None:
         self.sequences: set[int] = set()
-        # By mask: for each position in the filters, some bytes with the bits that the segments have there.
+        # By mask: for each position in the filters, bytes with the bits that the segments have at that position.
         self._rows: dict[int, tuple[bytearray, list[int]]] = {}
 
     def add(self, sequence: int, found: Filter) -> None:
-        """Add the filter of a segment. It stays when the segment is folded or removed, and then finds too much."""
+        """Add the filter of a segment.
+
+        It is kept when the segment is folded or removed, and then has false positives.
+        """
         rows, members = self._rows.get(found.mask, (bytearray(), []))
         lane, bit = divmod(len(members), 8)
         if not bit:
@@ -132,7 +138,7 @@ class Filters:
 
 @cache
 def _spread(place: int) -> list[bytes]:
-    """Return for each byte its eight bits, the lowest first, each as a bit at `place` of a byte of its own."""
+    """Return for each byte value its eight bits, the lowest first, each as bit `place` of a separate byte."""
     return [bytes((byte >> bit & 1) << place for bit in range(8)) for byte in range(256)]
 
 
@@ -154,10 +160,11 @@ class Index:
         self.filter = Filter(data[start : self._rows_at], bits - 1)
 
     def offsets(self, key: int) -> list[int]:
-        """Return where contents and tombstones with a key are, the newest last."""
+        """Return the offsets of contents and tombstones with a key, the newest last."""
         if not self.filter.may_have(key):
             return []
-        # Keys are digests, so a row is near its share of all rows: within four standard deviations nearly always.
+        # Keys are digests and so evenly distributed: a row is nearly always within four standard deviations of the
+        # expected position.
         near = 2 * isqrt(self._rows) + 8
         first = max((key * self._rows >> 64) - near, 0)
         count = min(2 * near, self._rows - first)
@@ -185,7 +192,7 @@ class Index:
         return zip(self._numbers, self._offsets, strict=True)
 
     def mark(self, number: int) -> int | None:
-        """Return where to start looking for a frame; `None` for the beginning of the segment."""
+        """Return the offset at which to start looking for a frame; `None` for the beginning of the segment."""
         at = bisect_right(self._numbers, number)
         return self._offsets[at - 1] if at else None
 
@@ -195,7 +202,7 @@ def _key_at(rows: bytes, at: int) -> int:
 
 
 def read_index(file: Descriptor, salt: bytes, size: int) -> Index | None:
-    """Open an index; return `None` if it is incomplete, or not that of the segment with this salt and size."""
+    """Open an index; return `None` if it is incomplete, or does not belong to the segment with this salt and size."""
     data = read_at(file, 0, size_of(file))
     try:
         magic, version, _, bits, own, covered, *_, marks, rows = _HEADER.unpack_from(data)

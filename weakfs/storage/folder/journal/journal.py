@@ -1,4 +1,4 @@
-"""`Journal`: the segments of one stream, as of the last time its lock was held.
+"""`Journal`: the segments of one stream, as they were when its lock was last held.
 
 The lock of the stream is held while its journal is used. The newest segment is the active one; the others are sealed,
 and listed in the newest state record. Each segment begins with such a record.
@@ -52,14 +52,14 @@ from weakfs.storage.folder.journal.segment import DELETED, Segment, index_name, 
 
 # How many sealed segments are kept open.
 AWAKE = 64
-# What a frame takes in addition to its data.
+# The size of a frame in addition to its data.
 FRAME_SIZE = FRAME_HEAD.size + CHECKSUM.size
 _SEGMENT = re.compile(r"([0-9]{16})\.journal")
 
 
 @frozen
 class Place:
-    """Where a stream is, and how it is written."""
+    """The location of a stream, and how it is written."""
 
     stream: str
     path: str
@@ -75,13 +75,13 @@ class Journal:
         self.place, self.folder, self.active = place, folder, active
         self._is_synced = place.is_synced
         self.before, self.fencing, self.head = 1, 0, active.last
-        # The newest lease that was seen to be over.
+        # The number of the newest lease that is known to be over.
         self.ended_lease = 0
         self.sealed: tuple[Entry, ...] = ()
-        # Up to where the active segment is known to be on the disk, for the commits of streams that sync.
+        # The offset up to which the active segment is known to be on the disk, for streams that sync.
         self.synced = 0
         self._awake: OrderedDict[int, Segment] = OrderedDict()
-        # The filters of the sealed segments, from when they are needed.
+        # The filters of the sealed segments, loaded on first use.
         self._filters = Filters()
 
     # Opening, and following other processes
@@ -111,7 +111,7 @@ class Journal:
         return self.active.following == DELETED
 
     def _judge(self, bad: BadRecord) -> None:
-        """Truncate the file after the last whole batch if what follows was never finished; raise if it is damaged."""
+        """Truncate the file after the last whole batch if the next one was never finished; raise if it is damaged."""
         active = self.active
         # Each segment begins with a state, written together with its header.
         if (
@@ -121,7 +121,7 @@ class Journal:
         ):
             raise self.damaged(active.sequence, bad, active.last)
         if active.following is None:
-            # A reader that may not write sees the same state.
+            # A reader without write permission sees the same state.
             try:
                 cut(active.file, active.end)
             except OSError as error:
@@ -134,7 +134,7 @@ class Journal:
         except BadRecord as bad:
             raise self.damaged(self.active.sequence, bad, self.active.last) from None
         self.before, self.fencing = state.before, state.fencing
-        # A folded segment has another size.
+        # A folded segment has a different size.
         listed = {(entry.sequence, entry.size) for entry in state.sealed}
         for entry in self.sealed:
             if (entry.sequence, entry.size) not in listed:
@@ -187,7 +187,7 @@ class Journal:
     def remove_segment(self, sequence: int) -> None:
         """Remove a segment that the newest state no longer lists."""
         self._forget(sequence)
-        # What is left is removed the next time the stream is opened.
+        # Anything left is removed when the stream is next opened.
         with suppress(OSError):
             remove(index_name(sequence), self.folder)
             remove(segment_name(sequence), self.folder)
@@ -224,7 +224,7 @@ class Journal:
     def locate(self, digest: bytes, *, before: int | None = None) -> tuple[int, int] | None:
         """Return the segment and the offset of a blob; `None` if the stream does not have it, or no longer has it.
 
-        With `before`, as of the end of the segment before that one.
+        With `before`, only segments before that one are searched.
         """
         sequence = self.active.sequence
         try:
@@ -243,7 +243,7 @@ class Journal:
         return None
 
     def _loaded_filters(self) -> Filters:
-        """Return the filters, with those of all sealed segments."""
+        """Return the filters, after loading the filters of all sealed segments."""
         if self.sealed[-1].sequence not in self._filters.sequences:
             for entry in self.sealed:
                 if entry.sequence not in self._filters.sequences:
@@ -308,7 +308,7 @@ class Journal:
         """Append contents and one frame if the journal is up to date; the caller does not hold the lock.
 
         Returns false, with nothing written, if somebody else has appended anything, removed the folder or holds the
-        lock. This is `append` in one step, for the calls of a session that do not wait for the disk.
+        lock. It combines the steps of `append`, for sessions that do not wait for the disk.
         """
         active, number, size = self.active, self.head + 1, 8 + len(frame)
         offset = active.end
@@ -337,7 +337,7 @@ class Journal:
         return True
 
     def _add_contents(self, batch: Batch, contents: Iterable[tuple[bytes, bytes]]) -> dict[bytes, tuple[int, int]]:
-        """Add the contents that the stream does not have to a batch; return where each will be, and its size."""
+        """Add the contents that the stream does not have to a batch; return the offset and size of each."""
         places: dict[bytes, tuple[int, int]] = {}
         for digest, data in contents:
             if digest not in places and self.locate(digest) is None:
@@ -361,7 +361,7 @@ class Journal:
         self._take_state()
 
     def delete(self) -> None:
-        """Mark the stream as deleted for everybody who has it open."""
+        """Mark the stream as deleted for all processes that have it open."""
         batch = self.batch()
         batch.seal(DELETED)
         self.write(batch)

@@ -32,18 +32,18 @@ PAGE = 1 << 12
 
 
 class Record(NamedTuple):
-    """A record: its kind, where it begins, how many bytes it takes, and its body."""
+    """A record: its kind, its offset, its size in bytes, and its body."""
 
     kind: int
     offset: int
     size: int
-    # For a content that was not verified, only the digest.
+    # Only the digest, for a content that was not verified.
     body: memoryview
     # Its checksum, from which that of the next record continues.
     seed: int
 
 
-# The first four fields of a record, of which a journal that is opened has two or three for every frame.
+# The first four fields of a record: a cheaper form, since opening a journal reads two or three records per frame.
 Part = tuple[int, int, int, memoryview]
 
 
@@ -76,14 +76,14 @@ def seed_at(file: Descriptor, offset: int) -> int:
 
 
 def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = True) -> Iterator[Record]:
-    """Yield the records between two offsets. Raises `BadRecord` where there is no whole one.
+    """Yield the records between two offsets. Raise `BadRecord` at the first that is not whole.
 
     Without `verify_contents`, only the digests of contents are read.
     """
     seed = seed_at(file, start)
     window, base, offset, stop = memoryview(b""), start, start, 0
     unpack_prefix, unpack_checksum, head_size = PREFIX.unpack_from, CHECKSUM.unpack_from, PREFIX.size
-    # A named tuple, made as fast as any other.
+    # Creates a named tuple as fast as a plain one.
     new = tuple.__new__
     while offset < end:
         at = offset - base
@@ -119,7 +119,7 @@ def records(file: Descriptor, start: int, end: int, *, verify_contents: bool = T
 
 
 def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[tuple[list[Part], int, int]]:
-    """Yield the whole batches between two offsets: the records before each commit, where it ends, and its checksum.
+    """Yield the whole batches between two offsets: the records before each commit, its end, and its checksum.
 
     Raises `BadRecord` at the first record that is not part of a whole batch.
     """
@@ -165,7 +165,7 @@ def batches(file: Descriptor, start: int, end: int, marker: bytes) -> Iterator[t
 
 def record_at(file: Descriptor, offset: int, end: int) -> Record:
     """Return the record at an offset. Raises `BadRecord`."""
-    # With the checksum before it; most records fit.
+    # Includes the preceding checksum. Most records fit.
     data = read_at(file, offset - CHECKSUM.size, PAGE)
     start = CHECKSUM.size + PREFIX.size
     if len(data) < start or offset >= end:
@@ -200,11 +200,11 @@ def head_at(file: Descriptor, offset: int, end: int) -> Record:
 
 
 def later_commit(file: Descriptor, bad: int, marker: bytes) -> int | None:
-    """Return where a whole commit follows a bad record that was on the disk by then; `None` if there is no such commit.
+    """Return the offset of a whole commit that was written after a bad record; `None` if there is none.
 
-    If there is one, the bad record is damaged. If not, the record was never finished: the process or the power failed.
-    A commit is also found if bytes were inserted or removed before it. A commit inside a blob, as part of a copy of
-    this file, dates from before the bad record.
+    If there is one, the bad record was on the disk by then, and is damaged. If not, the record was never finished: the
+    process or the power failed. A commit is also found if bytes were inserted or removed before it. A commit inside a
+    blob, as part of a copy of this file, does not count: it was written before the bad record.
     """
     pattern, end = commit_pattern(marker), size_of(file)
     size = PREFIX.size + COMMIT_BODY.size

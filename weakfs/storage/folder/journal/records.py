@@ -19,11 +19,11 @@ KINDS = frozenset((CONTENT, FRAME, COMMIT, STATE, TOMBSTONE, SEAL))
 
 PREFIX = Struct("<IB")
 CHECKSUM = Struct("<I")
-# What a record takes in addition to its body.
+# The size of a record in addition to its body.
 OVERHEAD = PREFIX.size + CHECKSUM.size
 MASK = 0xFFFFFFFF
 
-# The number of bytes of a digest, with `ODD` added if its first hexadecimal digit is only there to fill a byte.
+# The number of bytes of a digest, with `ODD` added if its first hexadecimal digit is padding.
 ODD = 0x80
 LONGEST_DIGEST = 64
 FRAME_HEAD = Struct("<IBQ")
@@ -34,12 +34,12 @@ COMMIT_RECORD = Struct("<IB4sIQ")
 _HEADER = Struct("<8sHHIQQ16s16sI")
 _STATE = Struct("<QQQI")
 _ENTRY = Struct("<QQQQQQ")
-# Longer than any name that a file system allows.
+# Longer than any name that a filesystem allows.
 LONGEST_NAME = 1 << 16
 
 
 class Header(NamedTuple):
-    """The header of a segment: the number of the file, and what distinguishes the file from others."""
+    """The header of a segment: the number of the file, and values that distinguish the file from others."""
 
     sequence: int
     # The number of the first frame that may be in this segment.
@@ -63,7 +63,7 @@ class Entry(NamedTuple):
     last: int
     size: int
     frames: int
-    # The contents that have not been deleted since.
+    # The size of the contents that have not been deleted since.
     contents: int
 
 
@@ -99,7 +99,7 @@ def decode_header(data: bytes) -> tuple[Header, int]:
         raise HeaderProblem("it is not a journal of weakfs: it begins with other bytes")
     if version != VERSION:
         raise HeaderProblem(
-            f"it has version {version} of the format, and this weakfs reads version {VERSION}; use a newer weakfs"
+            f"it has version {version} of the format, but this weakfs reads version {VERSION}; upgrade weakfs"
         )
     if name_size > LONGEST_NAME or size != _HEADER.size + name_size + 4:
         raise HeaderProblem("the sizes in its header contradict each other")
@@ -152,7 +152,7 @@ class Batch:
     __slots__ = ("offset", "pieces", "seed")
 
     def __init__(self, offset: int, seed: int) -> None:
-        # Where the next record will be, and the checksum before it.
+        # The offset of the next record, and the checksum before it.
         self.offset = offset
         self.seed = seed
         self.pieces: list[bytes] = []
@@ -177,14 +177,14 @@ class Batch:
         self.offset += len(record) + 4
 
     def commit(self, marker: bytes, unsynced: int) -> None:
-        """End the batch. `unsynced` says how many bytes before the commit a power failure may lose."""
+        """End the batch. A power failure may lose the `unsynced` bytes before the commit."""
         self._add_whole(COMMIT_RECORD.pack(COMMIT_BODY.size, COMMIT, marker, min(unsynced, MASK), self.offset))
 
     def tombstone(self, digest: bytes) -> None:
         self._add_whole(PREFIX.pack(len(digest), TOMBSTONE) + digest)
 
     def seal(self, following: int) -> None:
-        """End the segment; 0 as the number of the following one means that the stream is deleted."""
+        """End the segment. `following` is the number of the next one; 0 means that the stream is deleted."""
         self._add_whole(PREFIX.pack(8, SEAL) + NUMBER.pack(following))
 
     def state(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""`Segment`: one file of a journal, with its index and what was read of the file since the index was written."""
+"""`Segment`: one file of a journal, with its index and the records that the index does not cover."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from weakfs.storage.folder.journal.records import (
 )
 from weakfs.storage.folder.journal.records import TOMBSTONE as TOMBSTONE_RECORD
 
-# What follows `seal` in the last segment of a deleted stream.
+# The number that `seal` gives as the next segment in a deleted stream.
 DELETED = 0
 _number = NUMBER.unpack_from
 _EVERYTHING = Filter(b"\xff" * 8, 63)
@@ -59,7 +59,7 @@ def index_name(sequence: int) -> str:
 
 
 def next_name(sequence: int) -> str:
-    """Return the name that a segment has until the one before it is sealed."""
+    """Return the name that a segment has until the previous one is sealed."""
     return f"{sequence:016d}.next"
 
 
@@ -83,19 +83,19 @@ class Segment:
         self.last, self.end, self.frames, self.contents, self.state_at = header.first - 1, size, 0, 0, 0
         # The number of the next segment; `None` while this one is not sealed.
         self.following: int | None = None
-        # The newest frames, as they were read when the stream was opened: opening a session reads them next.
+        # The newest frames, kept when the stream is opened because opening a session reads them next.
         self.kept: list[bytes] | None = None
         # The checksum before `end`.
         self.seed = seed_at(file, size)
         self._index: Index | None = None
-        # What the index does not cover: offsets by digest, with `TOMBSTONE` added to those of tombstones.
+        # The contents that the index does not cover: offsets by digest, with `TOMBSTONE` added for tombstones.
         self._offsets: dict[bytes, int] = {}
         self._marks: list[tuple[int, int]] = []
         self._marked = 0
 
     @property
     def entry(self) -> Entry:
-        """Return the segment as a state record lists it."""
+        """Return the entry for the segment in a state record."""
         return Entry(self.sequence, self.first, self.last, self.end, self.frames, self.contents)
 
     @property
@@ -114,7 +114,7 @@ class Segment:
             file = open_file(index_name(self.sequence), folder)
             index = read_index(file, self.salt, size_of(self.file))
         except OSError:
-            return False  # an index that cannot be read is like one that is missing
+            return False  # an unreadable index is treated like a missing one
         if index is None:
             return False
         _, self.end, self.first, self.last, self.frames, self.contents, self.state_at, following = index.summary
@@ -134,8 +134,7 @@ class Segment:
         summary = Summary(
             self.salt, self.end, self.first, self.last, self.frames, self.contents, self.state_at, following
         )
-        # It can be rebuilt at any time, so a failure to write it does not concern the caller, and nothing waits for the
-        # disk.
+        # It can be rebuilt at any time, so a failure to write it is ignored, and it is not synced.
         with suppress(OSError):
             temporary_folder.publish(
                 [encode_index(summary, marks, rows)], index_name(self.sequence), folder, is_synced=False
@@ -145,13 +144,13 @@ class Segment:
     def read_on(self, size: int) -> None:
         """Read the batches from `end` up to `size` or the seal.
 
-        Raises `BadRecord` at the first record that is not part of a whole batch; what precedes it has been read.
+        Raise `BadRecord` at the first record that is not part of a whole batch. The records before it have been read.
         """
         offsets, kept = self._offsets, self.kept
         for batch, end, seed in batches(self.file, self.end, size, self.marker):
             for record in batch:
                 kind, offset, taken, body = record
-                # Nearly all are of these two kinds.
+                # Nearly all records are of these two kinds.
                 if kind == FRAME and len(body) >= 8 and _number(body)[0] == self.last + 1:
                     self.last = number = self.last + 1
                     self.frames += taken
@@ -182,13 +181,13 @@ class Segment:
             raise BadRecord(offset, f"the record of kind {kind} is malformed")
 
     def take_kept(self, number: int) -> list[bytes] | None:
-        """Return, once, the frames from `number` on that were kept when the file was read; `None` if some were not."""
+        """Return the kept frames from `number` on, and stop keeping them; `None` if some were not kept."""
         kept, self.kept = self.kept, None
         first = self.last - len(kept) + 1 if kept else number + 1
         return kept[number - first :] if kept and first <= number <= self.last else None
 
     def add_frame(self, number: int, offset: int, size: int) -> None:
-        """Record where a frame is."""
+        """Record the offset of a frame."""
         self.last = number
         self.frames += size
         if number % EACH == 0 or offset >= self._marked + APART:
@@ -199,7 +198,7 @@ class Segment:
         self._marked = offset
 
     def add_content(self, digest: bytes, offset: int, size: int) -> None:
-        """Record where a blob is."""
+        """Record the offset of a blob."""
         self._offsets[digest] = offset
         self.contents += size
 
@@ -208,7 +207,7 @@ class Segment:
         self._offsets[digest] = offset | TOMBSTONE
 
     def find(self, digest: bytes) -> int | None:
-        """Return where the newest content or tombstone of a digest is; `None` if there is none."""
+        """Return the offset of the newest content or tombstone of a digest; `None` if there is none."""
         offset = self._offsets.get(digest)
         if offset is not None or self._index is None:
             return offset
@@ -222,18 +221,18 @@ class Segment:
         return None
 
     def size_at(self, offset: int) -> int:
-        """Return how many bytes the record at an offset takes. Raises `BadRecord`."""
+        """Return the size of the record at an offset, in bytes. Raise `BadRecord`."""
         return head_at(self.file, offset, self.end).size
 
     def content(self, digest: bytes, offset: int) -> bytes:
-        """Return the content at an offset. Raises `BadRecord` if it is not the one with this digest."""
+        """Return the content at an offset. Raise `BadRecord` if it does not have this digest."""
         found = record_at(self.file, offset, self.end)
         if found.kind != CONTENT or found.body[: len(digest)] != digest:
             raise BadRecord(offset, "the contents differ from the index")
         return bytes(found.body[len(digest) :])
 
     def place(self, number: int) -> int:
-        """Return where to start looking for a frame."""
+        """Return the offset at which to start looking for a frame."""
         for at in range(len(self._marks) - 1, -1, -1):
             if self._marks[at][0] <= number:
                 return self._marks[at][1]
@@ -249,7 +248,7 @@ class Segment:
 
 
 def open_segment(name: str, sequence: int, folder: Descriptor) -> Segment:
-    """Open a segment for reading and writing, or for reading only if writing is not allowed."""
+    """Open a segment for reading and writing, or only for reading if writing is not permitted."""
     try:
         file = open_file(name, folder, os.O_RDWR)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Streams: a journal with its lock, checkpoints and lease, and what trims, checks and repairs it."""
+"""Streams: a journal with its lock, checkpoints and lease; trimming, checking and repairing it."""

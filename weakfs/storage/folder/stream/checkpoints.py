@@ -34,7 +34,7 @@ def write_checkpoint(checkpoint: Checkpoint, folder: Descriptor, temporary_folde
     temporary_folder.publish(pieces, checkpoint_name(checkpoint.number), folder, is_synced=True)
     for number in numbers:
         if number < checkpoint.number:
-            # What is left is removed with the next one.
+            # Anything left is removed along with the next checkpoint.
             with suppress(OSError):
                 remove(checkpoint_name(number), folder)
 
@@ -57,7 +57,7 @@ def _decoded(data: bytes, number: int, path: str) -> Checkpoint:
     if magic != MAGIC:
         raise JournalDamaged(path, 0, None, "it is not a checkpoint of weakfs: it begins with other bytes")
     if version != VERSION:
-        cause = f"it has version {version} of the format, and this weakfs reads version {VERSION}; use a newer weakfs"
+        cause = f"it has version {version} of the format, but this weakfs reads version {VERSION}; upgrade weakfs"
         raise JournalDamaged(path, 8, None, cause)
     if len(data) != _HEADER.size + size + _CHECKSUM.size or own != number:
         raise JournalDamaged(path, 16, None, "the sizes or numbers in the checkpoint contradict each other")

@@ -12,10 +12,10 @@ Position = tuple[int, int]
 
 
 class GroupSync:
-    """Lets the first waiting thread sync for all others waiting by then; later ones wait for the next sync.
+    """Lets one waiting thread sync for all threads that are waiting at that time. Later ones wait for the next sync.
 
-    After a failed sync nothing is synced again: the system may have dropped what it could not write, and the next sync
-    would succeed without it.
+    After a failed sync, nothing is synced again: the system may have dropped the data that it could not write, and the
+    next sync would succeed without it.
     """
 
     def __init__(self, stream: str) -> None:

@@ -16,12 +16,12 @@ LEASE = "lease"
 
 
 class Holder(NamedTuple):
-    """Who holds a lease, until when, in seconds since 1970, and for how long it was granted."""
+    """The holder of a lease, its end in seconds since 1970, and how long it was granted for, in seconds."""
 
     owner: str
     fencing: int
     expires: float
-    # Earlier versions did not store it.
+    # `None` in files of earlier versions.
     seconds: float | None = None
 
     def left(self, newest: int, now: float) -> float:
@@ -69,7 +69,7 @@ def take_lease(stream: LockedStream, owner: str, seconds: float) -> Lease:
 
 
 def release_lease(stream: LockedStream, lease: Lease) -> None:
-    """Give a lease back if nobody else has taken it."""
+    """Give a lease back if no other writer has taken it."""
     with stream.locked():
         journal = stream.journal
         holder = read_lease(journal.folder, stream.path) if journal is not None else None
@@ -79,7 +79,7 @@ def release_lease(stream: LockedStream, lease: Lease) -> None:
 
 
 def check_lease(stream: LockedStream, fencing: int | None) -> None:
-    """Raise `LeaseLost` if an append with a fencing number, or without one, may not be made; the lock is held."""
+    """Raise `LeaseLost` if an append with this fencing number is not allowed. The caller holds the lock."""
     journal = stream.journal
     newest = journal.fencing if journal is not None else 0
     holder = read_lease(journal.folder, stream.path) if journal is not None and fencing is None else None

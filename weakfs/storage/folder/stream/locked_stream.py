@@ -40,7 +40,7 @@ class LockedStream:
         self.place = Place(name, self.path, root.temporary_folder, options.is_synced)
         self._mutex = Lock()
         self._opened: Journal | None = None
-        # The same if `Stream.append_next` can use it.
+        # The same journal if `Stream.append_next` can use it, otherwise `None`.
         self._direct: Journal | None = None
         self._sync = GroupSync(name)
 
@@ -52,7 +52,7 @@ class LockedStream:
     @contextmanager
     def locked(self) -> Generator[None, None, None]:
         """Hold the lock."""
-        # `with` alone is sure to release what it acquired: an interrupt may come as `acquire` returns.
+        # Only `with` is sure to release the lock that it acquired: an interrupt may come as `acquire` returns.
         with self._mutex:
             self._direct = None
             try:
@@ -84,7 +84,7 @@ class LockedStream:
             active = journal.active
             size = size_under(active.name, journal.folder, active.file)
             if size is None:
-                # The folder was removed, or what was damaged in it was given up.
+                # The folder was removed, or a damaged part of it was given up.
                 self._unlock()
                 continue
             if size != active.end:
@@ -99,7 +99,7 @@ class LockedStream:
         if opened is not None:
             unlock(opened.folder)
             is_usual = not (self.options.is_synced or self._sync.failure)
-            # Whoever takes another lease writes its number to the journal.
+            # Another lease need not be looked for: whoever takes one writes its number to the journal.
             is_free = opened.fencing == opened.ended_lease
             if is_usual and is_free and opened.active.end < self.options.segment_size:
                 self._direct = opened
@@ -163,7 +163,10 @@ class LockedStream:
 
     @contextmanager
     def opened_folder(self) -> Generator[Descriptor | None, None, None]:
-        """Hold the lock of a stream whose journal may be damaged; yield its directory, or `None` if there is none."""
+        """Hold the lock of a stream whose journal may be damaged.
+
+        Yield its directory, or `None` if it does not exist.
+        """
         with self._mutex:
             self._unlock()
             folder = self.root.folder()
@@ -202,7 +205,7 @@ class LockedStream:
                 remove_folder(temporary, temporary_folder.folder)
                 if error.errno not in (EEXIST, ENOTEMPTY):
                     raise
-                # Another process was first.
+                # Another process created it first.
                 journal = self._opened = self._open()
                 if journal is not None and journal.is_deleted:
                     self._finish_deletion(journal)

@@ -1,4 +1,4 @@
-"""Checking a stream from beginning to end, and giving up what is damaged. Nothing is deleted; files are set aside."""
+"""Checking a whole stream, and giving up damaged parts. Nothing is deleted; files are set aside."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SEQUENCE = re.compile(r"([0-9]{16})\.(?:journal|next)")
 
 
 def check(stream: Stream) -> list[JournalDamaged]:
-    """Read everything in a stream, and return what is damaged: at most one place per file."""
+    """Read everything in a stream, and return the damage that was found: at most one place per file."""
     found: list[JournalDamaged] = []
     with stream.opened_folder() as folder:
         if folder is None:
@@ -70,8 +70,8 @@ def check(stream: Stream) -> list[JournalDamaged]:
 def give_up(stream: Stream, damaged: JournalDamaged, temporary_folder: TemporaryFolder) -> list[str]:
     """Cut a stream before a damaged place; return the names of the files that were set aside.
 
-    The frames up to `damaged.number` stay, with the contents that were stored before the damage. Raises the error again
-    if nothing can be saved.
+    The frames up to `damaged.number` are kept, with the contents that were stored before the damage. Raise the error
+    again if nothing can be saved.
     """
     with stream.opened_folder() as folder:
         if folder is None:
@@ -85,7 +85,7 @@ def give_up(stream: Stream, damaged: JournalDamaged, temporary_folder: Temporary
         pieces = _saved(sequence, stream, folder)
         if pieces is None:
             raise damaged
-        # Newest first: after a crash, what remains is still damaged, and the next attempt gives it up.
+        # Newest first: after a crash, the remaining stream is still damaged, and the next attempt continues.
         later = [name for name in os.listdir(folder.number) if _SEQUENCE.fullmatch(name) and int(name[:16]) >= sequence]
         names = list(later)
         for name in sorted(later, reverse=True):
@@ -93,7 +93,7 @@ def give_up(stream: Stream, damaged: JournalDamaged, temporary_folder: Temporary
                 _set_aside(name, folder)
         own = segment_name(sequence)
         with suppress(FileNotFoundError):
-            # Whoever has it open looks again only if its size has changed.
+            # Processes that have it open check it again only if its size has changed.
             file = open_file(own, folder, os.O_RDWR)
             write_at(file, size_of(file), b"\0")
         with suppress(FileExistsError, FileNotFoundError):
@@ -111,7 +111,7 @@ def give_up(stream: Stream, damaged: JournalDamaged, temporary_folder: Temporary
 
 
 def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | None:
-    """Return a segment with the intact part of a damaged one; `None` if it is the oldest and nothing is intact."""
+    """Return the bytes of a segment with the intact part of a damaged one; `None` if nothing can be saved."""
     with suppress(HeaderProblem, FileNotFoundError):
         segment = open_segment(segment_name(sequence), sequence, folder)
         _read_what_is_whole(segment)
@@ -123,7 +123,7 @@ def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | N
     older = [int(name[:16]) for name in os.listdir(folder.number) if _SEQUENCE.fullmatch(name)]
     if not (older := sorted(number for number in older if number < sequence)):
         return None
-    # The one before it is intact, and records how the stream continued.
+    # The previous segment is intact, and records the state of the stream at its end.
     before = open_segment(segment_name(older[-1]), older[-1], folder)
     _read_what_is_whole(before)
     state = before.state()
@@ -135,7 +135,7 @@ def _saved(sequence: int, stream: Stream, folder: Descriptor) -> list[bytes] | N
 def _as_the_files_are(state: State, first: int, folder: Descriptor) -> State:
     """Return a state that matches the files: frames may have been trimmed, and segments folded, since it was written.
 
-    `first` is the first frame that may be in the segment that will have the state.
+    `first` is the number of the first frame that may be in the segment with the new state.
     """
     sealed: list[Entry] = []
     before = state.before

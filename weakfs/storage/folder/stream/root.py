@@ -1,4 +1,4 @@
-"""The folder of a store, and how it keeps its streams."""
+"""The folder of a store, and its options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakfs.storage.folder.files import Descriptor, TemporaryFolder, is_removed,
 
 
 class Root:
-    """The folder of a store, opened when it is first needed and created when something is first written."""
+    """The folder of a store, opened on first use and created on the first write."""
 
     def __init__(self, path: str, *, is_synced: bool) -> None:
         self.path, self.is_synced = path, is_synced
@@ -47,9 +47,9 @@ class Root:
 
 @frozen
 class Options:
-    """How a store keeps its streams."""
+    """The options of a store."""
 
-    # Appends wait for the disk.
+    # Whether appends wait for the disk.
     is_synced: bool
     # A segment that has reached this size is sealed by the next append.
     segment_size: int

@@ -1,4 +1,4 @@
-"""`Stream`: one stream as all threads of a process use it: appending, reading, waiting, checkpoints and syncs."""
+"""`Stream`: one stream, shared by all threads of a process: appending, reading, waiting, checkpoints and syncs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from weakfs.storage.folder.stream.leases import check_lease
 from weakfs.storage.folder.stream.locked_stream import LockedStream
 from weakfs.storage.folder.stream.root import Options, Root
 
-# A reader of frames holds the lock for one segment, a reader of contents for this many contents.
+# A reader holds the lock for one segment of frames, or for this many contents.
 CONTENTS_AT_ONCE = 64
 _LONGEST_POLL = 0.05
-# A checkpoint also indexes what was appended if it is more than this, so that opening need not read it again.
+# If more bytes than this were appended, a checkpoint also writes the index, so that opening need not read them again.
 _INDEX_EACH = 1 << 20
 
 
@@ -52,11 +52,10 @@ class Stream(LockedStream):
         return number
 
     def append_next(self, expected: int, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
-        """Append one frame, as `append` does, if nothing has to be considered, which is nearly always so.
+        """Append one frame in a third of the time of `append`, in the simple case, which is nearly every append.
 
-        That is: if the journal is open and ends at `expected`, if nobody else has changed it or has ever taken a lease,
-        and if appends do not wait for the disk. Otherwise returns false, with nothing changed. Takes a third of the
-        time.
+        The journal must be open and end at `expected`, no other process may have changed it or taken a lease, and
+        appends must not wait for the disk. Otherwise return false, with nothing changed.
         """
         with self._mutex:
             journal = self._direct
@@ -68,7 +67,7 @@ class Stream(LockedStream):
                 if journal.active.end >= self.options.segment_size:
                     self._direct = None
             except BaseException:
-                # The state in memory may be behind the one on the disk, and an interrupt may leave the lock.
+                # The state in memory may be behind the one on the disk, and an interrupt may leave the lock held.
                 self._unlock()
                 raise
         if self._waiting:
@@ -104,7 +103,7 @@ class Stream(LockedStream):
             return number, (journal.active.sequence, journal.active.end)
 
     def put_contents(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
-        """Append contents alone, whatever the number of the newest frame."""
+        """Append contents without frames, whatever the number of the newest frame."""
         with self.locked():
             self._sync.refuse_after_failure()
             if not contents:
@@ -163,7 +162,7 @@ class Stream(LockedStream):
             return {digest for digest in digests if journal is not None and journal.locate(digest) is not None}
 
     def wait(self, after: int, timeout: float) -> int:
-        """Wait for a frame after `after`: appends of this process notify, those of other processes are polled for."""
+        """Wait for a frame after `after`. Appends by this process notify; appends by others are found by polling."""
         deadline, delay = time.monotonic() + timeout, 0.001
         while True:
             head = self.head()
@@ -228,7 +227,7 @@ class Stream(LockedStream):
         if reached[0] != synced[0]:
             self._sync_names(folder)
         if not self._mutex.locked():
-            # This only helps in judging a torn tail, so it may be late.
+            # Only used to recognize a torn tail, so it may be out of date.
             with self._mutex:
                 if self._opened is journal and journal.active.sequence == reached[0]:
                     journal.synced = max(journal.synced, reached[1])

@@ -1,7 +1,7 @@
-"""Trimming: marking frames and contents as deleted, and folding segments that are mostly dead.
+"""Trimming: marking frames and contents as deleted, and folding segments in which most records are dead.
 
 Folding a segment rewrites it without its dead records. A sealed segment never changes otherwise, and a dead record
-stays dead, so a fold holds the lock of the stream for only some hundred records at a time.
+stays dead, so a fold holds the lock of the stream for only a few hundred records at a time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from weakfs.storage.folder.journal.records import (
 from weakfs.storage.folder.journal.segment import Segment, segment_name
 from weakfs.storage.folder.stream.stream import Stream
 
-# A segment is folded if more than one in this many of its bytes is dead, or one in `LEAST_DEAD` while more than one in
-# `MOST_DEAD` bytes of the stream are.
+# A segment is folded if more than one in this many of its bytes is dead, or more than one in `LEAST_DEAD` if more than
+# one in `MOST_DEAD` bytes of the stream is dead.
 DEAD_SHARE, LEAST_DEAD, MOST_DEAD = 4, 10, 10
 # The active segment is sealed and folded only if it is larger than this.
 SMALLEST = 1 << 16
@@ -67,7 +67,7 @@ def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int
         frames_from = journal.before
         chosen = _to_fold(journal.sealed, frames_from, journal.active.end)
     if chosen or stream.is_synced:
-        # What a fold removes must be marked as deleted on the disk first, whatever the durability.
+        # The deletion marks must be on the disk before a fold removes records, whatever the durability.
         stream.flush()
     for entry in chosen:
         live = _live(entry, frames_from)
@@ -78,14 +78,14 @@ def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int
 
 
 def _to_fold(sealed: Iterable[Entry], before: int, active: int) -> list[Entry]:
-    """Return the segments to fold, the deadest first: the mostly dead ones, and as many as keep the stream small."""
+    """Return the segments to fold, those with the largest dead share first: as many as keep the stream small."""
     deadest = sorted(sealed, key=lambda entry: _live(entry, before) / entry.size)
     size = active + sum(entry.size for entry in deadest)
     dead = sum(entry.size - _live(entry, before) for entry in deadest)
     chosen: list[Entry] = []
     for entry in deadest:
         own = entry.size - _live(entry, before)
-        # Even in a segment without dead records, the commits and the state take some bytes.
+        # Even in a segment without dead records, the commits and the state take up some bytes.
         if not _is_mostly_dead(entry, before) and (dead * MOST_DEAD < size or own * LEAST_DEAD < entry.size):
             break
         chosen.append(entry)
@@ -94,7 +94,7 @@ def _to_fold(sealed: Iterable[Entry], before: int, active: int) -> list[Entry]:
 
 
 def _live(entry: Entry, before: int) -> int:
-    """Return about how many bytes of a segment are needed."""
+    """Return the approximate number of live bytes in a segment."""
     count = entry.last - entry.first + 1
     kept = min(max(entry.last + 1 - before, 0), count)
     return entry.contents + (entry.frames * kept // count if count else 0)
@@ -183,7 +183,7 @@ def _fold(stream: Stream, entry: Entry) -> None:
         assert segment.following is not None
         copy.batch.seal(segment.following)
         copy.flush()
-        # The segment that it replaces may have been on the disk for a long time.
+        # Synced whatever the durability: the segment that it replaces may have been on the disk for a long time.
         sync_file(file)
         _replace(stream, entry, copy, name, temporary_folder)
     finally:
@@ -215,12 +215,12 @@ def _is_needed(journal: Journal, sequence: int, before: int, record: Record) -> 
         return bool(NUMBER.unpack_from(record.body)[0] >= before)
     if record.kind == CONTENT:
         return journal.locate(digest_of(record.body)) == (sequence, record.offset)
-    # A tombstone is needed as long as something that it covers exists.
+    # A tombstone is needed as long as a content that it deletes exists.
     return record.kind == TOMBSTONE and journal.locate(bytes(record.body), before=sequence) is not None
 
 
 def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, temporary_folder: TemporaryFolder) -> None:
-    """Put the copy in the place of the segment, unless another process has folded it in the meantime."""
+    """Replace the segment with the copy, unless another process has folded it in the meantime."""
     with stream.locked():
         journal = stream.journal
         if journal is None or entry not in journal.sealed:
@@ -238,7 +238,7 @@ def _replace(stream: Stream, entry: Entry, copy: _Copy, name: str, temporary_fol
             sealed[at] = folded.entry._replace(contents=min(folded.contents, entry.contents))
         journal.write_state(journal.batch(), journal.state()._replace(sealed=tuple(sealed)))
     if copy.is_empty:
-        # Only once a state that does not list it is on the disk.
+        # Removed only once a state that does not list it is on the disk.
         stream.flush()
         with stream.locked():
             if stream.journal is not None:
