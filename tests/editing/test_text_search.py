@@ -34,6 +34,23 @@ def test_a_search_of_the_text_finds_what_the_index_of_lines_finds(seed: int) -> 
             assert text.is_again(wanted, start) == index.is_again(wanted, start)
 
 
+@pytest.mark.parametrize("text", ["", "\n", "a", "a\n", "a\n\nb", "\n\n", "a\nb\na\nb\n", "a\u2028\n\x85"])
+def test_a_search_of_a_text_finds_what_a_search_of_its_lines_finds(text: str) -> None:
+    lines = text.removesuffix("\n").split("\n") if text else []
+    from_text, from_lines = TextSearch(lines, text), TextSearch(lines)
+
+    for first in range(len(lines)):
+        for last in range(first + 1, len(lines) + 1):
+            wanted = lines[first:last]
+            for start in range(len(lines) + 1):
+                at = from_text.find(wanted, start)
+                assert at == from_lines.find(wanted, start)
+                if at >= 0:
+                    again = any(lines[later : later + len(wanted)] == wanted for later in range(at + 1, len(lines)))
+                    assert from_text.is_again(wanted, at) == again
+                    assert from_text.is_again([*wanted], at) == again
+
+
 def test_places_are_the_same_while_the_search_passes_from_the_text_to_the_index() -> None:
     many = MOST_TEXT_SEARCHES * 2
     document = Document("one\ntwo\n" * many)

@@ -116,8 +116,13 @@ class Filesystem(Protocol):
 
 
 def check_readable(fs: Filesystem, path: str, *, offset: int = 0, most: int | None = None) -> None:
-    """Raise what reading a file from `offset` on would raise, including `OSError` (EFBIG) for more than `MOST_READ`."""
+    """Raise what reading a file from `offset` on would raise, also for its size as `check_size` does."""
     size = fs.read_bytes(path, limit=0).size_bytes - offset
+    check_size(path, size, most)
+
+
+def check_size(path: str, size: int, most: int | None = None) -> None:
+    """Raise `OSError` (EFBIG) if more than `MOST_READ` would be read of this many bytes; `most` are wanted."""
     if (size if most is None else min(size, most)) > MOST_READ:
         raise fault(
             OSError,

@@ -27,6 +27,7 @@ class Document:
         "_changes",
         "_indexes",
         "_searches_left",
+        "_text",
         "_text_search",
         "changed_once",
         "ended",
@@ -39,6 +40,8 @@ class Document:
     def __init__(self, text: str) -> None:
         self.is_marked = text.startswith(BYTE_ORDER_MARK)
         self.has_returns = "\r" in text
+        # The whole text while it is known to consist of the lines as they are.
+        self._text = None if self.has_returns or self.is_marked else text
         self.lines = text.removeprefix(BYTE_ORDER_MARK).split("\n")
         self.ended = not self.lines[-1]
         self.ends_in_return = self.lines[-1].endswith("\r")
@@ -119,7 +122,7 @@ class Document:
         if level or 0 in self._indexes:
             return self._index(level)
         if self._text_search is None:
-            self._text_search = TextSearch(self.lines)
+            self._text_search = TextSearch(self.lines, self._text)
         self._searches_left -= 1
         return self._text_search if self._searches_left >= 0 else self._index(0)
 
@@ -134,7 +137,7 @@ class Document:
         """Replace runs of lines, which are in order and do not touch. O(lines), as fast as copying."""
         if runs:
             self._changes += 1
-            self._text_search = None
+            self._text = self._text_search = None
             self.has_returns = self.has_returns or any("\r" in "".join(lines) for _, _, lines in runs)
             self.changed_once = runs if self._changes == 1 else None
             for index in self._indexes.values():

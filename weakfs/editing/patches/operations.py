@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from attrs import evolve
@@ -73,19 +72,16 @@ class Hunk:
             body=self.body + leading,
         )
 
-    def readings(self) -> Iterator[Hunk]:
-        """Yield its interpretations: empty lines at both ends as context, then only as separators of hunks."""
+    def readings(self) -> tuple[Hunk, ...]:
+        """Return its interpretations: empty lines at both ends as context, then only as separators of hunks."""
         first, last = self.leading_blanks, self.trailing_blanks
         if self.is_blank or not (first or last):
-            yield self
-            return
+            return (self,)
         # Around lines that are only added, empty lines separate hunks: as context they would match any blank line.
         if all(line[0] == "+" for line in self.lines[first : len(self.lines) - last]):
-            yield self.without_blanks(first, last)
-            return
-        for leading in dict.fromkeys((0, first)):
-            for trailing in dict.fromkeys((0, min(1, last), last)):
-                yield self.without_blanks(leading, trailing)
+            return (self.without_blanks(first, last),)
+        ends = dict.fromkeys((0, min(1, last), last))
+        return tuple([self.without_blanks(start, end) for start in dict.fromkeys((0, first)) for end in ends])
 
 
 @frozen
@@ -134,6 +130,7 @@ class DeleteFile:
     is_link: bool = False
 
 
+@fast_init
 @frozen
 class UpdateFile:
     """A file that changes: its lines, its mode, its path. With `copies` the file at the old path stays as it is.

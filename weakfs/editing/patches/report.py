@@ -6,6 +6,7 @@ from weakfs.class_decorators import frozen
 from weakfs.fast_init import fast_init
 
 
+@fast_init
 @frozen
 class PatchOps:
     """The number of operations in a patch. A file that is changed and moved counts in both."""
@@ -31,6 +32,7 @@ class HunkFit:
     notes: tuple[str, ...] = ()
 
 
+@fast_init
 @frozen
 class PatchReport:
     """What a patch changed, or would change with `dry_run`.

@@ -92,10 +92,15 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
 
 
 def _change(document: Document, places: list[Place]) -> None:
-    is_diff = any(place.hunk.start is not None for place in places)
+    has_returns = "\r" in "".join(["".join(place.hunk.lines) for place in places])
+    is_diff = has_returns and any(place.hunk.start is not None for place in places)
     # The hunks of a diff were all made in the same way, so one of them may show what no line of another shows.
     meant = is_diff and _means_returns(document, places)
-    runs = [run for place in places for run in _runs(document, place, meant or _means_returns(document, [place]))]
+    runs = [
+        run
+        for place in places
+        for run in _runs(document, place, meant or (has_returns and _means_returns(document, [place])))
+    ]
     runs.sort(key=lambda run: run[:2])
     was_last = len(document.lines)
     document.replace(_apart(runs))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from errno import ELOOP, ENAMETOOLONG
 
 from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import Document
+from weakfs.fast_init import fast_init
 from weakfs.filesystem import missing_path as absence
 from weakfs.filesystem.lookup import canonical_path
 from weakfs.filesystem.paths import is_within, join, normalize, parent
-from weakfs.filesystem.protocol import Filesystem, check_readable
+from weakfs.filesystem.protocol import Filesystem, check_size
 from weakfs.filesystem.results import FileStat
 
 # The cost of looking up a path grows with the square of its depth.
@@ -23,18 +24,20 @@ class Unusable(Exception):
     """A path of a patch cannot be used; the text says why."""
 
 
+@fast_init
 @frozen(eq=False)
 class Entry:
     """A file, or a symbolic link if it has a `target`.
 
-    `origin` is the path of the entry before the patch; a `content` of `None` is the current one, a `mode` of `None`
-    the mode of new files.
+    `origin` is the path of the entry before the patch, and `size` its size then; a `content` of `None` is the current
+    one, a `mode` of `None` the mode of new files.
     """
 
     origin: str | None
     mode: int | None
     content: bytes | Document | None = None
     target: str | None = None
+    size: int = 0
 
     @property
     def is_link(self) -> bool:
@@ -45,7 +48,7 @@ class Entry:
         """Return the bytes of a file."""
         if self.content is None:
             assert self.origin is not None
-            check_readable(fs, self.origin)
+            check_size(self.origin, self.size)
             return fs.read_bytes(self.origin).content
         return self.content if isinstance(self.content, bytes) else self.content.text().encode()
 
@@ -63,7 +66,7 @@ class Places:
         self._canonical: dict[str, str] = {}
         self._directories: dict[str, str] = {}
         # The number of entries that the patch creates below each directory, and paths known not to be files.
-        self._below: Counter[str] = Counter()
+        self._below: defaultdict[str, int] = defaultdict(int)
         self._no_files: set[str] = set()
 
     def canonical(self, path: str) -> str:
@@ -194,7 +197,7 @@ class Places:
             raise _is_directory(path)
         if not there.is_file and not there.is_symlink:
             raise Unusable(f"cannot use {path!r}: it is neither a file nor a link; name a file")
-        return Entry(path, there.mode, None, there.target)
+        return Entry(path, there.mode, None, there.target, there.size_bytes)
 
     def behind_link(self, path: str, entry: Entry) -> str:
         """Return the path of the file that a link stands for. Raise `Unusable` if links are not followed."""
@@ -257,7 +260,7 @@ class Places:
             return self.entry(path)
         there = self.before(path)
         assert there is not None
-        return Entry(path, there.mode, None, there.target)
+        return Entry(path, there.mode, None, there.target, there.size_bytes)
 
     def vacate(self, path: str) -> None:
         """Remove what was taken; keep what the patch has put there in the meantime."""
@@ -270,14 +273,18 @@ class Places:
     def put(self, path: str, entry: Entry) -> None:
         """Put a file or link at a path."""
         if self.now.get(path) is None:
-            self._below.update(_ancestors(path))
+            self._count_below(path, 1)
         self.now[path] = entry
 
     def remove(self, path: str) -> None:
         """Remove whatever is at a path."""
         if self.now.get(path) is not None:
-            self._below.subtract(_ancestors(path))
+            self._count_below(path, -1)
         self.now[path] = None
+
+    def _count_below(self, path: str, change: int) -> None:
+        for above in _ancestors(path):
+            self._below[above] += change
 
     def is_emptied_by(self, path: str) -> bool:
         """Return whether a path is in a directory that is replaced by a file."""

@@ -182,7 +182,7 @@ class Stage:
         if isinstance(operation, UpdateFile) and operation.from_before:
             there = self.places.before(path) if operation.copies else None
             if there is not None and there.is_file:
-                return Entry(path, there.mode)
+                return Entry(path, there.mode, size=there.size_bytes)
             return self.places.take(path)
         return self.places.entry(path)
 
@@ -235,7 +235,7 @@ class Stage:
         document = self._rewritten(operation, path, entry, operation.hunks, copies=operation.copies)
         if self.dialect.final_newline == "add":
             document.ended = True
-        return evolve(entry, content=document)
+        return Entry(entry.origin, entry.mode, document, size=entry.size)
 
     def _check_added(self, operation: UpdateFile, path: str) -> None:
         """Raise `Refused` for a hunk that adds what is not text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from weakfs.class_decorators import frozen
+from weakfs.fast_init import fast_init
 
 PatchFormat = Literal["v4a", "unified", "search_replace"]
 OnExisting = Literal["replace", "reject"]
@@ -12,6 +13,7 @@ OnAmbiguous = Literal["reject", "first"]
 FinalNewline = Literal["keep", "add"]
 
 
+@fast_init
 @frozen
 class Dialect:
     """How to parse and apply a patch where runtimes differ; see `weakfs.editing.apply_patch`.

@@ -123,7 +123,7 @@ class _Reader:
     def _operation_line(self) -> str:
         """Return the line with synonyms replaced by what they stand for."""
         line = self.lines[self.at].strip()
-        if not self.is_codex and not line.startswith(MARKERS):
+        if line.startswith("***") and not self.is_codex and not line.startswith(MARKERS):
             for synonym, marker in SYNONYMS.items():
                 if line.startswith(synonym):
                     line = self.lines[self.at] = marker + line.removeprefix(synonym)
@@ -216,9 +216,9 @@ class _Reader:
     def _hunk(self, *, is_first: bool) -> Hunk:
         start = self.at + 1
         anchors: list[str] = []
-        while self.at < self.last and (self.lines[self.at] == "@@" or self.lines[self.at].startswith("@@ ")):
-            if self.lines[self.at] != "@@":
-                anchors.append(self.lines[self.at][3:])
+        while self.at < self.last and (line := self.lines[self.at])[:3] in ("@@", "@@ "):
+            if line != "@@":
+                anchors.append(line[3:])
             self.at += 1
         if self.at + 1 == start and not is_first:
             raise malformed(
@@ -239,7 +239,7 @@ class _Reader:
         at_end = self.at < self.last and self.lines[self.at].rstrip() == END_OF_FILE
         self.at += at_end
         above = _empty_lines(lines) if first + 1 == start else 0
-        below = _empty_lines(reversed(lines)) if above < len(lines) else 0
+        below = _empty_lines(reversed(lines)) if above < len(lines) and not lines[-1] else 0
         return Hunk(
             start + above,
             tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)])
@@ -251,8 +251,8 @@ class _Reader:
             above,
             unmarked,
             first + 1,
-            old_unended=bool(unended & {" ", "-"}),
-            new_unended=bool(unended & {" ", "+"}),
+            old_unended=not unended.isdisjoint(" -"),
+            new_unended=not unended.isdisjoint(" +"),
         )
 
     def _body(self) -> tuple[tuple[int, ...], set[str]]:
@@ -262,7 +262,7 @@ class _Reader:
         count = 0
         while self.at < self.last:
             line = self.lines[self.at]
-            if line[:1] in ("", " ", "-", "+"):
+            if not line or line[0] in " -+":
                 count += 1
             elif count and self._is_unended():
                 above = self.lines[self.at - 1]
@@ -304,6 +304,8 @@ def unwrapped(lines: list[str]) -> tuple[list[str], int, int]:
     at, end = _without_blanks(lines, 0, len(lines))
     for _ in range(DEEPEST):
         first = " ".join(lines[at].split()) if at < end and len(lines[at]) <= LONGEST else ""
+        if first == BEGIN:
+            break
         fence, heredoc = _FENCE.fullmatch(first), _HEREDOC.fullmatch(first)
         if fence:
             end -= lines[end - 1].strip() == fence["fence"]

@@ -12,25 +12,33 @@ class TextSearch:
     begins near the place found last, as those of a patch do: only the lines in between are counted.
     """
 
-    __slots__ = ("_line", "_offset", "_text")
+    __slots__ = ("_line", "_lines", "_offset", "_text", "_wanted")
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], text: str | None = None) -> None:
+        """Prepare a search of lines, or of their `text` if they are known to have no carriage returns."""
         # The text has a line break before and after each line, and the offset of a line is that of the one before it.
-        self._text = _joined(lines)
+        self._text = _joined(lines) if text is None else f"\n{text}" if text[-1:] in ("", "\n") else f"\n{text}\n"
         self._line = self._offset = 0
+        # The lines found last, and their text.
+        self._lines: Sequence[str] = ()
+        self._wanted = ""
 
     def find(self, lines: Sequence[str], start: int) -> int:
         """Return the first position of consecutive lines, from `start` on; -1 if there is none."""
         offset = self._offset_of(start)
-        found = self._text.find(_joined(lines), offset) if offset >= 0 else -1
+        wanted = _joined(lines)
+        found = self._text.find(wanted, offset) if offset >= 0 else -1
         if found < 0:
             return -1
+        self._lines, self._wanted = lines, wanted
         self._line = start + self._text.count("\n", offset, found)
         self._offset = found
         return self._line
 
     def is_again(self, lines: Sequence[str], at: int) -> bool:
         """Return whether the lines at `at` also occur together somewhere after it."""
+        if at == self._line and lines is self._lines:
+            return self._text.find(self._wanted, self._offset + 1) >= 0
         return self._text.find(_joined(lines), self._offset_of(at) + 1) >= 0
 
     def is_at(self, lines: Sequence[str], at: int) -> bool:
