@@ -18,8 +18,9 @@ from weakfs.session.durable.checkpoints.reset import start
 from weakfs.session.durable.commits.commit_log import CommitLog, frames_missing, id_suffix
 from weakfs.session.durable.commits.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.durable.frames.reader import FrameReader
+from weakfs.session.durable.frames.refresh import ATTEMPTS
 from weakfs.session.durable.lease import HeldLease, patiently
-from weakfs.session.errors import SessionError
+from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.transactions.steps import Steps, run, supplied
@@ -139,9 +140,7 @@ def opened(
     lease = None
     if exclusive:
         lease = HeldLease(store, (yield from patiently(TakeLease(name, uuid4().hex, LEASE))))
-    checkpoint: Checkpoint | None = yield GetCheckpoint(name)
-    frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
-    log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames))
+    checkpoint, log, reader, read = yield from _read_stored(session, store)
     if checkpoint is not None and not read and (ends := (yield Head(name))) != checkpoint.number:
         if ends < checkpoint.number:
             raise StorageDamaged(
@@ -177,6 +176,23 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
         shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
         raise SessionError(f"cannot choose a session of {url}: it holds {shown}; pass session_id")
     return found[0] if found else None
+
+
+def _read_stored(session: Session, store: EventStore) -> Steps[tuple[Checkpoint | None, CommitLog, FrameReader, int]]:
+    """Read the newest checkpoint and the frames that follow it; see `_read`."""
+    name, left = session.session_id, ATTEMPTS
+    while True:
+        checkpoint: Checkpoint | None = yield GetCheckpoint(name)
+        frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
+        try:
+            log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames))
+        except SessionFileError:
+            # A compaction has dropped what these refer to, and stored what replaces them; or it is damaged.
+            left -= 1
+            if not left:
+                raise
+        else:
+            return checkpoint, log, reader, read
 
 
 def _read(

@@ -10,6 +10,7 @@ from weakfs.session.durable.commits.operations import Read
 from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
+from weakfs.session.errors import SessionFileError
 from weakfs.session.events import RolledBack
 from weakfs.session.history.snapshot_table import SnapshotTable
 from weakfs.session.transactions.steps import Steps, supplied
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from weakfs.session.core import SessionCore
     from weakfs.session.durable.commits.commit_log import CommitLog
 
+# How often frames are read while a compaction drops what they refer to.
+ATTEMPTS = 3
 # The number of a frame, the frame and its size.
 Note = tuple[int, Frame, int]
 
@@ -102,10 +105,24 @@ def refreshed(log: CommitLog, session: SessionCore) -> Steps[None]:
 
 
 def take(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -> Steps[None]:
-    """Apply frames that others stored."""
-    reader, notes, last = yield from supplied(partial(_read, log, session, frames))
-    if last:
-        _adopt(log, session, reader, notes, last)
+    """Apply frames that others stored.
+
+    They are read again if contents are missing, or frames: a compaction has dropped these meanwhile, and stored what
+    replaces them. Of a damaged session they are missing each time.
+    """
+    left = ATTEMPTS
+    while True:
+        try:
+            reader, notes, last = yield from supplied(partial(_read, log, session, frames))
+        except SessionFileError:
+            left -= 1
+            if not left:
+                raise
+            frames = list((yield Read(log.stream, log.head)))
+        else:
+            if last:
+                _adopt(log, session, reader, notes, last)
+            return
 
 
 def _read(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note], int]:
