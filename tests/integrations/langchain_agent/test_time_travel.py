@@ -443,6 +443,10 @@ def test_operations_of_a_deep_agent_are_undone_one_by_one_and_the_thread_goes_on
     invoke({"messages": [("user", "go")]})
     wrote_b = [call.call_id for call in session[ToolCall].all() if call.tool == "write"][1]
     assert session.revert(wrote_b).paths == ("/b.txt",)
+    session.undo()
+    # The call of the tool around it has the same changes.
+    around = [call.call_id for call in session[ToolCall].all() if call.tool == "write_file"][1]
+    assert session.revert(around).paths == ("/b.txt",)
     assert shown() == {"/a.txt": "1\n2\n4\n"}
     assert session.undo().paths == ("/b.txt",)
     assert session.undo().paths == ("/a.txt",)
@@ -453,6 +457,17 @@ def test_operations_of_a_deep_agent_are_undone_one_by_one_and_the_thread_goes_on
     first = [one for one in agent.get_state_history(config) if one.next == ("model",)][-2]
     invoke(None, first.config)
     assert shown() == {"/a.txt": "1\n2\n3\n"}
+
+
+def test_work_that_a_person_takes_back_between_two_runs_stays_taken_back(toolset: Toolset, is_async: bool) -> None:
+    agent = Agent(toolset, [write("1")], [write("b", "/b")], [], [write("c", "/c")], [], is_async=is_async)
+    agent.ask()
+    call = next(one.call_id for one in agent.session[ToolCall].all())
+    agent.session.revert(call)
+    agent.session.undo(2)
+    assert agent.shown() == {"/a": "1"}
+    agent.ask()
+    assert agent.shown() == {"/a": "1", "/c": "c"}
 
 
 @pytest.mark.parametrize("thread", ["", "a/b", "\ud800", "x" * 3000, "chat@12345678.12345678", "|", "a\nb", 7])

@@ -17,6 +17,7 @@ from langgraph.runtime import ExecutionInfo, Runtime
 from langgraph.types import Command, Overwrite
 
 from weakfs.class_decorators import frozen
+from weakfs.integrations.langchain.outer_graph import Ancestor, alineage, is_in_graph, lineage
 from weakfs.integrations.langchain.positions import POSITION, Position, Positions, PositionState, caller_of, step_of
 from weakfs.integrations.langchain.tool_calls import Answer, ForeignCalls, Work, messages_of, outer_work
 from weakfs.integrations.langchain.tools import Identity, SessionTool, identity
@@ -78,19 +79,32 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Go back to the position of the state, if its thread has left it, and note where the run begins."""
+        info = runtime.execution_info
+        return self._begin(state, info, lineage() if self._needs_lineage(info) else None)
+
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Do what `before_agent` does, without blocking the event loop."""
+        info = runtime.execution_info
+        ancestors = await alineage() if self._needs_lineage(info) else None
+        return await self._in_thread(partial(self._begin, state, info, ancestors))
+
+    def _needs_lineage(self, info: ExecutionInfo | None) -> bool:
+        """Return whether the position is that of a larger graph, in whose state there is none."""
+        return info is not None and is_in_graph(info) and outer_work(self.toolset.session) is None
+
+    def _begin(
+        self, state: AgentState[Any], info: ExecutionInfo | None, ancestors: list[Ancestor] | None
+    ) -> dict[str, Any] | None:
         if self._is_inside():
             return None
-        position = cast("PositionState", state).get("weakfs_position")
-        self._positions.go_back(step_of(runtime.execution_info), position)
+        position, step = cast("PositionState", state).get("weakfs_position"), step_of(info)
+        then = position if step is None or ancestors is None else self._positions.position_of(step, ancestors)
+        self._positions.go_back(step, then)
         here = self._positions.here()
         if position == here:
             return None
         # It replaces one that is greater too: that of an older session with the same id.
         return {POSITION: Overwrite(here) if position else here}
-
-    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Do what `before_agent` does, without blocking the event loop."""
-        return await self._in_thread(partial(self.before_agent, state, runtime))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

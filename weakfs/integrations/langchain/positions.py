@@ -12,6 +12,7 @@ from langchain.agents.middleware.types import PrivateStateAttr
 from langgraph.runtime import ExecutionInfo
 
 from weakfs.class_decorators import frozen
+from weakfs.integrations.langchain.outer_graph import Ancestor, is_in_graph, root_checkpoint
 from weakfs.messages import one_line
 from weakfs.session import Record, RolledBack, Session, SessionError
 from weakfs.session.undo.reversion import Foreign
@@ -23,6 +24,11 @@ POSITION = "weakfs_position"
 
 # The status of a call that an interrupt ended although its changes stay: an agent in it goes on later.
 INTERRUPTED = "interrupted"
+
+# What the cause of a rollback says before its mark, and what those of reversions say before the id of a call.
+_GOING_BACK = "langchain"
+_REVERTING = "revert "
+_REVERSIONS = (_REVERTING, "undo ", "redo ", "restore ")
 
 # At the end of the id of a call, and of the cause of a rollback: the thread, the step, and which attempt it is.
 _MARK = re.compile(r"(.*)@([0-9a-f]{8})\.([0-9a-f]{8})(?:\.\d+)?", re.DOTALL)
@@ -56,17 +62,26 @@ class Step:
     step: str
     # Who makes the calls of the thread.
     caller: str
+    # For an agent that is part of a larger graph, the step of the agent itself; `step` is that of the whole graph.
+    inner: str | None = None
 
     def __str__(self) -> str:
         return f"@{self.thread}.{self.step}"
 
 
 def step_of(info: ExecutionInfo | None) -> Step | None:
-    """Return the step of a graph that is under way; `None` without a thread, and for a graph inside another."""
-    if info is None or info.thread_id is None or "|" in info.checkpoint_ns:
+    """Return the step of a graph that is under way, for an agent in a larger graph that of the whole graph.
+
+    It is `None` without a thread.
+    """
+    if info is None or info.thread_id is None:
         return None
     # LangGraph takes ids of threads that are no texts.
-    return Step(_digest(str(info.thread_id)), _digest(info.checkpoint_id), caller_of(info))
+    thread, own, caller = _digest(str(info.thread_id)), _digest(info.checkpoint_id), caller_of(info)
+    if not is_in_graph(info):
+        return Step(thread, own, caller)
+    root = root_checkpoint()
+    return None if root is None else Step(thread, _digest(root), caller, own)
 
 
 def caller_of(info: ExecutionInfo | None) -> str:
@@ -119,7 +134,7 @@ class Positions:
                     f"thread has worked in it since; give each thread a session of its own, or use session.revert"
                 )
             seen = self._session.at(number)[FilesSeen].latest()
-            self._session.rollback(number, cause=f"langchain{step}", foreign=self._foreign)
+            self._session.rollback(number, cause=f"{_GOING_BACK}{step}", foreign=self._foreign)
             self._forget(step.caller, seen)
             return True
 
@@ -130,6 +145,9 @@ class Positions:
         """
         if step is None:
             return self._session.next_id(f"{tool_call_id}@")
+        if step.inner is not None:
+            # The agent takes many steps in one of the whole graph.
+            tool_call_id = f"{tool_call_id}/{step.inner}"
         wanted = f"{tool_call_id}{step}"
         number = self._own_record(position)
         if number is None:
@@ -144,6 +162,37 @@ class Positions:
             attempt += 1
             call_id = f"{wanted}.{attempt}"
         return call_id
+
+    def position_of(self, step: Step, lineage: list[Ancestor]) -> Position | None:
+        """Return the position of a checkpoint of a graph around an agent, whose own state has none.
+
+        `lineage` are the checkpoint and those before it. What was done in each is known from the ids of the calls.
+        """
+        steps, first = self._steps_of(step.thread)
+        at_end = False
+        for ancestor in lineage:
+            known = steps.get(_digest(ancestor.checkpoint))
+            if known is not None:
+                return Position(session=self._session.session_id, record=known[at_end])
+            # The next checkpoint is what the step left; any other one begins as this one does.
+            at_end = ancestor.is_next
+        is_whole = bool(lineage) and lineage[-1].is_first
+        return Position(session=self._session.session_id, record=first) if is_whole and first is not None else None
+
+    def _steps_of(self, thread: str) -> tuple[dict[str, tuple[int, int]], int | None]:
+        """Return the records before and at the end of each step of a thread, and that before the first. O(records)."""
+        found: dict[str, tuple[int, int]] = {}
+        for one in self._session.records:
+            marked = _marked(one.cause)
+            if marked is None or marked[1] != thread or not _is_by_thread(one, marked[0]):
+                continue
+            event = one.event
+            # Calls inside the call have causes of their own.
+            first = one.seq if not isinstance(event, ToolCall) or event.first_seq is None else event.first_seq
+            before = one.seq if isinstance(event, RolledBack) and not event.failed else min(first, one.seq) - 1
+            begin, _ = found.get(marked[2], (before, 0))
+            found[marked[2]] = (min(begin, before), one.seq)
+        return found, min((begin for begin, _ in found.values()), default=None)
 
     def _own_record(self, position: Position | None) -> int | None:
         # A state in which nothing has been noted has an empty one.
@@ -167,24 +216,33 @@ class Positions:
         has_left = has_others = went_back = False
         done: list[str] = []
         known: set[str] = set()
+        reverted: set[str] = set()
         for one in reversed([*self._session.records.since(record)]):
             text, changed = _text_and_change(one)
             marked = _marked(text)
             if text is None or marked is None:
                 continue
-            _, thread, number = marked
-            if (thread, number) == (step.thread, step.step):
+            name, thread, number = marked
+            if isinstance(one.event, RolledBack) and name != _GOING_BACK:
+                # Work that was taken back otherwise: by this middleware before it makes a call again, or by a person.
+                reverted.add(text)
+            elif (thread, number) == (step.thread, step.step):
                 if isinstance(one.event, RolledBack):
                     # What was done before is undone.
                     went_back = True
                     continue
                 known.add(text)
-                if changed and not went_back:
+                if changed and not went_back and f"{_REVERTING}{text}" not in reverted:
                     done.append(text)
             elif changed and not went_back:
                 is_own = thread == step.thread
                 has_left, has_others = has_left or is_own, has_others or not is_own
         return Past(has_left, has_others, tuple(done), frozenset(known))
+
+
+def _is_by_thread(record: Record, name: str) -> bool:
+    """Return whether the thread did it: the causes of reversions have marks too."""
+    return isinstance(record.event, ToolCall) or not name.startswith(_REVERSIONS)
 
 
 def _text_and_change(record: Record) -> tuple[str | None, bool]:

@@ -52,6 +52,12 @@ class Rules:
         found = (self.registry.by_type.get(spec.cls) for spec in self.specs.values() if spec.kind == "log")
         return tuple(shape.tag for shape in found if shape is not None)
 
+    @property
+    def calls(self) -> dict[str, tuple[int, int]]:
+        """The events that end a call: by tag, where their fields with its first and last record are."""
+        every = (self.registry.by_type.get(one.cls) for one in self.registry.slices if one.holds_calls)
+        return {shape.tag: (shape.numbers[0], shape.numbers[1]) for shape in every if shape and len(shape.numbers) > 1}
+
     @staticmethod
     @cache
     def standard(registry: type[Registry]) -> Rules:

@@ -29,11 +29,12 @@ class Moments(Forks):
 
     def _changes(self, line: Timeline, one: Operation) -> bool:
         """Return whether an operation changed anything that can be taken back."""
-        if one.has_failed:
-            return False
-        span = one.span
+        return not one.has_failed and self._changes_in(line, one.span)
+
+    def _changes_in(self, line: Timeline, span: Span) -> bool:
+        """Return whether records changed anything that can be taken back."""
         states = self._around(line, span)
-        before, after = (states[seq]._table("state") for seq in (one.first - 1, one.last))
+        before, after = (states[seq]._table("state") for seq in (span.first - 1, span.last))
         before = self._gone_back(after, before, None)
         rules = self._rules
         declared = {rules.by_type[each.cls].tag: each for each in rules.registry.slices}
@@ -44,7 +45,7 @@ class Moments(Forks):
                 for tag in {*before, *after} - observed
             )
             or any(external.differing(*self._files_around(line, external, span)) for external in self._reversible())
-            or bool(self._detached(line, one.first - 1, one.last))
+            or bool(self._detached(line, span.first - 1, span.last))
         )
 
     def _around(self, line: Timeline, span: Span) -> dict[int, SessionView]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
 from weakfs.session.events import Merged, Reverted, RolledBack
@@ -16,6 +16,10 @@ from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.tags import tag_of
 
 MERGED, REVERTED, ROLLED_BACK = tag_of(Merged), tag_of(Reverted), tag_of(RolledBack)
+
+# By the tag of an event that ends a call: the positions of the fields with the first and last record of the call.
+Calls = Mapping[str, tuple[int, int]]
+NO_CALLS: Calls = {}
 
 
 @frozen
@@ -33,7 +37,8 @@ class Operation:
 
     If the operation took others back, `how` says how, and `reverted` are their records; see `Reverted`. If
     `has_failed`, it was a transaction that failed and was rolled back; `failed` are the causes of all work that was
-    rolled back in it.
+    rolled back in it. `parts` are the operations inside of a call that made other calls, oldest first. If
+    `is_end`, it is only the record at the end of a call.
     """
 
     first: int
@@ -43,6 +48,8 @@ class Operation:
     reverted: tuple[Span, ...] = ()
     has_failed: bool = False
     failed: frozenset[str] = frozenset()
+    parts: tuple[Operation, ...] = field(default=(), repr=False)
+    is_end: bool = False
 
     @property
     def span(self) -> Span:
@@ -50,21 +57,39 @@ class Operation:
         return Span(self.first, self.last)
 
 
-def operations(rows: Iterable[Row], dropped: int, block_end: int = 0) -> list[Operation]:
+def operations(rows: Iterable[Row], dropped: int, block_end: int = 0, calls: Calls = NO_CALLS) -> list[Operation]:
     """List the operations of a timeline whose records follow number `dropped`, oldest first. O(records).
 
-    A merged fork is one operation, and so is a transaction that failed, whatever calls were made in it. Records up to
-    `block_end` are the rest of a merged fork whose first records were dropped. They belong to no operation.
+    A merged fork is one operation, and so are a transaction that failed and a call, whatever calls were made in it.
+    Only calls that do nothing but undo and redo are not: each undo and redo in them is an operation of its own. Records
+    up to `block_end` are the rest of a merged fork whose first records were dropped. They belong to no operation.
     """
     found: list[Operation] = []
-    for one in _parts(rows, dropped, block_end):
+    for one in _parts(rows, dropped, block_end, calls):
+        inside: list[Operation] = []
         while found and found[-1].last >= one.first:
-            one = _with_failed(found.pop(), one)
+            inside.append(found.pop())
+        if inside and one.has_failed:
+            for part in inside:
+                one = _with_failed(part, one)
+        elif inside:
+            around = _around(inside[::-1], one)
+            if around is not None:
+                found.append(around)
+                continue
+            found += inside[::-1]
+            one = evolve(one, first=one.last)
         before = found[-1] if found else None
         # A `Reverted` record ends its operation, since the same records may be taken back again.
         if before is not None and before.how is None and one.cause is not None and before.cause == one.cause:
-            has_failed = before.has_failed and one.has_failed
-            found[-1] = evolve(one, first=before.first, has_failed=has_failed, failed=before.failed | one.failed)
+            found[-1] = evolve(
+                one,
+                first=before.first,
+                has_failed=before.has_failed and one.has_failed,
+                failed=before.failed | one.failed,
+                parts=before.parts,
+                is_end=before.is_end and one.is_end,
+            )
         else:
             found.append(one)
     return found
@@ -72,23 +97,58 @@ def operations(rows: Iterable[Row], dropped: int, block_end: int = 0) -> list[Op
 
 def _with_failed(inside: Operation, rollback: Operation) -> Operation:
     """Return the operation of a failed transaction combined with an operation that ends inside it."""
-    failed = inside.failed | rollback.failed
     if inside.first < rollback.first:
         # The operation began before the transaction and continued in it.
-        return evolve(inside, last=rollback.last, failed=failed)
-    return evolve(rollback, failed=failed if inside.cause is None else failed | {inside.cause})
+        return evolve(inside, last=rollback.last, failed=inside.failed | rollback.failed)
+    return evolve(rollback, failed=rollback.failed.union(_causes(inside)))
 
 
-def spans_of(cause: str, rows: Sequence[Row], dropped: int, block_end: int = 0) -> list[Span]:
-    """Return the records with a cause, oldest first: those of the timeline, or else those of forks merged into it."""
-    known = operations(rows, dropped, block_end)
-    found = [one.span for one in known if one.how is None and one.cause == cause]
+def _causes(one: Operation) -> Iterator[str]:
+    """Yield the causes of an operation and of everything in it."""
+    if one.cause is not None:
+        yield one.cause
+    yield from one.failed
+    for part in one.parts:
+        yield from _causes(part)
+
+
+def _around(parts: list[Operation], call: Operation) -> Operation | None:
+    """Return the operation of a call that made others, or `None` if the operations in it stay separate."""
+    is_only_its_own = len(parts) == 1 and parts[0].cause == call.cause
+    only_goes_back = all(part.how in ("undo", "redo") or part.is_end for part in parts)
+    if is_only_its_own or only_goes_back or parts[0].first < call.first:
+        return None
+    failed = frozenset[str]().union(*(part.failed for part in parts))
+    # What took work back and did more is an operation like any other.
+    how, reverted = (parts[0].how, parts[0].reverted) if len(parts) == 1 else (None, ())
+    return evolve(call, how=how, reverted=reverted, failed=failed, parts=tuple(parts), is_end=False)
+
+
+def spans_of(cause: str, rows: Sequence[Row], dropped: int, block_end: int = 0, calls: Calls = NO_CALLS) -> list[Span]:
+    """Return the records with a cause, oldest first: those of the timeline, or else those of forks merged into it.
+
+    Those of a call include the records of the calls that it made.
+    """
+    known = operations(rows, dropped, block_end, calls)
+    found = [one.span for one in _caused_by(cause, known)]
     if found or any(cause in one.failed for one in known):
         return found
     for first, last in merges(rows, dropped, block_end):
-        inside = operations(islice(rows, first - dropped, last - dropped), first)
-        found += [Span(one.first, one.last, first) for one in inside if one.how is None and one.cause == cause]
+        # In files of format version 1, the numbers in a fork's records are not those of the session.
+        is_renumbered = rows[first - dropped - 1][3][4]
+        block = islice(rows, first - dropped, last - dropped)
+        inside = operations(block, first, calls=calls if is_renumbered else NO_CALLS)
+        found += [Span(one.first, one.last, first) for one in _caused_by(cause, inside)]
     return found
+
+
+def _caused_by(cause: str, every: Iterable[Operation]) -> Iterator[Operation]:
+    """Yield the operations with a cause, also those inside of calls; reversions have none by which they are known."""
+    for one in every:
+        if one.cause == cause and (one.how is None or one.parts):
+            yield one
+        else:
+            yield from _caused_by(cause, one.parts)
 
 
 def merges(rows: Iterable[Row], dropped: int, block_end: int = 0) -> Iterator[tuple[int, int]]:
@@ -99,8 +159,11 @@ def merges(rows: Iterable[Row], dropped: int, block_end: int = 0) -> Iterator[tu
             yield number, block_end
 
 
-def _parts(rows: Iterable[Row], dropped: int, block_end: int) -> Iterator[Operation]:
-    """Yield single records, whole merges, and all records of a failed transaction with its rollback."""
+def _parts(rows: Iterable[Row], dropped: int, block_end: int, calls: Calls) -> Iterator[Operation]:
+    """Yield single records, whole merges, and all records of a failed transaction with its rollback.
+
+    The record at the end of a call comes with all records of the call.
+    """
     merge: Operation | None = None
     causes: set[str | None] = set()
     for number, (_, cause, tag, values) in enumerate(rows, dropped + 1):
@@ -113,6 +176,10 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int) -> Iterator[Operat
                 merge, block_end = one, number + values[2]
             elif tag == ROLLED_BACK and values[3]:
                 yield evolve(one, first=max(values[0], dropped) + 1, has_failed=True)
+            elif tag in calls:
+                first, last = (values[place] for place in calls[tag])
+                is_whole = first is not None and last == number - 1
+                yield evolve(one, first=max(first, dropped + 1) if is_whole else number, is_end=True)
             else:
                 yield one
         elif merge is not None:
@@ -143,6 +210,9 @@ def undone(every: Iterable[Operation]) -> tuple[set[Operation], set[Operation]]:
             if place == len(by_last) or by_last[place].first > span.first:
                 continue
             target = by_last[place]
+            if target.parts and not (span.first <= target.first and target.last <= span.last):
+                # Only something in it was taken back, before the call ended.
+                continue
             if one.how == "undo":
                 undone.add(target)
             elif target.how == "undo":

@@ -54,14 +54,15 @@ class Undo(ThreeWay):
     ) -> Reversion:
         """Take back what a call, a record or a range of record numbers changed, and keep what came later.
 
-        A call is given by its id, which is the cause of its records. Each text is merged by lines, and moves are
-        followed. If a later change touched the same lines, raise `MergeConflict` with nothing changed: "ours" is the
-        present version, "theirs" the version before the call. `on_conflict` resolves conflicts as in `merge`. `paths`
-        limits the revert to these files and directories. With `preview`, nothing is changed.
+        A call is given by its id, which is the cause of its records; calls that it made are part of it. Each text is
+        merged by lines, and moves are followed. If a later change touched the same lines, raise `MergeConflict` with
+        nothing changed: "ours" is the present version, "theirs" the version before the call. `on_conflict` resolves
+        conflicts as in `merge`. `paths` limits the revert to these files and directories. With `preview`, nothing is
+        changed.
 
         External files are scanned first. Changes that other programs made in them are kept and merged, or replaced with
         `foreign="replace"`; the result names these files. Reverting the reversion brings everything back. Raise
-        `SessionError` if there is no such call.
+        `SessionError` if there is no such call, or if it changed nothing.
         """
         return self._reading(lambda: self._revert(target, paths, preview, on_conflict, foreign))
 
@@ -77,7 +78,7 @@ class Undo(ThreeWay):
         with self.lock:
             line = self._writable()
             if isinstance(target, str):
-                spans = spans_of(target, line.rows, line.dropped, line.base.block_end)
+                spans = spans_of(target, line.rows, line.dropped, line.base.block_end, self._rules.calls)
                 if not spans:
                     raise SessionError(
                         f"cannot revert {target!r}: no record of session {self.session_id!r} has this cause, "
@@ -85,6 +86,11 @@ class Undo(ThreeWay):
                     )
             else:
                 spans = [self._span(line, target)]
+            if not any(self._changes_in(line, span) for span in spans):
+                raise SessionError(
+                    f"cannot revert {_named(target)}: it changed nothing that can be taken back; pass a call or "
+                    f"records that changed something, or use redo to take an undo back"
+                )
             label = target if isinstance(target, str) else f"{spans[0].first}-{spans[0].last}"
             return self._run("revert", label, spans, preview, on_conflict, foreign, paths)
 
@@ -173,7 +179,7 @@ class Undo(ThreeWay):
         self._scan_changes(preview=preview)
         with self.lock:
             line = self._writable()
-            every = operations(line.rows, line.dropped, line.base.block_end)
+            every = operations(line.rows, line.dropped, line.base.block_end, self._rules.calls)
             chosen: list[Operation] = []
             for one in self._undoable(line, every) if how == "undo" else self._undone(line, every):
                 chosen.append(one)
@@ -236,6 +242,14 @@ class Undo(ThreeWay):
                 last = end
         if first == last and line.rows[first - line.dropped - 1][2] == REVERTED:
             # A `Reverted` record changes nothing itself: it stands for the operation that it ends.
-            every = operations(line.rows, line.dropped, line.base.block_end)
+            every = operations(line.rows, line.dropped, line.base.block_end, self._rules.calls)
             return next((one.span for one in every if one.last == last), Span(first, last))
         return Span(first, last)
+
+
+def _named(target: int | str | Record | range) -> str:
+    if isinstance(target, str):
+        return repr(target)
+    if isinstance(target, range):
+        return f"records {target[0]} to {target[-1]}"
+    return f"record {target.seq if isinstance(target, Record) else target}"
