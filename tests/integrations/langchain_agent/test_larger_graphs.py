@@ -198,12 +198,8 @@ def test_resuming_an_agent_that_was_interrupted_keeps_what_was_done(
     graph = Graph(toolset, nodes, saver, is_async=is_async, side_by_side=True)
     graph.run("go")
     assert graph.shown.keys() == {"/before", "/b0"}
-    command = Command(resume="yes")
-    _ = (
-        asyncio.run(graph.graph.ainvoke(command, graph.config))
-        if is_async
-        else graph.graph.invoke(command, graph.config)
-    )
+    go_on: Command[Any] = Command(resume="yes")
+    graph.resume(go_on)
     assert graph.shown.keys() == {"/before", "/b0", "/after"}
     calls = [one.call_id for one in toolset.session[ToolCall].all()]
     assert len(calls) == len({*calls})

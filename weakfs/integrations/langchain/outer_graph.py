@@ -87,7 +87,7 @@ def _add(found: list[Ancestor], one: CheckpointTuple | None) -> RunnableConfig |
         return None
     before = one.parent_config
     is_next = one.metadata.get("source") == "loop"
-    found.append(Ancestor(one.config["configurable"]["checkpoint_id"], is_next, is_first=before is None))
+    found.append(Ancestor(one.checkpoint["id"], is_next, is_first=before is None))
     return before
 
 

@@ -178,8 +178,9 @@ def _parts(rows: Iterable[Row], dropped: int, block_end: int, calls: Calls) -> I
                 yield evolve(one, first=max(values[0], dropped) + 1, has_failed=True)
             elif tag in calls:
                 first, last = (values[place] for place in calls[tag])
-                is_whole = first is not None and last == number - 1
-                yield evolve(one, first=max(first, dropped + 1) if is_whole else number, is_end=True)
+                if first is not None and last == number - 1:
+                    one = evolve(one, first=max(first, dropped + 1))
+                yield evolve(one, is_end=True)
             else:
                 yield one
         elif merge is not None:
