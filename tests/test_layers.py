@@ -72,11 +72,12 @@ OPTIONAL_DEPENDENCIES = {
 
 @frozen
 class Import:
-    """One import: the module that it stands in, the line, and the module that it names."""
+    """One import: the module that it stands in, the line, the module that it names, and what is imported from it."""
 
     importer: str
     line: int
     imported: str
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.importer}:{self.line} imports {self.imported}"
@@ -115,7 +116,8 @@ def imports_of(path: Path) -> Iterator[Import]:
             for alias in node.names:
                 # `from weakfs import session` names a module, `from weakfs.session import Session` does not.
                 is_module = base == "weakfs" and alias.name in LEVEL
-                yield Import(importer, node.lineno, f"{base}.{alias.name}" if is_module else base)
+                imported = f"{base}.{alias.name}" if is_module else base
+                yield Import(importer, node.lineno, imported, () if is_module else (alias.name,))
 
 
 @cache
@@ -167,6 +169,23 @@ def test_packages_do_not_import_one_another_in_a_circle() -> None:
             seen.add(package)
             waiting |= below.get(package, set()) - seen
         assert start not in seen, f"{start} imports itself through {sorted(seen)}"
+
+
+def test_modules_do_not_import_one_another_in_a_circle_even_for_type_checkers_or_in_functions() -> None:
+    modules = {module_name(path) for path in ROOT.rglob("*.py")}
+    below: dict[str, set[str]] = {module: set() for module in modules}
+    for found in filter(is_own, all_imports()):
+        submodules = {f"{found.imported}.{name}" for name in found.names} & modules
+        below[found.importer] |= submodules or {found.imported} & modules
+    # What imports nothing that is left, and what nothing imports, is taken away until only circles are left.
+    while ends := {module for module, imported in below.items() if not imported} | (
+        below.keys() - set().union(*below.values())
+    ):
+        below = {module: imported - ends for module, imported in below.items() if module not in ends}
+    circle = [*below][:1]
+    while circle and circle[-1] not in circle[:-1]:
+        circle.append(min(below[circle[-1]]))
+    assert circle == [], "cut the circle that this leads into: move what both need into a module below them"
 
 
 def test_nothing_imports_through_the_links_at_the_top() -> None:

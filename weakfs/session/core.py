@@ -210,16 +210,6 @@ class SessionCore(SessionState):
             is_own = log.stream == place.stream
             return run(log.was_stored(self, place) if is_own else was_stored(log.store.url, place), log.store)
 
-    def _notify(self) -> None:
-        """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.
-
-        Every method that changes the session calls this at its end. Code that holds the lock around several of them
-        calls it afterwards: a handler that waits for another thread must not lock that thread out of the session.
-        """
-        delivery = self._delivery
-        if delivery is not None and delivery.waiting and not _is_held(self.lock):
-            delivery.pending()
-
     def _change(self, spec: SliceSpec, change: Literal["seed", "append", "clear"], value: object) -> None:
         """Change a slice directly; callers write `session[T].seed(value)` and the like."""
         if change != "clear" and type(value) is not spec.cls:
@@ -234,11 +224,6 @@ class SessionCore(SessionState):
         else:
             event = SliceCleared(spec.tag)
         self.dispatch(event)
-
-
-def _is_held(lock: Any) -> bool:
-    # What `threading.Condition` checks on a lock; there is no public way.
-    return bool(lock._is_owned())
 
 
 def reducing(doing: str) -> SessionError:

@@ -7,7 +7,6 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from weakfs.session.blobs.blob import Stored
 from weakfs.session.errors import RollbackIncomplete
 from weakfs.session.events import Record
 from weakfs.session.external import Attachable, External, RunsPrograms, repair_all
@@ -16,7 +15,6 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SaveReport
 from weakfs.session.logger import logger
 from weakfs.session.slices.registry import Registry
-from weakfs.session.slices.schema import Rules
 from weakfs.session.subscriptions import Bus
 from weakfs.session.undo.undo import Undo
 
@@ -176,7 +174,14 @@ class Session(Undo):
         """
         from weakfs.session.durable.opening import copy_session
 
-        self._reading(lambda: copy_session(self, where, durability))
+        def copy() -> None:
+            target = type(self).open(where, self.session_id, durability=durability, registry=self.registry)
+            try:
+                copy_session(self, target)
+            finally:
+                target.close()
+
+        self._reading(copy)
 
     async def acopy_to(self, where: Where, *, durability: Durability = "process") -> None:
         """Store a copy of the session as `copy_to` does, in a thread."""
@@ -223,14 +228,14 @@ class Session(Undo):
         with self.lock:
             if self._closed is not None:
                 self._refuse()
-            log, before = self._log, self._trunk.seq
+            log, queue, before = self._log, self._queue, self._trunk.seq
         if log is None:
             return 0
-        if log.queue is None:
+        if queue is None:
             return await asyncio.to_thread(self.refresh)
         from weakfs.session.durable.frames.refresh import refreshed
 
-        await log.queue.perform(partial(refreshed, log, self))
+        await queue.perform(partial(refreshed, log, self))
         return self._trunk.seq - before
 
     def watch(self, *, timeout: float | None = None) -> Iterator[Record]:
@@ -242,13 +247,13 @@ class Session(Undo):
         """
         from weakfs.session.durable.watching import watch
 
-        return watch(self, timeout)
+        return watch(self, self.refresh, timeout)
 
     def awatch(self, *, timeout: float | None = None) -> AsyncIterator[Record]:
         """Follow the session as `watch` does, with `async for`."""
         from weakfs.session.durable.watching import awatch
 
-        return awatch(self, timeout)
+        return awatch(self, self.arefresh, timeout)
 
     def flush(self) -> None:
         """Wait until everything that was stored is as durable as the storage can make it.
@@ -266,7 +271,7 @@ class Session(Undo):
 
         log = self._log
         if log is not None:
-            await (asyncio.to_thread(log.flush) if log.queue is None else log.queue.flush())
+            await (asyncio.to_thread(log.flush) if self._queue is None else self._queue.flush())
 
     def checkpoint(self) -> None:
         """Store the state, so that opening the session does not have to read the frames before it.
@@ -302,8 +307,12 @@ class Session(Undo):
                     logger().exception("cannot end the programs that run in %s", external.filesystem_id)
         super().close(reason)
         with self.lock:
-            log = self._log
-        if log is not None:
+            log, queue = self._log, self._queue
+        if log is None or log.is_closed:
+            return
+        if queue is not None and queue.loop.is_running():
+            queue.close_soon()
+        else:
             log.close(self)
 
     async def aclose(self, reason: str = "it was closed") -> None:
@@ -313,7 +322,7 @@ class Session(Undo):
         super().close(reason)
         log = self._log
         if log is not None:
-            await (asyncio.to_thread(log.close, self) if log.queue is None else log.queue.close())
+            await (asyncio.to_thread(log.close, self) if self._queue is None else self._queue.close())
 
     async def __aenter__(self) -> Self:
         return self
@@ -397,26 +406,6 @@ class Session(Undo):
         again._take_over(rules, Timeline(), header)
         again.replay(records)
         return again
-
-    def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
-        """Return the parts that a file of this session consists of; for `weakfs.session.files.session_file`."""
-        header = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
-        return self._rules, self._trunk, header
-
-    def _take_over(
-        self,
-        rules: Rules,
-        line: Timeline,
-        header: dict[str, Any],
-        missing: Callable[[], tuple[Stored, ...]] | None = None,
-    ) -> None:
-        """Take over the contents of a file; for `weakfs.session.files.session_file`."""
-        self.session_id, self.origin_id = header["session_id"], header["origin_id"]
-        # Never the number of a kept snapshot.
-        own_prefix = f"{self.session_id}/"
-        taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
-        self._counter = max([header["counter"], *taken])
-        self._rules, self._trunk, self._missing = rules, line, missing
 
 
 S = TypeVar("S", bound=Session)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 from weakref import ref
 
 from weakfs.session.blobs.blob import Stored
-from weakfs.session.branches import Branches
 from weakfs.session.codec.scalars import is_text
 from weakfs.session.errors import RollbackIncomplete, SessionClosed, SessionError
 from weakfs.session.external import External, Journal, Repair, begin
@@ -24,37 +22,33 @@ from weakfs.session.slices.slice import Kind, SliceSpec
 from weakfs.session.slices.table import Table
 from weakfs.session.subscriptions import Bus, Delivery
 from weakfs.session.transactions.transaction import ACTIVE, Transaction, innermost
+from weakfs.session.trunk import SessionTrunk
 
 if TYPE_CHECKING:
     from weakfs.session.durable.commits.commit_log import CommitLog
+    from weakfs.session.durable.commits.commit_queue import CommitQueue
 
+
+# Dead references are first removed when there are more references than this.
+LEAST_BRANCHES = 64
 
 NO_REPAIRS: Mapping[str, Repair] = {}
 
 
-class SessionState:
+class SessionState(SessionTrunk):
     """The state of a session. Its subclasses, up to `Session`, add the methods that read and change it."""
 
     __slots__ = (
-        "__weakref__",
         "_attached",
         "_base",
         "_branches",
-        "_clock",
         "_closed",
-        "_counter",
-        "_delivery",
-        "_id_suffix",
         "_log",
         "_missing",
         "_parent",
+        "_queue",
         "_reducing",
         "_repairs",
-        "_rules",
-        "_trunk",
-        "lock",
-        "origin_id",
-        "session_id",
     )
 
     # The registry type of a session created without a registry; a subclass may know more types.
@@ -90,13 +84,10 @@ class SessionState:
         parent: ref[Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        # The session from which this one was forked, through any number of forks.
         self.origin_id = origin_id
-        # Held while reading, deciding and dispatching as one step; reentrant.
         self.lock = RLock()
         self._clock = clock
         self._rules = rules
-        # None in a fork until its first subscriber: most forks are made, merged and discarded.
         self._delivery = delivery
         self._trunk = trunk
         # Where a fork branched off from its parent, or was last merged into it.
@@ -111,7 +102,8 @@ class SessionState:
         self._reducing = False
         # Where changes of the trunk are written before they take effect; `None` for a session in memory.
         self._log: CommitLog | None = None
-        # Distinguishes the ids made by this process from those of other processes that work on the same session.
+        # Awaits the commits of calls on an event loop, if the session was opened there.
+        self._queue: CommitQueue | None = None
         self._id_suffix = ""
         # Returns the blobs still missing from the sidecar directory, if any were missing on loading.
         self._missing: Callable[[], tuple[Stored, ...]] | None = None
@@ -135,18 +127,6 @@ class SessionState:
     def registry(self) -> Registry:
         """The types that this session and its files may hold."""
         return self._rules.registry
-
-    def now(self) -> int:
-        """Return the session clock's time in integer nanoseconds. Raise `TypeError` if it returns anything else."""
-        at = self._clock()
-        if type(at) is not int:
-            raise TypeError(f"the clock returned {at!r}; pass a clock of integer nanoseconds, such as time.time_ns")
-        return at
-
-    def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:
-        if self._delivery is not None and self._delivery.wanted and line is self._trunk:
-            records = Records(self._rules, line.rows, line.dropped).since(seq)
-            self._delivery.post(records if last is None else islice(records, last - seq))
 
     def _spec_of(self, type_: type) -> SliceSpec:
         """Return the specification of a slice type. Raise `UnknownType` if it is not installed."""
@@ -272,18 +252,48 @@ class SessionState:
             )
         raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
-    def next_id(self, name: str) -> str:
-        """Return a new id under the session's own, unique within the session: `next_id("call")` is `SESSION/call7`."""
-        with self.lock:
-            return self._next_id(name)
+    def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:
+        """Return the parts that a file of this session consists of; for `weakfs.session.files.session_file`."""
+        header = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
+        return self._rules, self._trunk, header
 
-    def _next_id(self, name: str) -> str:
-        self._counter += 1
-        return f"{self.session_id}/{name}{self._counter}{self._id_suffix}"
+    def _take_over(
+        self,
+        rules: Rules,
+        line: Timeline,
+        header: dict[str, Any],
+        missing: Callable[[], tuple[Stored, ...]] | None = None,
+    ) -> None:
+        """Take over what was read from a file or from storage."""
+        self.session_id, self.origin_id = header["session_id"], header["origin_id"]
+        # Never the number of a kept snapshot.
+        own_prefix = f"{self.session_id}/"
+        taken = [e.number for e in line.snapshots.values() if e.snapshot_id.startswith(own_prefix)]
+        self._counter = max([header["counter"], *taken])
+        self._rules, self._trunk, self._missing = rules, line, missing
 
-    def _next_number(self) -> int:
-        self._counter += 1
-        return self._counter
+
+class Branches:
+    """The forks and transactions that began in a session, as long as anything else refers to them.
+
+    Weak references without a callback for each: a `WeakSet` makes a fork a third slower.
+    """
+
+    __slots__ = ("_limit", "_references")
+
+    def __init__(self) -> None:
+        self._references: list[ref[Any]] = []
+        self._limit = LEAST_BRANCHES
+
+    def add(self, branch: object) -> None:
+        """Remember a fork or a transaction. O(1), amortized."""
+        self._references.append(ref(branch))
+        if len(self._references) > self._limit:
+            self._references = [one for one in self._references if one() is not None]
+            self._limit = max(LEAST_BRANCHES, 2 * len(self._references))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (branch for one in self._references if (branch := one()) is not None)
 
 
 def checked_text(what: str, text: str | None) -> str | None:

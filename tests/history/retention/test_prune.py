@@ -186,13 +186,12 @@ KILLED = """
 import os, signal, sys
 from weakfs import Session
 from weakfs.history import Retention, prune
-from weakfs.session.durable.commits.commit_log import CommitLog
-from weakfs.session.durable.checkpoints import checkpoints, trimming
+from weakfs.session.durable.checkpoints import checkpoints, reset, trimming
 where, place = sys.argv[1:]
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 if place == "append":
-    CommitLog._append = die
+    reset.append = die
 elif place == "checkpoint":
     checkpoints.Checkpointing._put_checkpoint = die
 else:

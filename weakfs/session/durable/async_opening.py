@@ -29,10 +29,10 @@ from weakfs.storage.locations import aopen_event_store, open_event_store, url_of
 from weakfs.storage.storage import AsyncStorage
 
 if TYPE_CHECKING:
-    from weakfs.session.session import Session
+    from weakfs.session.transactions.commit import Transactions
 
 T = TypeVar("T")
-S = TypeVar("S", bound="Session")
+S = TypeVar("S", bound="Transactions")
 
 AsyncWhere = Where | AsyncStorage | AsyncEventStore
 
@@ -63,7 +63,8 @@ async def aopen_session(
             await awaited.close()
         raise
     log = complete(session, options, owns_store=is_own)
-    log.queue, log.is_brief = CommitQueue(session, awaited), False
+    log.is_awaited, log.is_brief = True, False
+    session._queue = CommitQueue(session, log, awaited, session._commit_group)
     if on_loop is not None:
         on_loop.lock = session.lock
     return session

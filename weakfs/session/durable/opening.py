@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from attrs import evolve
@@ -14,8 +14,11 @@ from attrs import evolve
 from weakfs.class_decorators import frozen
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
+from weakfs.session.durable.checkpoints.lost_copies import content_from_frames
 from weakfs.session.durable.checkpoints.reset import start
-from weakfs.session.durable.commits.commit_log import CommitLog, frames_missing, id_suffix
+from weakfs.session.durable.commits.append import frames_missing
+from weakfs.session.durable.commits.commit_log import CommitLog
+from weakfs.session.durable.commits.log_state import id_suffix
 from weakfs.session.durable.commits.operations import GetCheckpoint, Head, ListStreams, Read, TakeLease
 from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.frames.refresh import ATTEMPTS
@@ -23,6 +26,7 @@ from weakfs.session.durable.lease import HeldLease, patiently
 from weakfs.session.errors import SessionError, SessionFileError
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
+from weakfs.session.state import SessionState
 from weakfs.session.transactions.steps import Steps, run, supplied
 from weakfs.storage.engines.urls import folder_url, split_folder
 from weakfs.storage.errors import StorageDamaged
@@ -30,11 +34,7 @@ from weakfs.storage.event_store import Checkpoint, EventStore, Frame
 from weakfs.storage.locations import open_event_store, url_of
 from weakfs.storage.storage import Storage
 
-if TYPE_CHECKING:
-    from weakfs.session.session import Session
-
-
-S = TypeVar("S", bound="Session")
+S = TypeVar("S", bound=SessionState)
 
 Durability = Literal["process", "power", "manual"]
 OnOthers = Literal["raise", "merge"]
@@ -116,7 +116,7 @@ def is_brief(url: str, durability: Durability) -> bool:
     return url.startswith("memory:")
 
 
-def complete(session: Session, options: Options, *, owns_store: bool) -> CommitLog:
+def complete(session: SessionState, options: Options, *, owns_store: bool) -> CommitLog:
     """Apply the options to a session that was just opened, and return its commit log."""
     log = session._log
     assert log is not None
@@ -178,7 +178,9 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
     return found[0] if found else None
 
 
-def _read_stored(session: Session, store: EventStore) -> Steps[tuple[Checkpoint | None, CommitLog, FrameReader, int]]:
+def _read_stored(
+    session: SessionState, store: EventStore
+) -> Steps[tuple[Checkpoint | None, CommitLog, FrameReader, int]]:
     """Read the newest checkpoint and the frames that follow it; see `_read`."""
     name, left = session.session_id, ATTEMPTS
     while True:
@@ -196,14 +198,14 @@ def _read_stored(session: Session, store: EventStore) -> Steps[tuple[Checkpoint 
 
 
 def _read(
-    session: Session, store: EventStore, checkpoint: Checkpoint | None, frames: Iterable[Frame]
+    session: SessionState, store: EventStore, checkpoint: Checkpoint | None, frames: Iterable[Frame]
 ) -> tuple[CommitLog, FrameReader, int]:
     """Read a checkpoint and the frames that follow it.
 
     Also return the number of the last frame, 0 if there are none.
     """
     name, rules = session.session_id, session._rules
-    checkpoints = Checkpointing.of(store, name, rules)
+    checkpoints = Checkpointing.of(store, name, rules, content_from_frames)
     line, head = Timeline(touched=Log()), 0
     header: dict[str, Any] = {"origin_id": name, "counter": 0}
     with garbage_collection_paused():
@@ -215,20 +217,16 @@ def _read(
         return log, reader, reader.apply(frames, head)
 
 
-def copy_session(source: Session, where: Where, durability: Durability) -> None:
-    """Store a copy of a session; see `Session.copy_to`."""
+def copy_session(source: SessionState, target: SessionState) -> None:
+    """Store a copy of a session as another one, which was just opened; see `Session.copy_to`."""
     with source.lock:
         rules, line, header = source._parts()
         line = line.copy()
-    target = type(source).open(where, source.session_id, durability=durability, registry=rules.registry)
-    try:
-        log = target._log
-        if log is None or log.head:
-            raise SessionError(
-                f"cannot copy session {source.session_id!r}: there is a session with that id already; delete it first"
-            )
-        with target.lock:
-            target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
-            start(log, target, line)
-    finally:
-        target.close()
+    log = target._log
+    if log is None or log.head:
+        raise SessionError(
+            f"cannot copy session {source.session_id!r}: there is a session with that id already; delete it first"
+        )
+    with target.lock:
+        target._rules, target.origin_id, target._counter = rules, header["origin_id"], header["counter"]
+        start(log, target, line)

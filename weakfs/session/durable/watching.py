@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from weakfs.session.errors import SessionClosed, SessionError
 from weakfs.session.events import Record
+from weakfs.session.state import SessionState
 from weakfs.storage.adapters import ThreadedEventStore
 from weakfs.storage.errors import StorageError
-
-if TYPE_CHECKING:
-    from weakfs.session.session import Session
 
 # How long each wait for the storage may take, in seconds. Changes by this process are noticed only after a wait.
 STEP = 1.0
 
 
-def watch(session: Session, timeout: float | None) -> Iterator[Record]:
-    """Yield the records of a session as they are made; see `Session.watch`."""
+def watch(session: SessionState, refresh: Callable[[], object], timeout: float | None) -> Iterator[Record]:
+    """Yield the records of a session, which `refresh` brings up to date, as they are made; see `Session.watch`."""
     _check_stored(session)
-    return _records(session, timeout, session.seq)
+    return _records(session, refresh, timeout, session.seq)
 
 
-def awatch(session: Session, timeout: float | None) -> AsyncIterator[Record]:
-    """Yield the records of a session as they are made; see `Session.awatch`."""
+def awatch(
+    session: SessionState, refresh: Callable[[], Awaitable[object]], timeout: float | None
+) -> AsyncIterator[Record]:
+    """Yield the records of a session as `watch` does; see `Session.awatch`."""
     _check_stored(session)
-    return _arecords(session, timeout, session.seq)
+    return _arecords(session, refresh, timeout, session.seq)
 
 
-def _check_stored(session: Session) -> None:
+def _check_stored(session: SessionState) -> None:
     if session._log is None:
         raise SessionError(
             f"cannot watch session {session.session_id!r}: it is in memory, and only this process changes it; "
@@ -38,19 +37,21 @@ def _check_stored(session: Session) -> None:
         )
 
 
-def _records(session: Session, timeout: float | None, seq: int) -> Iterator[Record]:
+def _records(session: SessionState, refresh: Callable[[], object], timeout: float | None, seq: int) -> Iterator[Record]:
     try:
-        yield from _followed(session, timeout, seq)
+        yield from _followed(session, refresh, timeout, seq)
     except (SessionClosed, StorageError):
         if session._closed is None:
             raise
 
 
-def _followed(session: Session, timeout: float | None, seq: int) -> Iterator[Record]:
+def _followed(
+    session: SessionState, refresh: Callable[[], object], timeout: float | None, seq: int
+) -> Iterator[Record]:
     log = session._log
     last = monotonic()
     while log is not None and not log.is_closed:
-        session.refresh()
+        refresh()
         for record in session.records.since(seq):
             seq = record.seq
             last = monotonic()
@@ -61,12 +62,14 @@ def _followed(session: Session, timeout: float | None, seq: int) -> Iterator[Rec
         log.store.wait(log.stream, log.head, left)
 
 
-async def _arecords(session: Session, timeout: float | None, seq: int) -> AsyncIterator[Record]:
-    log = session._log
+async def _arecords(
+    session: SessionState, refresh: Callable[[], Awaitable[object]], timeout: float | None, seq: int
+) -> AsyncIterator[Record]:
+    log, queue = session._log, session._queue
     last = monotonic()
     try:
         while log is not None and not log.is_closed:
-            await session.arefresh()
+            await refresh()
             for record in session.records.since(seq):
                 seq = record.seq
                 last = monotonic()
@@ -74,7 +77,7 @@ async def _arecords(session: Session, timeout: float | None, seq: int) -> AsyncI
             left = STEP if timeout is None else min(STEP, last + timeout - monotonic())
             if left <= 0:
                 return
-            store = ThreadedEventStore(log.store, threads=1) if log.queue is None else log.queue.store
+            store = ThreadedEventStore(log.store, threads=1) if queue is None else queue.store
             await store.wait(log.stream, log.head, left)
     except (SessionClosed, StorageError):
         if session._closed is None:

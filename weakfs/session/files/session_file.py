@@ -9,20 +9,20 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from weakfs.platforms import garbage_collection_paused
 from weakfs.session.blobs.blob import ContentSource, Stored
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError, UnsupportedVersion
-from weakfs.session.external import External, HoldsContents, KeepsSnapshots
+from weakfs.session.external import HoldsContents, KeepsSnapshots
 from weakfs.session.files.atomic_write import write_atomically
 from weakfs.session.files.expansion import FACTOR, Expansion, check_factor
 from weakfs.session.files.fields import Fields
@@ -31,9 +31,8 @@ from weakfs.session.files.sections import LARGE, sections_of
 from weakfs.session.files.sidecar import BlobFolder
 from weakfs.session.files.spool import IN_MEMORY, JsonObject
 from weakfs.session.files.writer import Document
-from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import Missing, SaveReport
-from weakfs.session.slices.schema import Rules
+from weakfs.session.state import SessionState
 
 FORMAT = "weakfs-session"
 # Version 2 states whether merged records were renumbered (`Merged.renumbered`). Version 3 stores slice values that are
@@ -50,26 +49,7 @@ logger = logging.getLogger("weakfs.session")
 _HEAD = re.compile(rb'\{"format":"weakfs-session","version":[1234],"sha256":"([0-9a-f]{64})",')
 
 
-class SavedSession(Protocol):
-    """What a session offers to the functions that write and read its file."""
-
-    session_id: str
-
-    @property
-    def lock(self) -> AbstractContextManager[object]: ...
-    @property
-    def attached(self) -> tuple[External, ...]: ...
-    def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]: ...
-    def _take_over(
-        self,
-        rules: Rules,
-        line: Timeline,
-        header: dict[str, Any],
-        missing: Callable[[], tuple[Stored, ...]] | None = None,
-    ) -> None: ...
-
-
-def save_session(session: SavedSession, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
+def save_session(session: SessionState, path: str | PathLike[str], *, embed: bool = False) -> SaveReport:
     """Write a session to a file; see `Session.save`."""
     with session.lock:
         rules, line, header = session._parts()
@@ -94,7 +74,7 @@ def save_session(session: SavedSession, path: str | PathLike[str], *, embed: boo
     return SaveReport(target, size, len(line.rows), len(line.snapshots), blobs, missing)
 
 
-def session_bytes(session: SavedSession) -> bytes:
+def session_bytes(session: SessionState) -> bytes:
     """Return a session as the bytes of a self-contained session file; see `Session.to_bytes`."""
     with session.lock:
         rules, line, header = session._parts()
@@ -108,7 +88,7 @@ def session_bytes(session: SavedSession) -> bytes:
 
 
 @contextmanager
-def _explained(session: SavedSession, made: Document) -> Iterator[None]:
+def _explained(session: SessionState, made: Document) -> Iterator[None]:
     """Close a document at the end. Add the session's id to the error for a value that has no form in JSON."""
     try:
         yield
@@ -183,7 +163,7 @@ def _begins(path: str, head: bytes) -> bool:
         return stream.read(len(head)) == head
 
 
-def load_session(session: SavedSession, path: str | PathLike[str], *, max_expansion: float | None = FACTOR) -> None:
+def load_session(session: SessionState, path: str | PathLike[str], *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from a file; see `Session.load`."""
     check_factor(max_expansion)
     with open(path, "rb") as stream:
@@ -199,14 +179,14 @@ class _Nowhere:
         raise MissingBlob(f"the content {digest.hex()} was missing when the session was written", digest=digest)
 
 
-def load_session_bytes(session: SavedSession, data: bytes, *, max_expansion: float | None = FACTOR) -> None:
+def load_session_bytes(session: SessionState, data: bytes, *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from the bytes of a session file; see `Session.from_bytes`."""
     check_factor(max_expansion)
     with garbage_collection_paused():
         _take_over(session, data, None, Expansion(len(data), max_expansion))
 
 
-def _take_over(session: SavedSession, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
+def _take_over(session: SessionState, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
     is_intact = _is_intact(data)
     pools = [pool.section for pool in session._parts()[0].registry.pools]
     document = sections_of(data, pools) if is_intact and len(data) >= LARGE else None

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from weakfs.session.interruption import interruptible
 from weakfs.session.transactions.cancellation import Cancellation
 from weakfs.session.transactions.transaction import ACTIVE, Transaction
 
-if TYPE_CHECKING:
-    from weakfs.session.transactions.commit import Transactions
 
-B = TypeVar("B", bound="Transactions")
+class HasTransactions(Protocol):
+    """What a session offers to the blocks of its transactions."""
+
+    def _begin(self, cause: str | None, shared: bool) -> Transaction: ...
+    def _cancel(self, own: Transaction, reason: str) -> bool: ...
+    def _end(self, own: Transaction, error: BaseException | None) -> None: ...
+    async def _aend(self, own: Transaction, error: BaseException | None) -> None: ...
+
+
+B = TypeVar("B", bound=HasTransactions)
 
 
 class TransactionBlock(Generic[B]):

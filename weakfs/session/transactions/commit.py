@@ -102,7 +102,7 @@ class Transactions(RecordLog):
 
         If that is cancelled, the transaction is undone, unless it is in the storage already.
         """
-        queue = None if self._log is None else self._log.queue
+        queue = self._queue
         if error is not None and own.journals:
             own.leave()
             # Restoring files may take long.
@@ -131,13 +131,13 @@ class Transactions(RecordLog):
     @property
     def _awaits_commits(self) -> bool:
         """Whether the running code is on the event loop that awaits the commits of the session."""
-        return self._log is not None and self._log.queue is not None and self._log.queue.is_here
+        return self._queue is not None and self._queue.is_here
 
     @property
     def _needs_no_thread(self) -> bool:
         """Whether using the session never waits for storage, apart from commits that are awaited."""
         log = self._log
-        return log is None or log.is_brief or (log.queue is not None and log.queue.is_here and not log.has_unread)
+        return log is None or log.is_brief or (self._awaits_commits and not log.has_unread)
 
     def _dispatch_all(self, conclusion: Conclusion) -> None:
         """Apply events, which `conclusion` returns as for `_conclude`."""
@@ -149,19 +149,19 @@ class Transactions(RecordLog):
 
     async def _adispatch_all(self, conclusion: Conclusion) -> None:
         """Apply events as `_dispatch_all` does, and await their commit."""
-        log = self._log
-        if log is None or log.queue is None or self.in_transaction or not log.queue.is_here:
+        queue = self._queue
+        if queue is None or self.in_transaction or not queue.is_here:
             self._dispatch_all(conclusion)
         else:
-            await log.queue.commit(self._last_part(conclusion))
+            await queue.commit(self._last_part(conclusion))
 
     def _dispatch_soon(self, conclusion: Conclusion) -> None:
         """Apply events as `_dispatch_all` does. If an event loop awaits commits, do not wait for this one."""
-        log = self._log
-        if log is None or log.queue is None:
+        queue = self._queue
+        if queue is None:
             self._dispatch_all(conclusion)
         else:
-            log.queue.keep(self._last_part(conclusion))
+            queue.keep(self._last_part(conclusion))
 
     def _last_part(self, conclusion: Conclusion) -> Transaction:
         """Return a transaction that has ended and adds only these events."""
@@ -293,7 +293,7 @@ class Transactions(RecordLog):
 
         On an event loop, do not wait until they are stored. The session stays as it is if they cannot be stored.
         """
-        queue = None if self._log is None else self._log.queue
+        queue = self._queue
         if queue is not None and self._outside(own) is None:
             is_failure = isinstance(error, Exception) and not isinstance(error, (StorageError, SessionConflict))
             # If the commit was cancelled or could not be stored, neither could its records.
@@ -336,13 +336,20 @@ class Transactions(RecordLog):
         """
         log, line = self._log, self._line_outside(own)
         is_stored = log is not None and line is self._trunk
-        if log is not None and (log.queue is not None or (is_stored and (own.journals or not log.is_usual(self)))):
+        if log is not None and (log.is_awaited or (is_stored and (own.journals or not log.is_usual(self)))):
             return False
         after, shift = self._joined(own, line)
         if log is not None and is_stored and not log.commit_plain(self, line, after):
             return False
         self._replace_line(line, after, ((own, shift),))
         return True
+
+    def _commit_group(self, group: Sequence[Transaction]) -> Steps[dict[Transaction, Exception]]:
+        """Commit transactions, or one with work outside the session. Returns the errors of those that fail alone."""
+        if not group[0].journals:
+            return (yield from self._join_all(group, {}))
+        yield from self._committed(group[0])
+        return {}
 
     def _join_all(
         self, group: Sequence[Transaction], journals: Mapping[str, Journal]
@@ -360,7 +367,7 @@ class Transactions(RecordLog):
             for own in group:
                 step = partial(self._joined, own, last)
                 try:
-                    last, shift = step() if log is None or log.queue is None else (yield from supplied(step))
+                    last, shift = step() if log is None or not log.is_awaited else (yield from supplied(step))
                 except Exception as error:
                     failed[own] = error
                 else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weakfs.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from weakfs.transcripts.comparison.file_states import IMPORT_CAUSE
     from weakfs.transcripts.comparison.importer import Importer
     from weakfs.transcripts.comparison.recorded_failures import RECORDED_FAILURE, record_failure
     from weakfs.transcripts.comparison.verdicts import Agreement, Checked, Verdict
@@ -28,12 +29,10 @@ __all__ = [
     "record_failure",
 ]
 
-# The cause of the records that set up the files. Those before the first call are the baseline.
-IMPORT_CAUSE = "import"
-
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "file_states": "IMPORT_CAUSE",
         "importer": "Importer",
         "recorded_failures": "RECORDED_FAILURE record_failure",
         "verdicts": "Agreement Checked Difference Verdict",

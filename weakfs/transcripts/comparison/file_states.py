@@ -9,10 +9,12 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.filesystem import Filesystem
 from weakfs.session import Session
-from weakfs.transcripts.comparison import IMPORT_CAUSE
 from weakfs.transcripts.comparison.steps import Texts
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 from weakfs.transcripts.reconstruction.partial_text import Part, Partial
+
+# The cause of the records that set up the files. Those before the first call are the baseline.
+IMPORT_CAUSE = "import"
 
 
 @define

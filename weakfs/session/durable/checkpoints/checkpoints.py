@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from threading import Thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from attrs import field
@@ -15,7 +15,7 @@ from weakfs.errors import WeakfsError
 from weakfs.session.blobs.blob import digest_of
 from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.shared_values import Json
-from weakfs.session.durable.checkpoints.copies import compressed, copies_of, copies_to_make
+from weakfs.session.durable.checkpoints.copies import ContentFromFrames, compressed, copies_of, copies_to_make
 from weakfs.session.durable.checkpoints.document import (
     FORMAT,
     VERSION,
@@ -38,11 +38,9 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import Table
+from weakfs.session.trunk import SessionTrunk
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import Checkpoint, EventStore
-
-if TYPE_CHECKING:
-    from weakfs.session.core import SessionCore
 
 # A checkpoint is due when the frames since the last one take up at least `LEAST` bytes, and `FACTOR` times its size.
 LEAST = 4 << 20
@@ -117,15 +115,15 @@ class Checkpointing:
     _thread: Thread | None = None
 
     @classmethod
-    def of(cls, store: EventStore, stream: str, rules: Rules) -> Checkpointing:
+    def of(cls, store: EventStore, stream: str, rules: Rules, content_from_frames: ContentFromFrames) -> Checkpointing:
         """Return the checkpoints of a stream, without reading any."""
-        decoder = FrameDecoder(rules, StreamContents(store, stream))
+        decoder = FrameDecoder(rules, StreamContents(store, stream), content_from_frames)
         states = StoredStates(decoder)
         return cls(store, stream, StreamHistory(store, stream, decoder, states), states)
 
     def moment(
         self,
-        session: SessionCore,
+        session: SessionTrunk,
         number: int,
         line: Timeline,
         whole: Timeline | None = None,
@@ -157,7 +155,7 @@ class Checkpointing:
         """The number of bytes of frames after which a checkpoint is due."""
         return max(LEAST, FACTOR * self.last.size, self.put_off_to)
 
-    def begin(self, session: SessionCore, number: int, *, is_forced: bool = False) -> None:
+    def begin(self, session: SessionTrunk, number: int, *, is_forced: bool = False) -> None:
         """Write a checkpoint of the trunk, the state after a frame, in the background."""
         if self._thread is None:
             moment = self.moment(session, number, session._trunk, is_forced=is_forced)
@@ -167,7 +165,7 @@ class Checkpointing:
             )
             self._thread.start()
 
-    def _write_in_background(self, session: SessionCore, moment: Moment) -> None:
+    def _write_in_background(self, session: SessionTrunk, moment: Moment) -> None:
         try:
             written = self.write(moment)
         except Exception as error:
@@ -328,7 +326,7 @@ class Checkpointing:
         if batch:
             self.store.put_contents(self.stream, batch)
 
-    def settle(self, session: SessionCore, written: Written) -> None:
+    def settle(self, session: SessionTrunk, written: Written) -> None:
         """Make a written checkpoint the newest one, and drop the history that it refers to from memory."""
         self.last = written
         self.states.entries = list(written.states)

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping
-from itertools import takewhile
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
 
 from weakfs.class_decorators import frozen
 from weakfs.session.blobs.blob import checked
 from weakfs.session.blobs.rope import Content, joined
 from weakfs.session.codec.shared_values import Json
 from weakfs.session.durable.contents import StreamContents
-from weakfs.session.errors import MissingBlob, SessionFileError
+from weakfs.session.errors import MissingBlob
+from weakfs.session.slices.registry import Registry
 
-if TYPE_CHECKING:
-    from weakfs.session.slices.registry import Registry
-    from weakfs.storage.event_store import Frame
+# Returns the content that a key names from the frames of a stream, `None` if they do not lead to it any more.
+ContentFromFrames = Callable[[StreamContents, Registry, str], "bytes | None"]
 
 # The key of a copy: the digest, the number of a frame after which the content existed, the name of the writer, and `c`
 # if the copy is compressed. This version compresses all copies.
 COPY = re.compile("[0-9a-f]{64}[0-9a-f]{16}[0-9a-f]{12}c?")
-
 
 # The length of the key of a copy that is not compressed.
 UNCOMPRESSED = 64 + 16 + 12
@@ -41,6 +38,11 @@ def copy_key(digest: str, number: int, writer: str) -> str:
 def compressed(content: Content) -> bytes:
     """Return a content in the compressed form in which copies are stored."""
     return zlib.compress(joined(content), 1)
+
+
+def copied_after(key: str) -> int:
+    """Return the number of a frame after which the content that a key names existed."""
+    return int(key[64:80], 16)
 
 
 def copied_digest(key: str) -> str:
@@ -61,6 +63,7 @@ class Copies:
     key: str
     size: int
     registry: Registry
+    content_from_frames: ContentFromFrames
 
     def read(self, digest: bytes) -> bytes:
         """Return the content. Raise `MissingBlob` if neither a copy nor the frames contain it any more."""
@@ -71,7 +74,7 @@ class Copies:
         if self.key in found:
             data = self._expanded(found[self.key])
         if data is None:
-            data = self._from_frames(name)
+            data = self.content_from_frames(self.contents, self.registry, self.key)
         where = f"stream {stream!r} of {store.url}"
         if data is None:
             raise MissingBlob(
@@ -89,41 +92,6 @@ class Copies:
             return zlib.decompressobj().decompress(copy, self.size + 1)
         except zlib.error:
             return b""  # which has another digest
-
-    def _from_frames(self, digest: str) -> bytes | None:
-        """Return the content from the state that the frames produce. O(frames)."""
-        from weakfs.session.durable.checkpoints.checkpoints import Checkpointing
-        from weakfs.session.durable.checkpoints.document import StateDocument
-        from weakfs.session.durable.commits.commit_log import CommitLog
-        from weakfs.session.durable.frames.decoder import parsed
-        from weakfs.session.history.log import Log
-        from weakfs.session.history.timeline import Timeline
-        from weakfs.session.slices.schema import Rules
-
-        store, stream = self.contents.store, self.contents.stream
-        number, rules = int(self.key[64:80], 16), Rules.of(self.registry)
-        log = CommitLog(store, stream, Checkpointing.of(store, stream, rules), 0, frozenset())
-        line: Timeline = Timeline(touched=Log())
-        frames: list[Frame] = []
-        start = 0
-        for frame in takewhile(lambda frame: frame.number <= number, store.read(stream)):
-            read = parsed(*frame)
-            if "reset" in read:
-                line, rules = log.load_reset(frame.number, read)
-                start = frame.number
-                frames.clear()
-            else:
-                frames.append(frame)
-        reader = log.reader(rules, line, 0, is_new=True)
-        try:
-            reader.apply(frames, start)
-        except SessionFileError:
-            # Some frames were trimmed.
-            return None
-        document = StateDocument(reader.rules, {})
-        document.written(reader.line, {}, {})
-        content = document.blobs.by_digest.get(digest)
-        return None if content is None else joined(content)
 
 
 def copies_to_make(

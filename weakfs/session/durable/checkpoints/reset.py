@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import orjson
 
 from weakfs.session.blobs.blob import digest_of
+from weakfs.session.durable.commits.append import append
+from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.frames.decoder import Frame
 from weakfs.session.errors import SessionConflict
 from weakfs.session.external import Journal
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.transactions.steps import run
-
-if TYPE_CHECKING:
-    from weakfs.session.core import SessionCore
-    from weakfs.session.durable.commits.commit_log import CommitLog
+from weakfs.session.trunk import SessionTrunk
 
 # How many records a frame of imported history contains.
 PART = 256
 
 
-def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: Mapping[str, Journal]) -> bool:
+def start_anew(log: LogState, session: SessionTrunk, after: Timeline, journals: Mapping[str, Journal]) -> bool:
     """Store a timeline that does not continue the stored one: a compacted or imported history."""
     history = log.checkpoints.history
     before = session._trunk
-    name = log._next_name(session)
+    name = log.next_name(session)
     frames: list[bytes] = []
     contents: dict[str, bytes] = {}
     if not before.seq:
@@ -36,7 +34,7 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
         rows = iter(after.rows)
         seq = after.dropped
         while part := list(islice(rows, PART)):
-            data, blobs = log._frames.part(session._rules, part, seq, name=f"{name}.{len(frames)}")
+            data, blobs = log.frame_writer.part(session._rules, part, seq, name=f"{name}.{len(frames)}")
             frames.append(data)
             contents.update(blobs.by_digest)
             contents.update(log.contents.missing_of({digest: own.values() for digest, own in blobs.stored.items()}))
@@ -50,14 +48,14 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
     digest = digest_of(text).hex()
     if log.head and (head := log.store.head(log.stream)) < log.head:
         # The stream was deleted, and storing contents would create it again.
-        raise log._gone("change", head)
+        raise log.gone("change", head)
     log.checkpoints.put(needed | {digest: text})
     reset: Frame = {"id": name, "after": before.seq, "counter": session._counter, "reset": digest}
     frames.append(orjson.dumps(reset))
     is_stored = False
     try:
         first = name if len(frames) == 1 else f"{name}.0"
-        is_stored = run(log._append(session, [first], frames, contents, journals), log.store)
+        is_stored = run(append(log, session, [first], frames, contents, journals), log.store)
     finally:
         if not is_stored and len(frames) > 1:
             history.forget()
@@ -71,7 +69,7 @@ def start_anew(log: CommitLog, session: SessionCore, after: Timeline, journals: 
     return True
 
 
-def start(log: CommitLog, session: SessionCore, line: Timeline) -> None:
+def start(log: LogState, session: SessionTrunk, line: Timeline) -> None:
     """Store the timeline of another session in an empty stream. Raise `SessionConflict` if it is not empty."""
     if not start_anew(log, session, line, {}):
         raise SessionConflict(session.session_id, 0, log.head)

@@ -12,24 +12,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
-from typing import TYPE_CHECKING
 
 from attrs import field
 
 from weakfs.class_decorators import define
+from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.pending_steps import PendingSteps
 from weakfs.session.durable.frames.refresh import retract, settled
 from weakfs.session.errors import SessionConflict
 from weakfs.session.transactions.steps import Operation, Steps
 from weakfs.session.transactions.transaction import Transaction
+from weakfs.session.trunk import SessionTrunk
 from weakfs.storage.errors import StorageError
 from weakfs.storage.event_store import AsyncEventStore
-
-if TYPE_CHECKING:
-    from weakfs.session.session import Session
 
 # How many commits one append stores at most.
 GROUP = 128
@@ -55,10 +53,13 @@ class Entry:
 
 @define(eq=False)
 class CommitQueue:
-    """The commits of one session. Methods are called on its event loop, except `keep`."""
+    """The commits of one session. Methods are called on its event loop, except `keep` and `close_soon`."""
 
-    session: Session
+    session: SessionTrunk
+    log: LogState
     store: AsyncEventStore
+    # Commits transactions in one append, and returns the errors of those that cannot be merged.
+    commit_group: Callable[[Sequence[Transaction]], Steps[dict[Transaction, Exception]]]
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
     _waiting: deque[Entry] = field(factory=deque[Entry])
     _flying: list[Entry] = field(factory=list[Entry])
@@ -101,17 +102,16 @@ class CommitQueue:
         """Wait until the queue is empty and everything is as durable as the storage can make it."""
         while self._worker is not None:
             await asyncio.wait([self._worker])
-        log = self.session._log
-        if log is not None:
-            await asyncio.to_thread(log.checkpoints.wait)
+        log = self.log
+        await asyncio.to_thread(log.checkpoints.wait)
         await self.store.flush()
-        if log is not None and log.flushed != log.head:
+        if log.flushed != log.head:
             log.check_end(await self.store.head(log.stream))
 
     async def close(self) -> None:
         """Make everything durable, and release the lease and the storage."""
-        log = self.session._log
-        if log is None or log.is_closed:
+        log = self.log
+        if log.is_closed:
             return
         log.is_closed = True
         async with AsyncExitStack() as stack:
@@ -128,7 +128,10 @@ class CommitQueue:
             await self.flush()
 
     def close_soon(self) -> None:
-        """Close in the background."""
+        """Close in the background, on the event loop: the client can only be closed there. From any thread."""
+        self.loop.call_soon_threadsafe(self._close_soon)
+
+    def _close_soon(self) -> None:
         self._closing = self.loop.create_task(self.close(), context=Context())
 
     async def _settled(self, entry: Entry) -> None:
@@ -182,8 +185,7 @@ class CommitQueue:
 
     async def _fly(self, group: list[Entry]) -> None:
         """Commit a group, and settle its entries or put them back."""
-        session, log = self.session, self.session._log
-        assert log is not None
+        session, log = self.session, self.log
         pending = PendingSteps(self._steps(group))
         pending.on_completed = lambda: self.loop.call_soon_threadsafe(self._wake, pending)
         with session.lock:
@@ -227,15 +229,11 @@ class CommitQueue:
             self._running.cancel()
 
     def _steps(self, group: list[Entry]) -> Steps[None]:
-        own = group[0].own
         if group[0].steps is not None:
             yield from group[0].steps()
-        elif own is not None and own.journals:
-            yield from self.session._committed(own)
-            own.is_stored = True
         else:
             transactions = {entry.own: entry for entry in group if entry.own is not None}
-            failed = yield from self.session._join_all(list(transactions), {})
+            failed = yield from self.commit_group(list(transactions))
             for transaction, entry in transactions.items():
                 entry.error = failed.get(transaction)
                 transaction.is_stored = entry.error is None
@@ -258,8 +256,8 @@ class CommitQueue:
 
     def _settle_uncertain(self) -> None:
         """Undo what was cancelled and stored nevertheless before anything else: until then other sessions see it."""
-        log = self.session._log
-        if log is None or log.is_closed or self._is_closing or not log.has_uncertain:
+        log = self.log
+        if log.is_closed or self._is_closing or not log.has_uncertain:
             return
         entry = Entry(self.loop.create_future(), steps=lambda: settled(log, self.session))
         entry.done.add_done_callback(_log_unsettled)

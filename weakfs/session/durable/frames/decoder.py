@@ -20,7 +20,7 @@ from weakfs.session.blobs.rope import Content, Rope
 from weakfs.session.codec.columns import Columns
 from weakfs.session.codec.decoding import Reading
 from weakfs.session.codec.shared_values import Json, read_blobs
-from weakfs.session.durable.checkpoints.copies import COPY, Copies, copied_digest
+from weakfs.session.durable.checkpoints.copies import COPY, ContentFromFrames, Copies, copied_digest
 from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, digest_in, events_of
 from weakfs.session.durable.frames.writer import plain_fields
@@ -44,6 +44,7 @@ class FrameDecoder:
 
     rules: Rules
     contents: StreamContents
+    content_from_frames: ContentFromFrames
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
     _columns: dict[str, Columns | None] = field(factory=dict, init=False)
@@ -99,7 +100,7 @@ class FrameDecoder:
                 key, size = row["copy"], row["size"]
                 if type(key) is not str or COPY.fullmatch(key) is None or type(size) is not int:
                     raise SessionFileError("expected a key and a size", where=f"$.blobs[{len(blobs)}]")
-                source = Copies(self.contents, key, size, self.rules.registry)
+                source = Copies(self.contents, key, size, self.rules.registry, self.content_from_frames)
                 blobs.append(Rope.unread(Stored(bytes.fromhex(copied_digest(key)), size, source)))
             else:
                 blobs += read_blobs([row], self.contents)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
 
+from weakfs.session.durable.commits.log_state import LogState
 from weakfs.session.durable.commits.operations import Read
 from weakfs.session.durable.frames.decoder import Frame, name_of
 from weakfs.session.durable.frames.reader import FrameReader, undeclared_slices
 from weakfs.session.durable.frames.writer import Change
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import RolledBack
-from weakfs.session.history.snapshot_table import SnapshotTable
+from weakfs.session.replay.reduction import changed
 from weakfs.session.transactions.steps import Steps, supplied
+from weakfs.session.trunk import SessionTrunk
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Frame as StoredFrame
-
-if TYPE_CHECKING:
-    from weakfs.session.core import SessionCore
-    from weakfs.session.durable.commits.commit_log import CommitLog
 
 # How often frames are read while a compaction drops what they refer to.
 ATTEMPTS = 3
@@ -27,19 +24,7 @@ ATTEMPTS = 3
 Note = tuple[int, Frame, int]
 
 
-class StoredChange(NamedTuple):
-    """A change that is in the stream, and the state of the trunk from which it starts."""
-
-    # The number of the frame before it, and the names of its frames.
-    head: int
-    names: Sequence[str]
-    # The record before it, and how many records it adds.
-    seq: int
-    added: int
-    snapshots: SnapshotTable
-
-
-def retract(log: CommitLog, session: SessionCore) -> None:
+def retract(log: LogState, session: SessionTrunk) -> None:
     """Treat the change that was stored last as failed if the session was interrupted before it adopted it.
 
     A signal such as Ctrl-C can come between the two. The next frame would follow a record that is not in the session.
@@ -49,11 +34,11 @@ def retract(log: CommitLog, session: SessionCore) -> None:
         return
     log.stored_last = None
     if stored.added or trunk.snapshots is stored.snapshots:
-        log._uncertain.update(stored.names)
+        log.uncertain.update(stored.names)
         log.head = stored.head
 
 
-def undo_failed(log: CommitLog, session: SessionCore, others: list[StoredFrame]) -> Steps[None]:
+def undo_failed(log: LogState, session: SessionTrunk, others: list[StoredFrame]) -> Steps[None]:
     """Read changes of this session that failed but were stored nevertheless, and roll them back.
 
     Their work outside the session was undone when they failed. If the rollback cannot be stored, the session stays as
@@ -63,48 +48,47 @@ def undo_failed(log: CommitLog, session: SessionCore, others: list[StoredFrame])
     before = session._trunk
     reader, notes, number = yield from supplied(partial(_read, log, session, others))
     line = reader.line
-    if line.seq == before.seq or not all(name_of(frame) in log._uncertain for frame in others):
+    if line.seq == before.seq or not all(name_of(frame) in log.uncertain for frame in others):
         _adopt(log, session, reader, notes, number)
         return
-    after = line.copy()
-    session._rules, rules = reader.rules, session._rules
+    after, rules = line.copy(), reader.rules
+    event = RolledBack(before.seq, None, before.state, failed=True)
+    state, logs = changed(rules, line.state, line.logs, event)
+    shape = rules.registry.by_type[RolledBack]
+    row = (session.now(), line.cause, shape.tag, shape.pack(event))
+    after.add(row, state, logs)
+    name = log.next_name(session)
+    change = Change(line, after, (row,), line.externals, (), undeclared_slices(rules))
+    data, blobs = log.frame_writer.frame(rules, change, name, max(session._counter, reader.counter))
+    log.uncertain.add(name)
     try:
-        session._apply(after, RolledBack(before.seq, None, before.state, failed=True), None)
-        rows = tuple(after.rows.since(len(line.rows)))
-        name = log._next_name(session)
-        change = Change(line, after, rows, line.externals, (), undeclared_slices(reader.rules))
-        data, blobs = log._frames.frame(reader.rules, change, name, max(session._counter, reader.counter))
-    finally:
-        session._rules = rules
-    log._uncertain.add(name)
-    try:
-        head = yield from log._append_once(number, [data], blobs.by_digest)
+        head = yield from log.append_once(number, [data], blobs.by_digest)
     except StreamConflict:
         return
     reader.line = after
     _adopt(log, session, reader, notes, head)
-    log.checkpoints.history.add(head, line.seq, rows, len(data))
+    log.checkpoints.history.add(head, line.seq, (row,), len(data))
 
 
-def settled(log: CommitLog, session: SessionCore) -> Steps[None]:
+def settled(log: LogState, session: SessionTrunk) -> Steps[None]:
     """Undo changes of this session that failed or were cancelled, but were stored nevertheless."""
     retract(log, session)
-    while log._uncertain:
+    while log.uncertain:
         found = list((yield Read(log.stream, log.head)))
-        if not found or name_of(found[0]) not in log._uncertain:
+        if not found or name_of(found[0]) not in log.uncertain:
             break
         yield from undo_failed(log, session, found)
 
 
-def refreshed(log: CommitLog, session: SessionCore) -> Steps[None]:
+def refreshed(log: LogState, session: SessionTrunk) -> Steps[None]:
     """Apply what others stored."""
     yield from settled(log, session)
     frames: Iterable[StoredFrame] = yield Read(log.stream, log.head)
     # Reading them may be repeated, if contents have to be awaited.
-    yield from take(log, session, frames if log.queue is None else list(frames))
+    yield from take(log, session, list(frames) if log.is_awaited else frames)
 
 
-def take(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -> Steps[None]:
+def take(log: LogState, session: SessionTrunk, frames: Iterable[StoredFrame]) -> Steps[None]:
     """Apply frames that others stored.
 
     They are read again if contents are missing, or frames: a compaction has dropped these meanwhile, and stored what
@@ -125,7 +109,7 @@ def take(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) ->
             return
 
 
-def _read(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note], int]:
+def _read(log: LogState, session: SessionTrunk, frames: Iterable[StoredFrame]) -> tuple[FrameReader, list[Note], int]:
     """Apply frames to a copy of the trunk.
 
     Also returns what the index of the history must record about them, and the number of the last one.
@@ -136,7 +120,7 @@ def _read(log: CommitLog, session: SessionCore, frames: Iterable[StoredFrame]) -
     return reader, notes, reader.apply(frames, log.head)
 
 
-def _adopt(log: CommitLog, session: SessionCore, reader: FrameReader, notes: list[Note], last: int) -> None:
+def _adopt(log: LogState, session: SessionTrunk, reader: FrameReader, notes: list[Note], last: int) -> None:
     line, after = session._trunk, reader.line
     before = line.seq
     log.known_slices |= reader.rules.specs.keys() - session._rules.specs.keys()

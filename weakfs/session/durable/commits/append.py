@@ -1,0 +1,73 @@
+"""Appending frames to the stream of a session, or reading those that others appended first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from weakfs.session.blobs.blob import digest_of
+from weakfs.session.durable.commits.log_state import LogState
+from weakfs.session.durable.commits.operations import PutContents, Read
+from weakfs.session.durable.commits.outcome import lasting_url
+from weakfs.session.durable.frames.decoder import name_of
+from weakfs.session.durable.frames.refresh import take, undo_failed
+from weakfs.session.errors import SessionConflict
+from weakfs.session.external import CommitPlace, Journal, prepare_all
+from weakfs.session.transactions.steps import Steps
+from weakfs.session.trunk import SessionTrunk
+from weakfs.storage.errors import StorageDamaged, StreamConflict
+
+
+def append(
+    log: LogState,
+    session: SessionTrunk,
+    names: Sequence[str],
+    frames: list[bytes],
+    contents: Mapping[str, bytes],
+    journals: Mapping[str, Journal],
+) -> Steps[bool]:
+    """Append frames with these names. Return false if, instead, frames that others stored were read."""
+    if journals:
+        if not log.head:
+            # The storage may not exist yet: a later search for the commit can then distinguish that from an
+            # unreachable one.
+            yield PutContents(log.stream, {digest_of(b"").hex(): b""})
+        place = CommitPlace(lasting_url(log.store.url), log.stream, log.head + 1, names[0], session._trunk.seq)
+        prepare_all(journals, place)
+        log.prepared = place
+    try:
+        log.head = yield from log.append_once(log.head, frames, contents)
+    except StreamConflict as conflict:
+        if conflict.actual < conflict.expected:
+            log.prepared = None
+            raise log.gone("change", conflict.actual) from None
+        base = session._trunk.point(), session._trunk.copy()
+        others = list((yield Read(log.stream, log.head)))
+        if not others:
+            log.prepared = None
+            raise frames_missing(log.stream, log.store.url, log.head, conflict.actual) from None
+        first = name_of(others[0])
+        if first == names[0]:
+            # It was stored by an attempt whose outcome was unknown.
+            log.head += len(frames)
+            return True
+        log.prepared = None
+        is_own = first in log.uncertain and (log.merges or log.uncertain.issuperset(map(name_of, others)))
+        if is_own:
+            yield from undo_failed(log, session, others)
+        elif log.merges:
+            yield from take(log, session, others)
+        else:
+            raise SessionConflict(session.session_id, conflict.expected, conflict.actual) from None
+        log.base = base
+        return False
+    except BaseException:
+        log.uncertain.update(names)
+        raise
+    return True
+
+
+def frames_missing(stream: str, url: str, after: int, head: int) -> StorageDamaged:
+    """Return the error for a stream whose head promises frames that are missing."""
+    return StorageDamaged(
+        f"frames {after + 1} to {head} of session {stream!r} are missing in {url}; put them back from a backup"
+    )

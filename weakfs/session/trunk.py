@@ -1,0 +1,84 @@
+"""The trunk of a session: the part of its state that a commit log stores, and that storage may bring up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from threading import RLock
+from typing import Any
+
+from weakfs.session.history.timeline import Timeline
+from weakfs.session.history.views import Records
+from weakfs.session.slices.schema import Rules
+from weakfs.session.subscriptions import Delivery
+
+
+class SessionTrunk:
+    """The committed timeline of a session, and what its records need: rules, clock, numbers of ids, and delivery."""
+
+    __slots__ = (
+        "__weakref__",
+        "_clock",
+        "_counter",
+        "_delivery",
+        "_id_suffix",
+        "_rules",
+        "_trunk",
+        "lock",
+        "origin_id",
+        "session_id",
+    )
+
+    session_id: str
+    # The session from which this one was forked, through any number of forks.
+    origin_id: str
+    # Held while reading, deciding and dispatching as one step; reentrant.
+    lock: RLock
+    _clock: Callable[[], int]
+    _rules: Rules
+    # None in a fork until its first subscriber: most forks are made, merged and discarded.
+    _delivery: Delivery | None
+    _trunk: Timeline
+    _counter: int
+    # Distinguishes the ids made by this process from those of other processes that work on the same session.
+    _id_suffix: str
+
+    def now(self) -> int:
+        """Return the session clock's time in integer nanoseconds. Raise `TypeError` if it returns anything else."""
+        at = self._clock()
+        if type(at) is not int:
+            raise TypeError(f"the clock returned {at!r}; pass a clock of integer nanoseconds, such as time.time_ns")
+        return at
+
+    def next_id(self, name: str) -> str:
+        """Return a new id under the session's own, unique within the session: `next_id("call")` is `SESSION/call7`."""
+        with self.lock:
+            return self._next_id(name)
+
+    def _next_id(self, name: str) -> str:
+        self._counter += 1
+        return f"{self.session_id}/{name}{self._counter}{self._id_suffix}"
+
+    def _next_number(self) -> int:
+        self._counter += 1
+        return self._counter
+
+    def _post_since(self, line: Timeline, seq: int, last: int | None = None) -> None:
+        if self._delivery is not None and self._delivery.wanted and line is self._trunk:
+            records = Records(self._rules, line.rows, line.dropped).since(seq)
+            self._delivery.post(records if last is None else islice(records, last - seq))
+
+    def _notify(self) -> None:
+        """Deliver undelivered records to subscribers, once no caller in this thread holds the session's lock.
+
+        Every method that changes the session calls this at its end. Code that holds the lock around several of them
+        calls it afterwards: a handler that waits for another thread must not lock that thread out of the session.
+        """
+        delivery = self._delivery
+        if delivery is not None and delivery.waiting and not _is_held(self.lock):
+            delivery.pending()
+
+
+def _is_held(lock: Any) -> bool:
+    # What `threading.Condition` checks on a lock; there is no public way.
+    return bool(lock._is_owned())
