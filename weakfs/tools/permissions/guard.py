@@ -25,7 +25,7 @@ def guarded(
     # A call without permissions, such as the first of a new process, takes no time to import them.
     from weakfs.tools.permissions.restriction import restricted
 
-    return restricted(filesystem, capability, policy, operation)
+    return restricted(filesystem, point_of(filesystem), capability, policy, operation)
 
 
 def point_of(filesystem: object) -> MountPoint | None:

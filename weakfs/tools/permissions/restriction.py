@@ -12,7 +12,6 @@ from weakfs.search import GlobState, compile_glob
 from weakfs.search.glob_syntax import expand
 from weakfs.tools.permissions.capability import Capability
 from weakfs.tools.permissions.decisions import Access
-from weakfs.tools.permissions.guard import point_of
 from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
 from weakfs.tools.permissions.operations import Operation
 from weakfs.tools.permissions.rules import PathPolicy
@@ -26,11 +25,12 @@ NO_RULES = PathPolicy()
 
 def restricted(
     filesystem: Filesystem,
+    point: MountPoint | None,
     capability: Capability | None,
     policy: PathPolicy | None,
     operation: Operation | None,
 ) -> GuardedFilesystem:
-    """Return a guard around a filesystem for one call of a tool.
+    """Return a guard around a filesystem, whose files may be mounted at a point, for one call of a tool.
 
     Raises `TypeError` for a filesystem that cannot be guarded, which is one that does not extend `BaseFilesystem`.
     """
@@ -42,7 +42,6 @@ def restricted(
             f"cannot guard {a_type(filesystem)}: a capability and a policy need to see each path as it is "
             f"resolved; extend weakfs.filesystem.BaseFilesystem"
         )
-    point = point_of(filesystem)
     if point is not None:
         _check_mounted(point, _patterns(policy), () if capability is None else capability.fs_roots or (), filesystem)
     elif (root := filesystem.root) != "/":
