@@ -15,17 +15,19 @@ from examples.demo.recorded import WORKSPACE, all_forms, one_session
 from examples.demo.report import NotProved, Report
 from examples.demo.story import commands, tell_story
 
-# Where the session of the conversation is kept.
+# Where the session of the conversation is saved.
 KEPT = Path(".demo")
 
 
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m examples.demo", description=__doc__)
     options.add_argument("--library", type=Path, default=standard_library(), help="another source tree to work on")
-    options.add_argument("--keep", type=Path, help=f"keep all sessions in this directory, not the first in {KEPT}")
+    options.add_argument(
+        "--keep", type=Path, help=f"save all sessions in this directory (by default only the first, in {KEPT})"
+    )
     chosen = options.parse_args()
 
-    # What is worth a warning, such as a process that a rollback ends, is part of the story.
+    # Warnings, for example about a process that a rollback ends, are part of the story.
     logging.basicConfig(level=logging.ERROR)
     report = Report()
     with tempfile.TemporaryDirectory() as scratch:

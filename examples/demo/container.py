@@ -1,4 +1,4 @@
-"""A container, where Podman works: a package is installed, a test fails, and all of it is undone."""
+"""A container, if Podman is available: a package is installed, a test fails, and everything is undone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEST = "test -d /usr/lib/legacy || { echo 'legacy is gone' > report.txt; exit 1;
 
 
 def in_a_container(report: Report, folder: Path) -> None:
-    """Change a container by commands, and undo it."""
+    """Change a container with commands, and undo everything."""
     why = _missing()
     if why is not None:
         report.note(f"not shown: {why}")

@@ -105,7 +105,7 @@ def in_place(report: Report, scratch: Path, file: Path) -> None:
         step.result = f"{len(session.records)} records"
     with report.step("another program changes files and commits"):
         shutil.rmtree(directory / "src")
-        (directory / "notes.txt").write_text("nobody told the session of this\n")
+        (directory / "notes.txt").write_text("the session was not told about this\n")
         repository.commit("not by us")
     with report.step("load in another process, roll back"):
         loaded = Session.load(file)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 WIDTH = 80
-# How wide the name of a step is, and its time.
+# The widths of a step's name and of its time, in columns.
 NAME, TIME = 36, 9
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -83,7 +83,7 @@ class Report:
         self.text(text)
 
     def text(self, text: str, *, label: str = "", style: str = "") -> None:
-        """Print a text of one or more lines, with something before the first."""
+        """Print a text of one or more lines, with a label before the first."""
         self._wrapped(text, label=label, style=style)
 
     def diff(self, lines: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from weakfs import InMemoryFilesystem, Session, Toolset
 
 CART = "/src/shop/cart.py"
 SEARCH = {"pattern": r"bulk_from\b", "path": "/src"}
-# What the model remembers of the file, and what stands there.
+# What the model remembers of the file, and what is really there.
 MISQUOTED = {
     "path": CART,
     "old_string": "if line.quantity > self.settings.bulk_threshold:",
@@ -87,7 +87,7 @@ print(result.message)
 
 
 def resumed_elsewhere(file: Path) -> str:
-    """Go on with a saved session in a process of its own; gives what that printed."""
+    """Continue a saved session in another process, and return what that printed."""
     words = [sys.executable, "-c", RESUME, str(file), RESUMED_LINE]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 

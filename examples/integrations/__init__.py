@@ -1,1 +1,1 @@
-"""Recorded runs of weakfs behind the interfaces of other projects."""
+"""Recorded runs of weakfs with other projects."""

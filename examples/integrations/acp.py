@@ -1,7 +1,7 @@
 """An agent works in a directory, breaks it, and gets it back: `python -m examples.integrations.acp`.
 
-The agent is a script in a process of its own, which speaks the Agent Client Protocol, so that it needs no network. The
-second half runs in another process.
+The agent is a script in a separate process that speaks the Agent Client Protocol, so no network is needed. The second
+half runs in another process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weakfs import HostFilesystem, Session, Toolset
 from weakfs.integrations.acp import CAPABILITIES, SessionClient
 from weakfs.tools import ToolCall
 
-# What the agent runs for each prompt. The migration fails half-way, and the cleaning deletes too much.
+# What the agent runs for each prompt. The migration fails halfway, and the cleanup deletes too much.
 WORK: dict[str, list[tuple[str, Any, str]]] = {
     "Serve on port 8000.": [
         ("port", "edit", "sed -i 's/80/8000/' src/app.py"),
@@ -33,7 +33,7 @@ WORK: dict[str, list[tuple[str, Any, str]]] = {
 
 
 class ScriptedAgent:
-    """An agent that does what it is told without a model."""
+    """An agent that follows a script instead of a model."""
 
     def on_connect(self, conn: acp.Client) -> None:
         self.client = conn
@@ -49,7 +49,7 @@ class ScriptedAgent:
         for name, kind, command in WORK[prompt[0].text]:
             start = acp.start_tool_call(name, command, kind=kind, status="in_progress")
             await self.client.session_update(session_id=session_id, update=start)
-            # The client has seen the start once it answers.
+            # Once the client answers, it has seen the start of the tool.
             await self.client.read_text_file(session_id=session_id, path=f"{self.directory}/README.md")
             done = await asyncio.to_thread(subprocess.run, command, shell=True, check=False, cwd=self.directory)
             end = acp.update_tool_call(name, status="failed" if done.returncode else "completed")
@@ -58,7 +58,7 @@ class ScriptedAgent:
 
 
 async def work(session: Session, root: Path, store: Path, prompt: str) -> None:
-    """Let the agent work in a directory; what a tool of it changes is a call of the session."""
+    """Let the agent work in a directory; the changes of each tool are recorded as a call of the session."""
     files = HostFilesystem(root, session=session, store=store)
     client = SessionClient(Toolset(session, files), permission="allow", undo_failed=True)
     agent = (sys.executable, "-m", "examples.integrations.acp", "agent")
@@ -81,7 +81,7 @@ def first_half(root: Path, sessions: Path, store: Path) -> None:
 
 
 def second_half(root: Path, sessions: Path, store: Path) -> None:
-    """Undo all of it, one call after another, and go on."""
+    """Undo everything, one call after another, and continue."""
     with Session.open(sessions, "chat") as session:
         HostFilesystem(root, session=session, store=store)
         session.undo()

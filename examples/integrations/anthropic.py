@@ -1,6 +1,6 @@
 """A model works with the tool runner, breaks things, and gets them back: `python -m examples.integrations.anthropic`.
 
-The API is a script, so that it needs no network. The second half runs in another process.
+The API is a script, so no network is needed. The second half runs in another process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weakfs.integrations.anthropic import MemoryTool, runnable_tools
 from weakfs.tools import ToolCall
 from weakfs.tools.handlers import ShellOptions, shell_tool
 
-# Two edits of which the second has no place: neither is made.
+# Two edits. The text of the second one does not exist, so neither is made.
 HALF_WRONG = [
     {"old_string": "port = 8000", "new_string": "port = 8080"},
     {"old_string": "host = 'localhost'", "new_string": "host = '0.0.0.0'"},
@@ -35,7 +35,7 @@ CALLS: Calls = [
 
 
 def scripted(calls: Calls) -> httpx2.MockTransport:
-    """Return an API whose model makes one call after the other."""
+    """Return an API whose model makes one call after another."""
     replies = replies_of(calls)
     return httpx2.MockTransport(lambda request: httpx2.Response(200, json=next(replies)))
 
@@ -51,7 +51,7 @@ def replies_of(calls: Calls) -> Iterator[dict[str, object]]:
 
 
 def work(session: Session, calls: Calls) -> None:
-    """Let the model make the calls, and print what became of them."""
+    """Let the model make the calls, and print their results."""
     shell = shell_tool(ShellOptions(sandbox="auto"))
     tools = [*(tool for tool in DEFAULT_TOOLS if tool.name != "shell"), shell]
     before = len(session[ToolCall].all())

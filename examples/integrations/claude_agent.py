@@ -1,6 +1,6 @@
 """Claude Code works in a directory, breaks it, and gets it back: `python -m examples.integrations.claude_agent`.
 
-The program is the real one, which the SDK brings; its API is a script, so that it needs no network. The second half
+The program is the real one, which is part of the SDK; its API is a script, so no network is needed. The second half
 runs in another process.
 """
 
@@ -37,7 +37,7 @@ SECOND: Calls = [("Write", {"file_path": "notes.md", "content": "all is well\n"}
 
 @contextmanager
 def scripted(calls: Calls, root: Path) -> Iterator[str]:
-    """Serve an API whose model makes one call after the other in `root`, and yield its URL."""
+    """Serve an API whose model makes one call after another in `root`, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -50,7 +50,7 @@ def scripted(calls: Calls, root: Path) -> Iterator[str]:
                 self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
 
         def log_message(self, format: str, *args: object) -> None:
-            """Write no log."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -80,7 +80,7 @@ def events_of(calls: Calls, said: int, root: Path) -> Iterator[dict[str, Any]]:
 
 
 async def work(place: Path, session: Session, calls: Calls) -> None:
-    """Let Claude Code make the calls, and print what became of them."""
+    """Let Claude Code make the calls, and print their results."""
     root = place / "project"
     toolset = Toolset(session, HostFilesystem(root, session=session, store=place / "store"))
     before = len(session[ToolCall].all())

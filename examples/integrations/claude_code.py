@@ -1,6 +1,6 @@
 """Claude Code with hooks works, breaks its project, and gets it back: `python -m examples.integrations.claude_code`.
 
-The program is the real one, which the Claude Agent SDK brings; its API is a script, so that it needs no network. Each
+The program is the real one, which is part of the Claude Agent SDK; its API is a script, so no network is needed. Each
 command after the first runs in another process.
 """
 
@@ -28,7 +28,7 @@ SECOND: Calls = [("Write", {"file_path": "notes.md", "content": "all is well\n"}
 
 
 def weakfs(*arguments: str) -> str:
-    """Run a command of weakfs."""
+    """Run a `weakfs` command."""
     command = [sys.executable, "-m", "weakfs", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -63,7 +63,7 @@ def shown(project: Path) -> str:
 
 
 def end_server(place: Path) -> None:
-    """End the server of the hooks, which would end itself after half an hour, and wait for that."""
+    """End the server of the hooks, which would otherwise end after half an hour, and wait until it has ended."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")

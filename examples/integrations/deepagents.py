@@ -1,6 +1,6 @@
 """A deep agent works on a directory, breaks it, and gets it back: `python -m examples.integrations.deepagents`.
 
-The model is a script, so that it needs no network. The second half runs in another process.
+The model is a script, so no network is needed. The second half runs in another process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weakfs import HostFilesystem, Session
 from weakfs.integrations.deepagents import WeakfsSandbox
 from weakfs.tools import ToolCall
 
-# What the model says: a call of a tool each time. The second edit has no place.
+# The calls that the model makes, one in each reply. The text of the second edit does not exist.
 FIRST: list[tuple[str, dict[str, object]]] = [
     ("edit_file", {"file_path": "/workspace/src/app.py", "old_string": "port = 80", "new_string": "port = 8000"}),
     ("write_file", {"file_path": "/workspace/docs/ports.md", "content": "8000: the server\n"}),
@@ -36,7 +36,7 @@ SECOND: list[tuple[str, dict[str, object]]] = [
 
 
 class ScriptedModel(GenericFakeChatModel):
-    """A model that says what it is told, whatever tools there are."""
+    """A model that follows a script, whatever tools there are."""
 
     def bind_tools(self, tools: Sequence[Any], **options: Any) -> ScriptedModel:
         return self
@@ -57,7 +57,7 @@ def shown(root: Path) -> str:
 
 
 def work(place: Path, calls: list[tuple[str, dict[str, object]]], *, undo: bool) -> None:
-    """Let an agent work in a directory; with `undo`, take back all that was done before."""
+    """Let an agent work in a directory; with `undo`, first undo everything that was done before."""
     with Session.open(place / "sessions", "chat") as session:
         files = HostFilesystem(place / "project", session=session, store=place / "store")
         backend = WeakfsSandbox(session, files, caller="agent")

@@ -45,7 +45,7 @@ def first_half(sessions: Path) -> None:
 
 
 def second_half(sessions: Path) -> None:
-    """Undo all of it in another process, and go on."""
+    """Undo everything in another process, and continue."""
     with Session.open(sessions, "data") as session:
         fs = fsspec.filesystem("weakfs", session=session)
         session.undo()

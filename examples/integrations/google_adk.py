@@ -1,6 +1,6 @@
 """An agent works on a session, breaks it, and gets it back: `python -m examples.integrations.google_adk`.
 
-The model is a script, so that it needs no network. The second half runs in another process.
+The model is a script, so no network is needed. The second half runs in another process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CALLS: Sequence[Call] = [
 
 
 class Script(BaseLlm):
-    """A model that makes one call after the other."""
+    """A model that makes one call after another."""
 
     calls: list[Call]
 
@@ -86,7 +86,7 @@ async def first_half(sessions: Path) -> None:
         plugin = RewindPlugin(session)
         agent = runner(session, CALLS, plugin)
         invocation = await work(agent, session)
-        # The conversation goes back to before the run, and the files with it.
+        # The conversation is rewound to before the run, and the files with it.
         await plugin.rewind(agent, user_id="ann", session_id="chat", rewind_before_invocation_id=invocation)
         print(f"left: {shown(session)}", flush=True)
         session.undo()
@@ -94,7 +94,7 @@ async def first_half(sessions: Path) -> None:
 
 async def second_half(sessions: Path) -> None:
     with Session.open(sessions, "chat") as session:
-        # The rewind was undone. The calls can be taken back one by one too.
+        # The rewind was undone. The calls can also be reverted one by one.
         deletion = next(call for call in reversed(session[ToolCall].all()) if call.tool == "execute")
         session.revert(deletion.call_id)
         print(f"left: {shown(session)}", flush=True)
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # The ADK says at each use that environments are experimental.
+    # The ADK warns at each use that environments are experimental.
     warnings.filterwarnings("ignore", message=".*EXPERIMENTAL", category=UserWarning)
     logging.getLogger("google_adk").setLevel(logging.ERROR)
     if len(sys.argv) == 2:

@@ -1,6 +1,6 @@
 """An agent works on a directory, breaks it, and goes back in time: `python -m examples.integrations.langchain`.
 
-The model is a script, so that it needs no network. The second half runs in another process.
+The model is a script, so no network is needed. The second half runs in another process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weakfs.integrations.langgraph import StorageSaver
 from weakfs.storage import Storage
 from weakfs.tools import ToolCall
 
-# What the model says: a call of a tool each time. The script fails half-way, and the last command deletes too much.
+# The calls that the model makes, one in each reply. The script fails halfway, and the last command deletes too much.
 FIRST: list[tuple[str, dict[str, object]]] = [
     ("edit_file", {"path": "/src/app.py", "old_string": "port = 80", "new_string": "port = 8000"}),
     ("write_file", {"path": "/docs/ports.md", "content": "8000: the server\n"}),
@@ -39,7 +39,7 @@ CONFIG: Any = {"configurable": {"thread_id": "chat"}}
 
 
 class ScriptedModel(GenericFakeChatModel):
-    """A model that says what it is told, whatever tools there are."""
+    """A model that follows a script, whatever tools there are."""
 
     def bind_tools(self, tools: Sequence[Any], **options: Any) -> ScriptedModel:
         return self
@@ -60,7 +60,7 @@ def shown(root: Path) -> str:
 
 
 def agent_of(place: Path, session: Session, storage: Storage, calls: list[tuple[str, dict[str, object]]]) -> Any:
-    """Return an agent that works in a directory, with tools of weakfs and one of its own."""
+    """Return an agent that works in a directory, with weakfs tools and one tool of its own."""
     project = place / "project"
 
     def shell(command: str) -> str:
@@ -99,7 +99,7 @@ def first_half(place: Path) -> None:
 def second_half(place: Path) -> None:
     with Session.open(place / "sessions", "chat") as session, checkpoints(place) as storage:
         agent = agent_of(place, session, storage, SECOND)
-        # The checkpoint from before the command that deleted too much.
+        # The checkpoint before the command that deleted too much.
         history = list(agent.get_state_history(CONFIG))
         before = [state for state in history if state.next == ("model",)][1]
         run(agent, {"messages": [("user", "Leave the files, and write a note.")]}, before.config)

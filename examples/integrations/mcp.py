@@ -1,6 +1,6 @@
 """An agent works on a directory over MCP, breaks it, and gets it back: `python -m examples.integrations.mcp`.
 
-The model is a script, so that it needs no network. The second half runs in another process, `weakfs mcp`.
+The model is a script, so no network is needed. The second half runs in another process, `weakfs mcp`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weakfs import DEFAULT_TOOLS, HostFilesystem, Session, Toolset
 from weakfs.integrations.mcp import SESSION_TOOLS, toolset_server
 from weakfs.tools.handlers import ShellOptions, shell_tool
 
-# Two edits of which the second has no place: neither is made.
+# Two edits. The text of the second one does not exist, so neither is made.
 HALF_WRONG = [
     {"old_string": "port = 80", "new_string": "port = 8080"},
     {"old_string": "host = 'localhost'", "new_string": "host = '0.0.0.0'"},
@@ -60,7 +60,7 @@ async def first_half(root: Path, sessions: Path, store: Path) -> None:
 
 
 async def second_half(root: Path, sessions: Path, store: Path) -> None:
-    """Undo all of it in another process, and go on."""
+    """Undo everything in another process, and continue."""
     arguments = ["-m", "weakfs", "mcp", str(root), "--session", str(sessions), "--store", str(store)]
     parameters = StdioServerParameters(command=sys.executable, args=arguments, cwd=str(Path.cwd()))
     async with Client(stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr)) as client:

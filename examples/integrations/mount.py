@@ -50,7 +50,7 @@ def first_half(place: Path) -> None:
 
 
 def second_half(place: Path) -> None:
-    """Undo all of it in another process, and go on."""
+    """Undo everything in another process, and continue."""
     with Session.open(place / "sessions", "chat") as session:
         session.undo()
         print(f"left: {shown(session)}", flush=True)

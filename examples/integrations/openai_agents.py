@@ -1,6 +1,6 @@
 """An agent works on a session, breaks it, and gets it back: `python -m examples.integrations.openai_agents`.
 
-The model is a script, so that it needs no network. The second half runs in another process.
+The model is a script, so no network is needed. The second half runs in another process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PATCH = """\
 +port = 8000
 *** End Patch
 """
-# The second file has no such line: neither is changed.
+# The second file does not have this line, so neither file is changed.
 HALF_WRONG = """\
 *** Begin Patch
 *** Update File: src/app.py
@@ -84,7 +84,7 @@ def second_half(sessions: Path) -> None:
         deletion = next(call for call in reversed(session[ToolCall].all()) if call.tool == "shell")
         session.revert(deletion.call_id)
         print(f"left: {shown(session)}", flush=True)
-        # The reversion, the deletion, the file and the patch.
+        # Undo the reversion, the deletion, the new file and the patch.
         session.undo(4)
         print(f"left: {shown(session)}", flush=True)
         assert InMemoryFilesystem(session).read("/src/app.py").content == "port = 80\n"

@@ -1,6 +1,6 @@
 """An agent works on a session, breaks it, and gets it back: `python -m examples.integrations.pydantic_ai`.
 
-The model is a script, so that it needs no network. The second half runs in another process.
+The model is a script, so no network is needed. The second half runs in another process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weakfs.integrations.pydantic_ai import SessionToolset
 from weakfs.tools import ToolCall
 from weakfs.tools.handlers import ShellOptions, shell_tool
 
-# Two edits of which the second has no place: neither is made.
+# Two edits. The text of the second one does not exist, so neither is made.
 HALF_WRONG = [
     {"old_string": "port = 8000", "new_string": "port = 8080"},
     {"old_string": "host = 'localhost'", "new_string": "host = '0.0.0.0'"},
@@ -36,7 +36,7 @@ CALLS: Calls = [
 
 
 def scripted(calls: Calls) -> FunctionModel:
-    """Return a model that makes one call after the other."""
+    """Return a model that makes one call after another."""
 
     def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         made = sum(isinstance(message, ModelResponse) for message in messages)
@@ -72,7 +72,7 @@ def first_half(sessions: Path) -> None:
 
 def second_half(sessions: Path) -> None:
     with Session.open(sessions, "chat") as session:
-        # A run is one operation, and its calls can be taken back one by one too.
+        # A run is one operation, but its calls can also be reverted one by one.
         deletion = next(call for call in reversed(session[ToolCall].all()) if call.tool == "shell")
         session.revert(deletion.call_id)
         print(f"left: {shown(session)}", flush=True)

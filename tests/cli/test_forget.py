@@ -26,7 +26,7 @@ def test_forget_removes_a_text_from_a_session_file_and_never_prints_it(saved: Pa
     done = run_command("forget", str(saved), "--text", "-", "--yes", given=SECRET + "\n")
 
     assert done.returncode == 0
-    assert "none holds it" in done.stdout
+    assert "none contains it" in done.stdout
     assert SECRET not in done.stdout + done.stderr + saved.read_text()
     assert InMemoryFilesystem(Session.load(saved)).read("/a.txt").content == "key=[forgotten.....]\n"
 

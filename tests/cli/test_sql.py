@@ -29,7 +29,7 @@ def test_json_and_csv(run: Run, saved: Path) -> None:
 def test_a_limit_is_told_when_it_cuts(run: Run, saved: Path) -> None:
     done = run("sql", saved, "SELECT seq FROM records", "-n", "3")
     assert len(done.lines) == 4
-    assert done.err == "weakfs: only the first 3 rows; give a larger --limit\n"
+    assert done.err == "weakfs: only the first 3 rows are shown; to see more, give a larger --limit\n"
 
 
 def test_without_a_query_the_tables_are_listed(run: Run, saved: Path) -> None:

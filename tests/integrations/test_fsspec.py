@@ -230,7 +230,7 @@ def test_links_are_links(session: Session) -> None:
 
 
 def test_what_contradicts_itself_or_is_missing_is_refused(session: Session) -> None:
-    with pytest.raises(ValueError, match="give one of"):
+    with pytest.raises(ValueError, match="give only one of"):
         WeakfsFileSystem(InMemoryFilesystem(), session=session)
     fs = WeakfsFileSystem(session=session)
     with pytest.raises(ValueError, match="use rb, wb, xb or ab"):

@@ -273,7 +273,7 @@ def test_a_supervisor_that_is_killed_takes_its_program_along(start: Start, tmp_p
 
     os.kill(process._program._running.process.pid, signal.SIGKILL)  # type: ignore[attr-defined]  # of the host
 
-    assert ended(process)[1] == "it was killed from outside, together with what watched over it"
+    assert ended(process)[1] == "it was killed from outside, together with its supervisor"
     assert witness.saw_it_end()
     witness.close()
 

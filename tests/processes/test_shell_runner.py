@@ -142,7 +142,7 @@ def test_a_command_does_not_ignore_the_signals_that_the_runtime_ignores(tmp_path
 
 
 def test_a_command_that_no_shell_could_be_given_is_refused(tmp_path: Path, mode: SandboxMode) -> None:
-    with pytest.raises(ValueError, match="holds a NUL character at 4; leave it out"):
+    with pytest.raises(ValueError, match="contains a NUL character at 4; leave it out"):
         run("echo\0", tmp_path, mode)
     with pytest.raises(ValueError, match=r"a command of \d+ bytes: .* write it to a file"):
         run("é" * MAX_COMMAND, tmp_path, mode)

@@ -262,7 +262,7 @@ def test_files_that_no_program_can_work_on_are_refused() -> None:
     read_only = InMemoryFilesystem(session, read_only=True)
     assert "is read-only" in call(Toolset(session, read_only, tools=[tool()]), "true").message
     mock = MockFilesystem()
-    assert "cannot be put into a directory" in call(Toolset(session, mock, tools=[tool()]), "true").message
+    assert "cannot be checked out into a directory" in call(Toolset(session, mock, tools=[tool()]), "true").message
 
 
 @pytest.mark.parametrize("option", ["read_only", "is_quick"])

@@ -409,6 +409,6 @@ def test_a_command_that_locks_its_directory_is_undone_and_commands_run_again(too
     assert shell(tools, "chmod 000 .").success
     locked = shell(tools, "chmod 755 .")
     assert not locked.success
-    assert "the mode of that directory keeps commands out: undo the call that changed it" in locked.message
+    assert "its mode denies access to commands: undo the call that changed it" in locked.message
     tools.session.undo()
     assert shell(tools, "echo again").value.stdout == "again\n"

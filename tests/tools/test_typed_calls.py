@@ -93,7 +93,7 @@ def test_a_tool_that_the_toolset_does_not_hold_is_refused_and_recorded(toolset: 
 @pytest.mark.parametrize("other", [evolve(COUNT), shell_tool()], ids=["copy", "options"])
 def test_another_tool_of_the_same_name_is_refused(toolset: Toolset, other: Tool) -> None:
     refused = toolset.call(other, {"command": "true"})
-    assert refused.message == f"the tool {other.name!r} of this toolset is another one; call it by its name"
+    assert refused.message == f"this toolset has another tool named {other.name!r}; call it by its name"
     assert refused.error_code == "unknown_tool"
 
 

@@ -1,4 +1,4 @@
-"""Amounts as they are typed: sizes such as `10G` and durations such as `30d`. Callbacks for options."""
+"""Option callbacks that parse amounts: sizes such as `10G` and durations such as `30d`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """Parse a number of bytes, with a unit of powers of 1,024."""
+    """Parse a size in bytes, with an optional unit; units are powers of 1,024."""
     if value is None:
         return None
     found = re.fullmatch(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", value, re.IGNORECASE)
@@ -22,7 +22,7 @@ def size(context: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 def duration(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
-    """Parse a length of time in one unit."""
+    """Parse a duration with one unit."""
     if value is None:
         return None
     found = re.fullmatch(r"([0-9]{1,6})([smhdw])", value)

@@ -1,4 +1,4 @@
-"""The tool calls that commands name: lookup by id or number, what a call worked on, and the files around it."""
+"""Tool calls named on the command line: lookup by id or number, a call's target, and the files before and after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.reducers import FileTree
 from weakfs.reducers.tree.node import EMPTY_TREE
 from weakfs.session import Session, SessionView
 
-# The most ids that a message lists.
+# The maximum number of ids that a message lists.
 NAMED = 5
 
 

@@ -25,7 +25,7 @@ from weakfs.snapshots.store.catalogue import root_name
 # The tag of the snapshot that `restore` takes before it replaces anything.
 BEFORE_RESTORING = "before restoring "
 
-# A directory that is only read has no size limit.
+# Reading a directory needs no size limit.
 UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None, max_grep_matches=None)
 
 # The minimum length of a short id.
@@ -44,7 +44,7 @@ def open_directory(
 ) -> HostFilesystem:
     """Open a directory; raise `Failure` with the cause if that is impossible.
 
-    Undo what a killed process left unfinished in it, or only report that if nothing may be changed.
+    Undo what a killed process left unfinished in it; if nothing may be changed, only report it.
     """
     with as_failure(f"open {directory!r}"):
         root = HostRoot(directory, store)
@@ -178,7 +178,7 @@ def short_ids(snapshots: Iterable[StoredSnapshot]) -> dict[str, str]:
     sessions = [session for session, _, _ in parts.values()]
     ordered = sorted(set(sessions))
     short: dict[str, str] = {}
-    # For one of several snapshots, or for a session whose id begins like another's.
+    # Needed if a session has several snapshots, or if its id begins like another one.
     is_shared = {session: sessions.count(session) > 1 for session in ordered}
     for number, session in enumerate(ordered):
         beside = [ordered[other] for other in (number - 1, number + 1) if 0 <= other < len(ordered)]

@@ -51,7 +51,7 @@ def as_failure(doing: str) -> Generator[None]:
 
 
 def _message(doing: str, error: OSError) -> str:
-    # The library's own errors consist of a message only; those of the host have an errno and a file name.
+    # The library's own errors have only a message; those of the host have an errno and a file name.
     if error.strerror is None:
         return _without_prefix(doing, str(error))
     cause, remedy = CAUSES.get(error.errno or 0, (error.strerror, "fix the cause and try again"))

@@ -1,4 +1,4 @@
-"""Values formatted for people: names on one line, times, amounts, paths of events."""
+"""Formatting of values for people: names on one line, times, amounts, paths of events."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from weakfs.messages import one_line
 def shown(text: str) -> str:
     """Return text in a form that can be printed on one line, whatever it contains.
 
-    Characters that do not show as themselves (line breaks, control characters and escape sequences, characters that
-    change the direction of writing, spaces other than U+0020) are written as `\\n`, `\\x1b`, `\\u202e`. File names
-    in a session contain no backslash, so the form of a name is unambiguous.
+    Line breaks, control characters, escape sequences, bidirectional controls and spaces other than U+0020 are written
+    as escapes, such as `\\n`, `\\x1b` and `\\u202e`. File names in a session contain no backslash, so the form of a
+    name is unambiguous.
     """
     return one_line(text)
 
@@ -48,7 +48,7 @@ def shortened(text: str, width: int) -> str:
     """Cut out the middle of a text that is wider than `width` columns."""
     if cell_len(text) <= width:
         return text
-    # Keep more of the end: in a path it is the name.
+    # Keep more of the end, which is the name in a path.
     room = (width - 1) // 3
     head = _beginning(text, room)
     tail = _beginning(text[::-1], width - 1 - room)[::-1]

@@ -1,4 +1,4 @@
-"""Recorded sessions of other programs, as the sessions that commands look into."""
+"""Recorded sessions of other programs, converted to sessions that commands can inspect."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _report(file: str, unread: int, listener: _Broken) -> None:
 
 @define
 class _Broken:
-    """A listener that keeps only the errors that `weakfs` itself made."""
+    """A listener that keeps only internal errors of `weakfs`."""
 
     errors: list[str] = field(factory=list[str])
 

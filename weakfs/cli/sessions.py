@@ -25,13 +25,13 @@ from weakfs.storage.engines.urls import redacted
 from weakfs.storage.locations import local_path, url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE
 
-# Below this size in bytes no progress is shown: reading finishes too soon to see it.
+# No progress is shown for smaller files (in bytes): reading them takes too little time.
 LARGE = 4_000_000
 
 # The beginning of every saved session.
 SESSION_HEAD = b'{"format":"weakfs-session"'
 
-# One letter is a drive of Windows.
+# A single letter is a drive on Windows, not a scheme.
 _URL = re.compile("[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 
@@ -46,12 +46,12 @@ class Location:
     def of(cls, text: str) -> Location:
         """Read `LOCATION` or `LOCATION#ID`."""
         where, mark, session_id = text.rpartition("#")
-        # A path may have the mark too, and so may a password, which is refused.
+        # A path may contain "#" too, and so may a password; URLs with passwords are refused.
         is_whole = not mark or not session_id or _exists(text) or re.search("//[^/]*#[^/]*@", text)
         return cls(text, None) if is_whole else cls(where, session_id)
 
     def check(self) -> None:
-        """Raise `FileNotFoundError` if there is no such folder or file: a command that reads creates none."""
+        """Raise `FileNotFoundError` if the folder or file does not exist: a command that reads must not create it."""
         path = local_path(self.where)
         if path is not None and not os.path.exists(path):
             kind = "folder" if url_of(self.where).startswith("folder:") else "file"
@@ -72,9 +72,9 @@ def is_location(text: str) -> bool:
 
 
 def opened(location: Location, registry: str | None, *, is_shared: bool = False) -> weakfs.Session:
-    """Open a session in storage, to be closed when the command ends; raise `Failure` if there is none.
+    """Open a session in storage, and close it when the command ends; raise `Failure` if it does not exist.
 
-    A change to one that `is_shared` is merged with what other processes do in the meantime.
+    With `is_shared`, changes are merged with those that other processes make in the meantime.
     """
     known = None if registry is None else registry_at(registry)
     with as_failure(f"open {redacted(location.where)!r}"):
@@ -100,9 +100,8 @@ def load(
 ) -> weakfs.Session:
     """Load a session file, or open a session in storage; raise `Failure` with the cause if that is impossible.
 
-    A recorded session of another program becomes a session in memory, unless it `is_to_change`: that is refused.
-    `registry` is `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`; `is_shared` as in
-    `opened`.
+    A recorded session of another program becomes a session in memory; with `is_to_change` it is refused. `registry` is
+    `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`; `is_shared` works as in `opened`.
     """
     if is_location(file):
         return opened(Location.of(file), registry, is_shared=is_shared)
@@ -132,7 +131,7 @@ def _is_saved_session(file: str) -> bool:
 
 
 def registry_at(place: str) -> Registry:
-    """Import the registry of a runtime's own types, `MODULE:NAME`; NAME may also be a function that returns it."""
+    """Import a registry of custom types, given as `MODULE:NAME`; NAME may also be a function that returns it."""
     module, _, name = place.partition(":")
     if not module or not name:
         raise Failure(
@@ -167,8 +166,8 @@ def moment_named(text: str) -> int | str:
 def first_moment(session: Session) -> SessionView:
     """Return the session before its first change of files, but after its initial contents.
 
-    These are mounts, and for a recorded session of another program the files as they were before its first call. If
-    old records were compacted away, return the earliest moment that is left.
+    Initial contents are mounts and, in a recorded session of another program, the files as they were before its first
+    call. If old records were compacted away, return the earliest moment that is left.
     """
     records = session.records
     if not len(records):
@@ -200,7 +199,7 @@ def chosen(session: Session, wanted: str | None) -> str | None:
 def tree_of(session: Session, moment: Session | SessionView, filesystem: str | None) -> FileTree:
     """Return the files at a moment, including everything the session knows about them at its end.
 
-    Files of a lower layer that were first read later existed at that moment too, as they were when read.
+    Files of a lower layer that were read only later are included: they existed at that moment with the same contents.
     """
     return Trees(session).at(moment, filesystem)
 

@@ -1,4 +1,4 @@
-"""Signals: those that end the command interrupt it, so that it rolls back unfinished work, as Ctrl-C does."""
+"""Signals: termination signals interrupt the command as Ctrl-C does, so that it rolls back unfinished work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-# The signals that a job's time limit, a shutdown and a closed terminal send. Windows has no SIGHUP.
+# Sent by a job's time limit, a shutdown and a closed terminal. Windows has no SIGHUP.
 TERMINATION_SIGNALS = tuple(number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP"))
 
 
@@ -30,7 +30,7 @@ def interruptible() -> Generator[None]:
 
 @contextmanager
 def interrupts_deferred() -> Generator[None]:
-    """Defer interrupts while modules are imported: one that arrives while an extension module loads may crash it."""
+    """Defer interrupts while modules are imported: an interrupt may crash an extension module that is loading."""
     # Windows has no signal masks.
     has_mask = hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()

@@ -1,4 +1,4 @@
-"""The tool calls of a session, numbered in the order in which they ended, and the records that each made."""
+"""The tool calls of a session, numbered in the order in which they ended, with the records that each made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def calls_of(session: Session) -> list[NumberedCall]:
     try:
         every = session[ToolCall].all()
     except UnknownType:
-        # A user's own registry need not have this type.
+        # A custom registry may lack this type.
         return []
     recorded = [*_call_records(session)]
     # Calls whose records were compacted away come first; their changes are unknown.
@@ -74,7 +74,7 @@ def _call_records(session: Session) -> Iterator[tuple[Record, ToolCall, int]]:
 
 @define
 class CallCounter:
-    """Counter that numbers the calls of a session as they are made, exactly as `calls_of` does afterwards."""
+    """A counter that numbers the calls of a session as they are made, exactly as `calls_of` does afterwards."""
 
     count: int = 0
     _last_count: int = 0
@@ -90,7 +90,7 @@ class CallCounter:
         self.count += 1
 
     def number(self) -> int | None:
-        """Return the number of the call made since the last time of asking; `None` if none was made."""
+        """Return the number of the call made since this was last called; `None` if there was none."""
         if self.count == self._last_count:
             return None
         self._last_count = self.count

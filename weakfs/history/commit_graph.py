@@ -1,4 +1,5 @@
-"""A session's history as a graph of commits: one for each call or turn, forks beside it, merges with two parents."""
+"""A session's history as a commit graph: a commit for each call or turn, branches for forks, merges with two
+parents."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ Per = Literal["call", "turn"]
 
 @frozen(eq=False)
 class Commit:
-    """One state of the files: that after records `first` to `last`, which `calls` made.
+    """One state of the files, after records `first` to `last`, which `calls` made.
 
-    `parents` are the commits before it. `fork` is the fork that made them, `None` for the session itself. `tree` has
-    `parents[0]` as its base.
+    `parents` are the commits before it. `fork` is the fork that made the records, `None` for the session itself. `tree`
+    has `parents[0]` as its base.
     """
 
     first: int
@@ -62,7 +63,7 @@ class _Line:
 class _Work:
     """Consecutive records that changed files and become one commit.
 
-    `merged` is the fork's line, if they begin with a merge; `last` is then the last record of that line.
+    If they begin with a merge, `merged` is the fork's line, and `last` is the last record of that line.
     """
 
     group: object
@@ -79,7 +80,7 @@ def commits_of(
     """Yield the commits of a session, parents first; only those whose files differ from their parent's.
 
     `filesystem` is an external filesystem, `None` for the session's own files. With `per="turn"`, consecutive calls of
-    one caller are one commit. A commit ends at each of the records `ends`, and at each snapshot.
+    one caller become one commit. A commit ends at each record in `ends`, and at each snapshot.
     """
     return _Graph(session, filesystem, per, frozenset(ends)).walk()
 
@@ -100,7 +101,7 @@ class _Graph:
         self._by_id = {call.call.call_id: call for call in self._calls.values()}
         self._line = _Line(None, 0, float("inf"), None)
         self._lines = [self._line]
-        # What waits for the end of a fork's records: the line that it is merged into, and the merge.
+        # The merges whose fork's records are being read, each with the line that the fork is merged into.
         self._open: list[tuple[_Line, Step]] = []
         self._work: _Work | None = None
 
@@ -125,7 +126,7 @@ class _Graph:
         yield from self._finish()
 
     def _beginning(self, step: Step) -> Iterator[Commit]:
-        """Yield the files from before the first record, because older records may have been compacted away."""
+        """Yield a commit with the files before the first record, because older records may have been compacted away."""
         assert step.before is not None
         tree = self._trees.at(step.before, self._filesystem)
         if tree.node_count:
@@ -133,17 +134,17 @@ class _Graph:
             yield self._committed(Commit(seq, seq, step.record.at, tree, (), None, (), ()))
 
     def _enter(self, event: Merged, seq: int, base: int) -> None:
-        # The fork branched off from its own records that were merged before, or from what is around it.
+        # The fork branched off from its own records that were merged earlier, or from the line around it.
         own = (one for one in self._lines if one.fork == event.fork and one.start <= base <= one.end)
         around = (one for one in (self._line, *(line for line, _ in reversed(self._open))) if one.start <= base)
         left = next(own, None) or next(around)
-        # A transaction that was merged with concurrent changes has the name of the session or fork that it is part of.
+        # A transaction that was merged with concurrent changes has the name of the session or fork to which it belongs.
         fork = None if event.fork == self._session.session_id else event.fork
         self._line = _Line(fork, seq + 1, seq + event.count, left.commit_at(base))
         self._lines.append(self._line)
 
     def _leave(self) -> None:
-        """Begin a commit with a merge; what its call changes after that belongs to it."""
+        """Begin a commit with a merge; later changes of the same call belong to it."""
         side, (self._line, merge) = self._line, self._open.pop()
         if merge.after is None:
             return
@@ -176,7 +177,7 @@ class _Graph:
             yield from self._finish()
 
     def _group(self, record: Record, call: NumberedCall | None) -> object:
-        """Return what the records of one commit have in common."""
+        """Return a key that the records of one commit have in common."""
         if call is None and record.cause is None:
             return record.seq
         if self._per == "turn" and call is not None:

@@ -1,4 +1,4 @@
-"""Short descriptions of calls and events: what each worked on, and how it ended."""
+"""Short descriptions of calls and events: their targets and outcomes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def status_of(call: ToolCall) -> str:
 
 
 def target_of_call(call: ToolCall) -> str:
-    """Describe what a call worked on: what its arguments name, else the paths that its receipt lists as changed."""
+    """Describe what a call worked on: what its arguments name or, failing that, the changed paths in its receipt."""
     arguments = _read(call.read_arguments)
     target = target_of(arguments)
     paths = () if target else _read(call.read_receipt).get("changed_paths")
@@ -55,7 +55,7 @@ def _read(read: Callable[[], object]) -> Mapping[str, object]:
     try:
         value = read()
     except ValueError:
-        # Data recorded by another program need not be JSON.
+        # Data recorded by another program may not be JSON.
         return {}
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 

@@ -36,19 +36,19 @@ from weakfs.tools import ToolCall
 
 COMMITTER = b"weakfs <weakfs@localhost>"
 LAST_SECOND = 1 << 40
-# The longest subject line, and the longest text of arguments in a message, in characters.
+# The maximum length of a subject line, and of the arguments in a message, in characters.
 MAX_SUBJECT = 72
 MAX_ARGUMENTS = 2_000
 RECORDS, SESSION = "Weakfs-Records", "Weakfs-Session"
 
 
 class ExportRefused(WeakfsError, ValueError):
-    """Raised if a session cannot be exported to a repository; the repository is unchanged."""
+    """A session cannot be exported to a repository; the repository is unchanged."""
 
 
 @frozen
 class ExportReport:
-    """What an export added. `head` is the commit that the branch is at; `None` if the session has no files."""
+    """What an export added. `head` is the branch's newest commit; `None` if the session has no files."""
 
     repository: str
     branch: str
@@ -64,18 +64,18 @@ def export_git(
     per: Per = "call",
     branch: str = "main",
 ) -> ExportReport:
-    """Write the history of a session into a git repository, and return what was added.
+    """Write the history of a session to a git repository, and return what was added.
 
-    The repository is created if there is none, as a bare one if its name ends in `.git`. There is one commit for each
-    call that changed files, or with `per="turn"` for consecutive calls of one caller. Forks are branches below
-    `forks/`, merges have two parents, and tagged snapshots are tags. If the session was exported before, only what is
-    new is added; records that were compacted away since then are one commit. Either everything is added, or nothing.
-    Commits that were imported are written as they were; if the repository has them, the branch goes on from there.
+    The repository is created if it does not exist, as a bare one if its name ends in `.git`. There is one commit for
+    each call that changed files or, with `per="turn"`, for consecutive calls of one caller. Forks become branches below
+    `forks/`, merges have two parents, and tagged snapshots become tags. If the session was exported before, only what
+    is new is added; records that were compacted away since then become one commit. The export is atomic. Imported
+    commits are written unchanged; if the repository has them, the branch continues from there.
 
-    Git has no empty directories, only one permission bit and no names such as `.git`: these are left out.
+    Git does not support empty directories, other permission bits than one, or names such as `.git`: these are left out.
 
-    `filesystem` is the id of an external filesystem. By default, the session's own files are exported; if it has none,
-    those of its only external filesystem.
+    `filesystem` is the id of an external filesystem. By default, the session's own files are exported or, if it has
+    none, those of its only external filesystem.
 
     Raises `ExportRefused` if the branch has other commits, and `ValueError` if there is no such filesystem.
     """
@@ -98,7 +98,7 @@ def export_git(
 
 @define
 class _Repository:
-    """The repository, and the branch that the session itself is exported to."""
+    """The repository, and the branch to which the session itself is exported."""
 
     folder: Path
     git_dir: str
@@ -134,7 +134,7 @@ class _Repository:
         return found.decode().strip() or None
 
     def those_there(self, session: Session) -> frozenset[str]:
-        """Return the commits that the session has imported and that the repository has."""
+        """Return the commits that the session has imported and that are in the repository."""
         every = (commit_of(call) for call in session[ToolCall].all())
         wanted = [commit.object_id for commit in every if commit is not None]
         if not wanted:
@@ -144,7 +144,7 @@ class _Repository:
         return frozenset(row[0] for row in rows if len(row) == 3 and row[1] == "commit")
 
     def known(self, session_id: str, imported: Collection[str]) -> dict[tuple[int, int], str]:
-        """Return the commits of earlier exports by their first and last record; not those that were imported."""
+        """Return the commits of earlier exports by their first and last record, without imported ones."""
         old = self.head()
         if old is None:
             return {}
@@ -169,7 +169,7 @@ class _Repository:
         return found
 
     def check_out(self, old: str | None, head: str | None) -> None:
-        """Update a work tree that has the branch checked out from commit `old` to `head`; local changes stay."""
+        """Update a work tree that has the branch checked out, from commit `old` to `head`; local changes are kept."""
         if head in (None, old) or self.git_dir == str(self.folder):
             return
         if command.run(self.git_dir, "rev-parse", "--symbolic-full-name", "HEAD").decode().strip() == self.ref:
@@ -193,7 +193,7 @@ class _Stream:
         self._blobs: dict[bytes, bytes] = {}
         self._marks = 0
         self._forks: dict[str, Commit] = {}
-        # By ref: the notes of the commits that were added.
+        # The notes of the added commits, by ref.
         self._notes: dict[str, list[tuple[bytes, bytes]]] = {AUTHORSHIP_REF: [], TRACE_REF: []}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `close`
         self._process = command.start(
@@ -220,7 +220,7 @@ class _Stream:
             self._ids[commit] = found.encode()
             return
         base = commit.parents[0].tree if commit.parents else EMPTY_TREE
-        # The contents come first: a commit cannot have blobs inside.
+        # The contents come first, because blobs cannot be inside a commit.
         lines = [*changes(base, commit.tree, self._content)]
         name = self._mark()
         self._ids[commit] = name
@@ -231,7 +231,7 @@ class _Stream:
         ref = self._target.ref if commit.fork is None else _fork_ref(commit.fork)
         author, committer, message = _description(self._session, commit, original)
         if not parents:
-            # Otherwise fast-import would continue from a branch of that name.
+            # Otherwise fast-import would continue an existing branch of that name.
             self._send(b"reset %s\n" % ref.encode())
         self._send(b"commit %s\nmark %s\n" % (ref.encode(), name))
         self._send(b"author %s\ncommitter %s\n" % (author, committer))
@@ -242,12 +242,12 @@ class _Stream:
             self._send(line)
         self._send(b"\n")
         if original is None:
-            # Nobody knows whether a model wrote the lines of an imported commit.
+            # It is unknown whether a model wrote the lines of an imported commit.
             self._note(commit, name)
         self.added += 1
 
     def _note(self, commit: Commit, name: bytes) -> None:
-        """Make the notes that say which lines the calls of a commit wrote."""
+        """Write the notes that say which lines the calls of a commit wrote."""
         lines = added_lines(commit)
         if not lines:
             return
@@ -262,7 +262,7 @@ class _Stream:
                 self._notes[ref].append((name, note))
 
     def _beginning(self, commit: Commit) -> str:
-        """Return the commit, from an earlier export, of what precedes the first record that is kept."""
+        """Return the commit of an earlier export with the files before the first kept record."""
         before = [one for one in self._known if one[1] <= commit.last]
         if commit.records or not before:
             raise ExportRefused(
@@ -272,7 +272,7 @@ class _Stream:
         return self._known[max(before, key=lambda one: (one[1], -one[0]))]
 
     def finish(self) -> None:
-        """Write branches and tags, and let git make all of it visible."""
+        """Write branches and tags, and let git make everything visible."""
         for fork, commit in self._forks.items():
             self._reset(_fork_ref(fork), commit)
         lines = sorted((one for one in self._ids if one.fork is None), key=lambda one: one.last)
@@ -301,7 +301,7 @@ class _Stream:
         self._send(b"\n")
 
     def close(self) -> None:
-        """End git; without `finish`, nothing was added."""
+        """Stop git; without `finish`, nothing is added."""
         self._process.kill()
         with suppress(OSError):
             self._out.close()
@@ -313,7 +313,7 @@ class _Stream:
         self._send(b"reset %s\nfrom %s\n\n" % (ref.encode(), self._ids[commit]))
 
     def _content(self, leaf: Leaf) -> bytes:
-        """Return the mark of a file's contents, which are written when they are first seen."""
+        """Return the mark of a file's contents, and write them if they are new."""
         digest = blob_digest(leaf)
         mark = self._blobs.get(digest)
         if mark is None:
@@ -348,7 +348,7 @@ class _Stream:
 
 
 def _imported_commit(commit: Commit) -> GitCommit | None:
-    """Return the commit of another repository that this one was imported from, if it was."""
+    """Return the commit from which this one was imported; `None` if it was not imported."""
     return commit_of(commit.calls[0].call) if len(commit.calls) == 1 else None
 
 

@@ -27,14 +27,14 @@ from weakfs.snapshots.git.reserved_names import is_refused
 
 AUTHORSHIP_REF, TRACE_REF = "refs/notes/ai", "refs/notes/agent-trace"
 
-# First and last line, from 1.
+# The first and the last line, counted from 1.
 Ranges = list[tuple[int, int]]
 
 
 def added_lines(commit: Commit) -> dict[str, Ranges]:
     """Return the lines of text files that a commit added or changed, by path without the leading slash.
 
-    A merge adds none: the commits that it joins have notes on its lines.
+    A merge adds none: the merged commits have notes about its lines.
     """
     if len(commit.parents) > 1 or not commit.calls:
         return {}
@@ -60,7 +60,7 @@ def added_lines(commit: Commit) -> dict[str, Ranges]:
 
 
 def authorship_log(commit: Commit, object_id: str, session_id: str, lines: dict[str, Ranges]) -> bytes | None:
-    """Return the git-ai note of a commit, `None` if there is nothing to attest."""
+    """Return the git-ai note of a commit; `None` if there is nothing to attest."""
     caller = _caller(commit)
     conversation = session_id if caller is None else f"{session_id}/{caller}"
     session = "s_" + _hash(f"weakfs:{conversation}")
@@ -68,7 +68,7 @@ def authorship_log(commit: Commit, object_id: str, session_id: str, lines: dict[
     attested: list[str] = []
     for path, ranges in lines.items():
         if '"' in path or not path.isprintable():
-            # The format cannot name it.
+            # The format cannot represent such a name.
             continue
         name = f'"{path}"' if any(map(str.isspace, path)) else path
         spans = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
@@ -89,7 +89,7 @@ def authorship_log(commit: Commit, object_id: str, session_id: str, lines: dict[
 
 
 def trace_record(commit: Commit, object_id: str, session_id: str, lines: dict[str, Ranges]) -> bytes | None:
-    """Return the Agent Trace record of a commit as JSON, `None` if it added no lines."""
+    """Return the Agent Trace record of a commit as JSON; `None` if it added no lines."""
     if not lines:
         return None
     url = f"weakfs:session/{quote(session_id, safe='')}#record={commit.first}"

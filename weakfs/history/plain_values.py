@@ -16,13 +16,13 @@ def moment(at: int, *, fraction: bool = False) -> str:
     try:
         whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (ValueError, OverflowError, OSError):
-        # A user's own clock may count from any origin.
+        # A custom clock may count from any origin.
         return f"{at}ns"
     return f"{whole}.{nanoseconds:09}Z" if fraction else f"{whole}Z"
 
 
 def plain_fields(registry: Registry, event: object) -> Iterator[tuple[str, str | int | float | None]]:
-    """Yield the fields of an event that are plain values. Bytes become their number; other types are left out."""
+    """Yield the fields of an event that are plain values. Bytes become their length; other types are left out."""
     shape = registry.by_type[type(event)]
     for name, value in zip(shape.names, shape.pack(event), strict=True):
         if name == "filesystem" and value is None:

@@ -1,6 +1,6 @@
 """SQL queries: a session's calls, records, changes, files, lines and snapshots as tables of SQLite.
 
-The tables are in memory and exist for one query. Only what the query reads is filled in.
+The tables are in memory and exist only for one query. Only the columns that the query reads are filled.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from weakfs.session import Merged, MissingBlob, Session
 Value = str | int | float | bytes | None
 Row = tuple[Value, ...]
 
-# Files above this size in bytes have no text in the tables.
+# Files larger than this (in bytes) have no text in the tables.
 MAX_TEXT = 1 << 20
-# The longest text or blob that a query may make, in bytes.
+# The maximum size of a text or blob that a query may create, in bytes.
 MAX_VALUE = 64 << 20
-# How many instructions of SQLite's virtual machine run between two looks at the clock: about a millisecond.
+# The number of SQLite's virtual machine instructions between checks of the clock: about a millisecond.
 INSTRUCTIONS = 20_000
 
-# What a query may do: read tables, and call functions that touch nothing outside.
+# The allowed actions of a query: reading tables, and calling functions without outside effects.
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 FORBIDDEN_FUNCTIONS = {"edit", "fts3_tokenizer", "load_extension", "readfile", "writefile"}
 
@@ -92,7 +92,7 @@ def run_query(
         for name, definition in COLUMNS.items():
             database.execute(f"CREATE TABLE {name} ({definition})")
         run = _Query(database, text, parameters, timeout)
-        # First on the empty tables, to learn what it reads.
+        # The query first runs on the empty tables, to learn which columns it reads.
         run.rows(0)
         tables = _Tables(session)
         for name, read in run.reads.items():
@@ -216,7 +216,7 @@ class _Tables:
             for path, node in walk(tree):
                 if type(node) is FileTree or kind_of(node) != "file" or size_of(node) > MAX_TEXT:
                     continue
-                with suppress(ValueError, MissingBlob):  # binary, or gone
+                with suppress(ValueError, MissingBlob):  # binary, or missing
                     for line in blames.of(self._session, path, at=None, filesystem=filesystem):
                         yield (
                             path, filesystem, line.number, line.text, line.record, line.call_id, line.tool, line.caller,

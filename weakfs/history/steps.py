@@ -15,11 +15,11 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 @frozen
 class Step:
-    """One record with the slices before and after it; `None` if the state of its fork was compacted away.
+    """One record with the slices before and after it, which are `None` if its fork's state was compacted away.
 
     A record of a merged fork has the slices of that fork, without the changes of others. `fork` is the name of the
-    fork, or of the session for its own records. For a merge that records follow, `base` is the number, in this session,
-    of the record after which the fork branched off.
+    fork, or of the session for its own records. For a merge followed by the fork's records, `base` is the number, in
+    this session, of the record after which the fork branched off.
     """
 
     record: Record
@@ -31,9 +31,9 @@ class Step:
 
 @define
 class _Block:
-    """The records of one merge. `fork` branched off after the record that has the number `left_at` in the fork.
+    """The records of one merge. `fork` branched off after the record with the number `left_at` in the fork.
 
-    `last` is the number of the last one, `shift` what the merge added to the fork's own numbers, and `outside` the
+    `last` is the number of the last record, `shift` what the merge added to the fork's own numbers, and `outside` the
     state after the merge. `is_fork` is false for a transaction that was merged with concurrent changes.
     """
 
@@ -47,7 +47,7 @@ class _Block:
 
 @define
 class Blocks:
-    """The merges that the record being read belongs to, outermost first."""
+    """The merges to which the current record belongs, outermost first."""
 
     owner: str
     open: list[_Block] = field(factory=list[_Block])
@@ -65,7 +65,7 @@ class Blocks:
         self.open.append(_Block(seq + event.count, shift, event.base, event.fork, is_fork, outside))
 
     def begin_inside(self, last: int, outside: Table | None) -> None:
-        """Begin with the records, up to `last`, of a merge that was compacted away."""
+        """Begin inside a merge that was compacted away, whose records end with `last`."""
         self.open.append(_Block(last, 0, last, "", False, outside))
 
     def leave(self, seq: int) -> Iterator[_Block]:
@@ -77,14 +77,14 @@ class Blocks:
             yield block
 
     def base_of(self, event: Merged) -> int:
-        """Return the session's number of the record from which a fork started."""
+        """Return the number, in this session, of the record from which a fork started."""
         if event.renumbered:
             return event.base
         ended = self._ended.get((event.fork, event.base)) if event.fork != self.inside else None
         return self._in_session(event.base) if ended is None else ended
 
     def _in_session(self, seq: int) -> int:
-        """Return the session's number of record `seq`, as numbered by the fork that made the current records."""
+        """Return the number, in this session, of record `seq` of the fork whose records are being read."""
         for block in reversed(self.open):
             if block.shift and seq > block.left_at:
                 return seq + block.shift
@@ -108,7 +108,7 @@ class _Kept:
 
 
 def steps_of(session: Session) -> Iterator[Step]:
-    """Yield each record with the state before and after it. O(records), by running their reducers again."""
+    """Yield each record with the state before and after it, by running their reducers again. O(records)."""
     rules, line, own = session._parts()
     state: Table | None = line.base.state
     logs = line.base.logs
@@ -116,7 +116,7 @@ def steps_of(session: Session) -> Iterator[Step]:
     blocks = Blocks(own["session_id"])
     kept.keep(blocks.owner, line.dropped, state)
     if line.base.block_end > line.dropped:
-        # The first records are the last ones of a merge.
+        # The first records belong to a merge that was compacted away.
         blocks.begin_inside(line.base.block_end, state)
         state = None
     for seq, row in enumerate(line.rows, line.dropped + 1):
@@ -149,12 +149,12 @@ def _applied(
     except SessionError:
         raise
     except Exception as error:
-        # A user's own reducers may raise anything.
+        # Custom reducers may raise any exception.
         raise SessionError(f"cannot read history: record {seq} ({row[2]}) cannot be applied: {error!r}") from error
 
 
 def fork_points(session: Session) -> Iterator[int]:
-    """Yield the number of each record from which a fork started that was merged later."""
+    """Yield the number of each record from which a later merged fork started."""
     blocks = Blocks(session.session_id)
     line = session._parts()[1]
     if line.base.block_end > line.dropped:

@@ -22,15 +22,15 @@ from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
 Kind = Literal["call", "change", "merge", "rollback", "snapshot"]
 Change = Literal["added", "removed", "changed", "moved"]
 
-# Records that change no file: what was found outside, what was seen, and contents stored for an answer.
+# Records that change no files: files found outside, versions seen, and contents stored for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, TreeSeen, KeptBlob, FileSeen, Reverted)
 
 
 @frozen
 class ChangedFile:
-    """One file that a row changed: its path, where it was before if it moved, and its lines.
+    """One file that a row changed: its path, its old path if it moved, and the numbers of lines added and removed.
 
-    The lines are `None` if a content is gone. `filesystem` is `None` for the session's own files.
+    The numbers are `None` if a content is missing. `filesystem` is `None` for the session's own files.
     """
 
     path: str
@@ -45,9 +45,10 @@ class ChangedFile:
 class TimelineRow:
     """One row, oldest first. Times are in integer nanoseconds; records are numbered from 1.
 
-    `name` is the id of a call or snapshot, else the cause. `action` is the tool, or the event's tag. `fork` is the fork
-    that made it, `None` for the session itself. `first` and `last` are the records that changed something, or the
-    record after which a snapshot was taken. `number` counts calls, as `weakfs log` does.
+    `name` is the id of a call or snapshot, or otherwise the cause. `action` is the tool, or the event's tag. `fork` is
+    the fork that made the row, `None` for the session itself. `first` and `last` are the first and the last record that
+    changed something, or the record after which a snapshot was taken. `number` is the number of a call, as in `weakfs
+    log`.
     """
 
     kind: Kind
@@ -66,7 +67,7 @@ class TimelineRow:
 
     @property
     def lines(self) -> tuple[int, int]:
-        """How many lines were added and removed in all, as far as that is known."""
+        """The total numbers of lines added and removed, as far as they are known."""
         return sum(one.added or 0 for one in self.files), sum(one.removed or 0 for one in self.files)
 
     def as_fields(self) -> dict[str, object]:
@@ -79,10 +80,10 @@ class TimelineRow:
 
 @frozen(kw_only=True, eq=False)
 class RowChanges:
-    """A row with what it changed: each file before and after, by filesystem.
+    """A row with its changes: each file before and after, by filesystem.
 
-    `changes` has one entry for each of `row.files`, and is `None` if a state that it would need was compacted away.
-    `step` is the record at which the row stands, `None` for snapshots and for calls whose record was dropped.
+    `changes` has one entry for each of `row.files`, and is `None` if a state that it needs was compacted away. `step`
+    is the record of the row, `None` for snapshots and for calls whose record was dropped.
     """
 
     row: TimelineRow
@@ -100,7 +101,7 @@ def changes_of_rows(session: Session, trees: Trees) -> Iterator[RowChanges]:
     return _Timeline(session, trees).rows()
 
 
-# The files that a row names, and their states; `None` if a state was compacted away.
+# The files of a row, and their states before and after; `None` if a state was compacted away.
 _Found = tuple[tuple[ChangedFile, ...], tuple[tuple[str | None, FileChange], ...] | None]
 _NOTHING: _Found = ((), ())
 _COMPACTED: _Found = ((), None)
@@ -111,9 +112,9 @@ class _Timeline:
     session: Session
     trees: Trees
     _calls: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
-    # The call that a record belongs to.
+    # The call to which each record belongs.
     _owners: dict[int, NumberedCall] = field(factory=dict[int, NumberedCall])
-    # By the record with which they begin: the states before calls.
+    # The states before calls, by the first record of the call.
     _before: dict[int, SessionView | None] = field(factory=dict[int, SessionView | None])
     _found: dict[int, _Found] = field(factory=dict[int, _Found])
 
@@ -149,7 +150,7 @@ class _Timeline:
             yield RowChanges(row=_call_row(call, fork, files), changes=changes, step=step)
         elif owner is None and not isinstance(record.event, (*OBSERVATIONS, ToolCall)):
             is_merge = isinstance(record.event, Merged) and record.event.count > 0
-            # What a merge brought is in the rows of the fork's own records.
+            # The changes of a merge are in the rows of the fork's own records.
             files, changes = _NOTHING if is_merge else _changed(self.trees, step.before, step.after)
             tag = self.session.registry.by_type[type(record.event)].tag
             yield RowChanges(row=_record_row(record, tag, fork, files), changes=changes, step=step)
@@ -205,7 +206,7 @@ def _snapshot_row(snapshot: Snapshot) -> TimelineRow:
 
 
 def _changed(trees: Trees, before: SessionView | None, after: SessionView | None) -> _Found:
-    """Return the files that differ between two states, and how."""
+    """Return the files that differ between two states, with their differences."""
     if before is None or after is None:
         return _COMPACTED
     changes = tuple(changes_between(trees, before, after))

@@ -1,4 +1,4 @@
-"""How two trees differ, file by file: lines added and removed, and patches in the format of `git diff`."""
+"""Differences between two trees by file: lines added and removed, and patches in the format of `git diff`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from weakfs.reducers.tree.node import find, walk
 from weakfs.search import is_binary
 from weakfs.session import MissingBlob
 
-# The step limit for comparing one file when the lines of many files are counted: about 50 ms.
+# The step limit for comparing one file when counting the lines of many files: about 50 ms.
 COUNTING_WORK = 200_000
 
 
 def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
-    """Return what differs at `path` and below; an entry moved across that border counts as added or removed."""
+    """Return the differences at and below `path`; an entry moved into or out of it counts as added or removed."""
     found = diff(before, after)
     if path == "/":
         return found
@@ -39,7 +39,7 @@ def differences(before: FileTree, after: FileTree, path: str) -> TreeDiff:
 
 @frozen
 class FileChange:
-    """One file or link before and after, `None` on the side where it does not exist."""
+    """One file or link before and after; `None` on the side where it does not exist."""
 
     path: str
     new_path: str
@@ -48,7 +48,7 @@ class FileChange:
 
 
 def count_lines(before: FileTree, after: FileTree) -> tuple[int, int] | None:
-    """Count the lines of text added and removed; `None` if a blob is gone. Binary files count as zero."""
+    """Count the lines of text added and removed; `None` if a blob is missing. Binary files count as zero."""
     added = removed = 0
     for change in file_changes(before, after, diff(before, after)):
         counts = count_changed_lines(change)
@@ -82,7 +82,7 @@ def file_changes(before: FileTree, after: FileTree, found: TreeDiff) -> list[Fil
         if old is not None and new is not None and is_link(old) is is_link(new):
             changes.append(FileChange(path, path, old, new))
         else:
-            # The type of the entry changed: git writes a deletion and an addition.
+            # The type of the entry changed, for which git writes a deletion and an addition.
             changes += [FileChange(path, path, old, None), FileChange(path, path, None, new)]
     for source, target in found.moved:
         changes += _moved(before, after, source, target)

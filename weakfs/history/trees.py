@@ -15,18 +15,18 @@ from weakfs.session import Session, SessionView
 class Trees:
     """The files of a session at any of its moments, including everything the session knows about them at its end.
 
-    Files of a lower layer that were first read later existed at an earlier moment too, as they were when read.
+    Files of a lower layer that were read only later are included: they existed at the moment with the same contents.
     """
 
     def __init__(self, session: Session) -> None:
         self._external = _external(session)
         self._found = _found(session)
-        # A session that is not a layer over other files is complete by itself.
+        # A session that is not a layer over other files needs nothing else.
         self._is_layer = bool(self._found.node_count or session[LowerEntry].all())
         self._hidden = tuple(_hidden(session)) if self._is_layer else ()
 
     def at(self, moment: Session | SessionView, filesystem: str | None) -> FileTree:
-        """Return the files at a moment. O(its entries) for a layer, else O(files first read later)."""
+        """Return the files at a moment. O(its entries) for a layer, otherwise O(files first read later)."""
         if filesystem is not None:
             return _external(moment).known(filesystem).completed(self._external.known(filesystem))
         own = moment[FileTree].latest() or EMPTY_TREE
@@ -47,10 +47,10 @@ class Trees:
 
 
 def chosen_filesystem(moment: Session | SessionView, wanted: str | None) -> str | None:
-    """Return the external filesystem that is meant, `None` for the session's own files.
+    """Return the id of the requested external filesystem; `None` means the session's own files.
 
-    That is the only one by default, if the session has no files of its own. Raise `ValueError` if there is no such
-    filesystem, or there are several.
+    If the session has no files of its own, the default is its only external filesystem. Raise `ValueError` if the
+    requested one does not exist, or if there are several and none is requested.
     """
     known = sorted(_external(moment).trees)
     there = ", ".join(map(repr, known)) or "none"
@@ -75,7 +75,8 @@ def _found(moment: Session | SessionView) -> FileTree:
 
 
 def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
-    """Yield what a layer hides at the session's end, as far as it was read: no contents, nothing inside directories."""
+    """Yield the entries that a layer hides at the session's end, as far as known: without contents or entries
+    inside."""
     seen = {entry.path: entry for entry in session[LowerEntry].all()}
     for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
         entry = seen.get(path)

@@ -1,1 +1,1 @@
-"""Interfaces of other projects over weakfs: one module each, and one optional extra each."""
+"""Integrations with other projects, each in a module of its own with its own optional extra."""

@@ -51,25 +51,26 @@ T = TypeVar("T")
 
 logger = logging.getLogger("weakfs.integrations.acp")
 
-# What `initialize` tells the agent. An agent that is offered no terminals runs commands by itself.
+# The capabilities that `initialize` announces. An agent that is offered no terminals runs commands itself.
 CAPABILITIES = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=False)
 
-# Kinds of tools that change no files, and are not recorded.
+# Kinds of tools that change no files, and so are not recorded.
 READ_ONLY_KINDS = frozenset({"fetch", "read", "search", "switch_mode", "think"})
 
 Permission = Literal["allow", "deny"] | Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[str | None]]
 
 
 class SessionClient(Client):
-    """A client of one agent, which works in the directory of a `HostFilesystem`.
+    """A client of one agent that works in the directory of a `HostFilesystem`.
 
-    What changes in the directory while a tool of the agent runs becomes the changes of one call of the toolset, under
-    the tool's id; tools that run at the same time are one call. A tool that fails keeps what it changed, unless
-    `undo_failed` is set. Files that the agent reads and writes through the client are checked by the capability and the
-    policy of the toolset; what it does by itself is not.
+    Whatever changes in the directory while a tool of the agent runs is recorded as one call of the toolset, with the
+    tool's id; tools that run at the same time share one call. A failed tool keeps its changes unless `undo_failed` is
+    set. The capability and the policy of the toolset check files that the agent reads and writes through the client,
+    but not what the agent does by itself.
 
-    `permission` answers the agent's requests: "allow" and "deny" do so once, a coroutine function returns the id of the
-    option to choose, or `None` to cancel. `on_update` gets every update of the agent. Use `prompt` for each turn.
+    `permission` answers the agent's requests: "allow" and "deny" choose an option for that one request; a coroutine
+    function returns the id of the chosen option, or `None` to cancel. `on_update` receives every update of the agent.
+    Use `prompt` for each turn.
     """
 
     def __init__(
@@ -96,11 +97,12 @@ class SessionClient(Client):
         self._written = 0
 
     def on_connect(self, conn: Agent) -> None:
-        """Remember the agent, for `prompt`."""
+        """Remember the connection to the agent, for `prompt`."""
         self._agent = conn
 
     async def prompt(self, session_id: str, text: str) -> PromptResponse:
-        """Send a prompt to the agent and wait for the end of its turn. Tools that have not ended by then are ended."""
+        """Send a prompt to the agent and wait for the end of its turn; then end the calls of tools that are still
+        open."""
         if self._agent is None:
             raise RuntimeError("there is no agent yet; pass this client to acp.spawn_agent_process or connect_to_agent")
         try:
@@ -111,7 +113,7 @@ class SessionClient(Client):
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **kwargs: Any
     ) -> RequestPermissionResponse:
-        """Answer a request, and begin the call of a tool that may run."""
+        """Answer a permission request, and begin the tool's call if it is allowed."""
         chosen = await self._chosen(tool_call, options)
         if chosen is not None and not chosen.kind.startswith("reject"):
             try:
@@ -136,14 +138,14 @@ class SessionClient(Client):
     async def read_text_file(
         self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **kwargs: Any
     ) -> ReadTextFileResponse:
-        """Read a text file as it is in the directory."""
+        """Read a text file in the directory."""
         offset = max(line or 1, 1) - 1
         count = -1 if limit is None else limit
         read = partial(self._guarded("read").read, self._path(path), offset=offset, limit=count)
         return ReadTextFileResponse(content=(await self._work(path, read)).content)
 
     async def write_text_file(self, session_id: str, path: str, content: str, **kwargs: Any) -> WriteTextFileResponse:
-        """Write a text file, as part of the tool that runs or as a call of its own."""
+        """Write a text file, as part of the running tool's call or as a call of its own."""
         write = partial(self._guarded("write").write, self._path(path), content)
         self._written += 1
         own_id = f"{session_id}-write-{self._written}"
@@ -157,10 +159,10 @@ class SessionClient(Client):
             await self._recorder.end(own_id, f"wrote {path}")
         return WriteTextFileResponse()
 
-    # What is not offered: an agent that asks for it gets an error rather than an empty answer.
+    # Unsupported requests: the agent gets an error rather than an empty answer.
 
     async def create_terminal(self, *_: Any, **__: Any) -> Any:
-        """Refuse: the agent runs commands by itself."""
+        """Refuse: the agent runs commands itself."""
         raise RequestError.method_not_found("terminal/create")
 
     async def terminal_output(self, *_: Any, **__: Any) -> Any:
@@ -180,18 +182,18 @@ class SessionClient(Client):
         raise RequestError.method_not_found("terminal/kill")
 
     async def create_elicitation(self, *_: Any, **__: Any) -> Any:
-        """Refuse: nobody is there to be asked."""
+        """Refuse: there is nobody to ask."""
         raise RequestError.method_not_found("elicitation/create")
 
     async def complete_elicitation(self, elicitation_id: str, **kwargs: Any) -> None:
-        """Ignore the end of a question that was not put."""
+        """Ignore the end of a question that was never asked."""
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Refuse a method beyond the protocol."""
+        """Refuse an extension method."""
         raise RequestError.method_not_found(method)
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """Ignore a notification beyond the protocol."""
+        """Ignore an extension notification."""
 
     async def _chosen(self, tool_call: ToolCallUpdate, options: Sequence[PermissionOption]) -> PermissionOption | None:
         if self._permission in ("allow", "deny"):
@@ -219,14 +221,14 @@ class SessionClient(Client):
         return guarded(self._files, toolset.capability, toolset.policy, operation)
 
     def _path(self, path: str) -> str:
-        """Return the path in the filesystem of a path of the host."""
+        """Return the path in the filesystem for a path on the host."""
         given = PurePosixPath(path)
         if not given.is_absolute() or not given.is_relative_to(self._root):
             raise RequestError.invalid_params({"path": path, "reason": f"the path is not below {self._root}"})
         return f"/{given.relative_to(self._root)}"
 
     async def _work(self, path: str, work: Callable[[], T]) -> T:
-        """Use a file, after the updates that came before; raise errors as the protocol has them."""
+        """Use a file, after handling earlier updates; raise errors in the protocol's form."""
         try:
             return await self._recorder.run(work)
         except FileNotFoundError as missing:

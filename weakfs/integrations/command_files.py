@@ -1,4 +1,4 @@
-"""What adapters that run commands share: files that commands see at the same paths, and what a command printed."""
+"""Shared code of integrations that run commands: files with the same paths in commands, and printed output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakfs.tools.blobs import BlobReference
 
 
 def mounted_files(files: Filesystem, mounted_at: str) -> Filesystem:
-    """Return files whose paths are those that commands see: below `mounted_at`, or in a container its own."""
+    """Return the files with the paths that commands see: below `mounted_at`, or a container's own paths."""
     if isinstance(files, MountedFilesystem):
         return files
     if isinstance(files, ContainerFilesystem):
@@ -18,7 +18,7 @@ def mounted_files(files: Filesystem, mounted_at: str) -> Filesystem:
 
 
 def printed_text(output: str | BlobReference | None, context: ToolContext) -> str | None:
-    """Return what a command printed; `None` if a capability keeps that much out of answers."""
+    """Return the output of a command; `None` if it is more than a capability allows in an answer."""
     if not isinstance(output, BlobReference):
         return output or ""
     if context.capability is None or context.capability.max_inline_bytes is None:

@@ -1,4 +1,4 @@
-"""The files of a session for everything that opens files through fsspec: pandas, pyarrow, zarr, universal-pathlib.
+"""The files of a session for libraries that open files through fsspec: pandas, pyarrow, zarr, universal-pathlib.
 
 The protocol is `weakfs`: `fsspec.open("weakfs:///data.csv", filesystem=files)`. Needs the extra `weakfs[fsspec]`.
 """
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no types
-    """A transaction of the session: what a failed block changed is rolled back, whatever method changed it.
+    """A transaction of the session: all changes of a failed block are rolled back, whatever method made them.
 
-    A block within another one is a transaction of its own.
+    A block inside another one is a transaction of its own.
     """
 
     fs: Any
@@ -66,18 +66,18 @@ class _SessionTransaction(Transaction):  # type: ignore[misc]  # fsspec has no t
 
 
 class _Discarded(Exception):
-    """Ends a transaction that is to be rolled back."""
+    """Ends a transaction so that it is rolled back."""
 
 
 class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """A filesystem of weakfs as one of fsspec.
+    """A weakfs filesystem as an fsspec filesystem.
 
-    Give one of `filesystem`; `session`, for its files in memory; `where`, a session file, folder or URL that is opened;
-    or `root`, a directory of the host. `at` is a record number, a snapshot's tag or id: the files of a session as they
-    were then, read-only.
+    Give exactly one of `filesystem`; `session`, for its files in memory; `where`, the session file, folder or URL to
+    open; or `root`, a directory of the host. With `at`, a record number or a snapshot's tag or id, the files are
+    read-only and as they were at that moment.
 
-    Times are `created` and `mtime` in seconds, as of fsspec's local files. Links are of type "link", and are not
-    followed. A transaction is one of the session.
+    Times are `created` and `mtime` in seconds, as for fsspec's local files. Links have the type "link" and are not
+    followed. A transaction is a transaction of the session.
     """
 
     protocol = "weakfs"
@@ -99,7 +99,7 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         super().__init__(**storage_options)
         given = [one for one in (filesystem, session, where, root) if one is not None]
         if len(given) > 1:
-            raise ValueError("give one of filesystem, session, where and root, not several")
+            raise ValueError("give only one of filesystem, session, where and root")
         if where is not None:
             session = _opened(where, session_id)
         if session is not None:
@@ -142,11 +142,11 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         return [_as_info(self.files.stat(name)) for name in names] if detail else names
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
-        """Make a directory. Raise `FileExistsError` if it is there."""
+        """Create a directory; raise `FileExistsError` if it exists."""
         self.files.mkdir(self._strip_protocol(path), parents=create_parents, exist_ok=False)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Make a directory with its parents."""
+        """Create a directory with its parents."""
         self.files.mkdir(self._strip_protocol(path), parents=True, exist_ok=exist_ok)
 
     def rmdir(self, path: str) -> None:
@@ -161,7 +161,7 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         self.files.delete(self._strip_protocol(path))
 
     def rm(self, path: str | list[str], recursive: bool = False, maxdepth: int | None = None) -> None:
-        """Delete entries, with everything in them if `recursive`."""
+        """Delete entries; with `recursive`, delete directories with everything in them."""
         for one in path if isinstance(path, list) else [path]:
             if maxdepth is not None or "*" in one:
                 super().rm(one, recursive=recursive, maxdepth=maxdepth)
@@ -172,7 +172,7 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         self.files.delete(self._strip_protocol(path))
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
-        """Copy a file; copying a directory makes an empty one."""
+        """Copy a file; copying a directory creates an empty one."""
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if self.files.is_directory(source):
             self.files.mkdir(target)
@@ -187,7 +187,7 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         maxdepth: int | None = None,
         **options: Any,
     ) -> None:
-        """Move a file or a directory, into `path2` if that is a directory. Several are copied and deleted."""
+        """Move a file or a directory, into `path2` if that is a directory; several are copied and then deleted."""
         if isinstance(path1, list) or isinstance(path2, list) or maxdepth is not None or "*" in path1:
             super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
             return
@@ -216,7 +216,7 @@ class WeakfsFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has 
         )
 
     def created(self, path: str) -> datetime:
-        """Return when an entry was made."""
+        """Return when an entry was created."""
         return self.files.stat(self._strip_protocol(path)).created_at
 
     def modified(self, path: str) -> datetime:

@@ -1,4 +1,4 @@
-"""The files of a filesystem as they were at a moment of its session, for adapters that show earlier versions."""
+"""The files of a filesystem at an earlier moment of its session, for integrations that show earlier versions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from weakfs.reducers import ExternalTrees, FileTree
 from weakfs.session import Session
 from weakfs.tools.permissions.guard import guard_of
 
-# A version that is only read has no limit.
+# Reading an earlier version needs no limits.
 _UNLIMITED = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None, max_grep_matches=None)
 
 
 def past_files(files: Filesystem, at: int | str) -> Filesystem:
     """Return files as they were after a record or at a snapshot, by its tag or id: read-only, with the same paths.
 
-    What may not be seen of `files` may not be seen of these. Raises `ValueError` for files without a session, and
+    What is hidden in `files` is hidden in these too. Raises `ValueError` if the files have no session, and
     `SessionError` for an unknown moment.
     """
     guard = guard_of(files)
@@ -27,7 +27,7 @@ def past_files(files: Filesystem, at: int | str) -> Filesystem:
         return MountedFilesystem(past_files(files.files, at), files.mounted_at)
     session = getattr(files, "session", None)
     if not isinstance(session, Session):
-        raise ValueError(f"{a_type(files)} has no session, and so no past; leave `at` out")
+        raise ValueError(f"{a_type(files)} has no session, so it has no earlier versions; leave `at` out")
     view = session.at(at)
     name, external = getattr(files, "filesystem_id", None), session[ExternalTrees].latest()
     known = name if external is not None and name in external.trees else None

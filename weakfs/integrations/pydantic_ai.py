@@ -1,4 +1,4 @@
-"""The tools of a session for agents of pydantic-ai: each run works on a fork, which is merged when the run succeeds.
+"""The tools of a session for pydantic-ai agents: each run works on a fork, which is merged if the run succeeds.
 
 `Agent(model, toolsets=[SessionToolset(toolset)])`. Needs the extra `weakfs[pydantic-ai]`.
 """
@@ -37,16 +37,16 @@ except ImportError as error:
 
 __all__ = ["RunConflict", "SessionToolset"]
 
-# How often a model may correct the arguments of a tool before the run fails.
+# How often in a row a model may retry a tool with wrong arguments before the run fails.
 MAX_RETRIES = 3
 
-# Under which name the providers' definitions have the schema of the arguments.
+# The key under which each provider's definitions have the schema of the arguments.
 _SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters")
 
-# The runs that this code is part of, the innermost last.
+# The runs inside which this code runs, innermost last.
 _runs: ContextVar[tuple[_RunToolset[Any], ...]] = ContextVar("weakfs_pydantic_ai_runs", default=())
 
-# The beginnings of the names that pydantic-ai's models have for their providers.
+# The prefixes of the provider names in pydantic-ai's models.
 _PROVIDERS: Mapping[str, Provider] = {
     "anthropic": "anthropic",
     "azure": "openai",
@@ -58,14 +58,15 @@ _PROVIDERS: Mapping[str, Provider] = {
 class RunConflict(SessionError):
     """A run succeeded, and its changes conflict with what others changed in the session meanwhile.
 
-    The session is unchanged. `fork` has the changes of the run and is open: `session.merge(fork, on_conflict=...)`
-    takes them. `conflict` has the conflicts, and `messages` are those of the run, with the model's answer.
+    The session is unchanged. `fork` is still open and has the changes of the run, which `session.merge(fork,
+    on_conflict=...)` merges. `conflict` has the conflicts, and `messages` are the messages of the run with the model's
+    answer.
     """
 
     def __init__(self, conflict: MergeConflict, fork: Session, messages: list[ModelMessage]) -> None:
         self.conflict, self.fork, self.messages = conflict, fork, messages
         super().__init__(
-            f"the changes of a run were not merged: {conflict}\nthey are kept in the attribute `fork` of this error; "
+            f"the changes of a run were not merged: {conflict}\nthey are in the attribute `fork` of this error; "
             f"merge it with on_conflict, or run the agent again"
         )
 
@@ -73,12 +74,12 @@ class RunConflict(SessionError):
 class SessionToolset(AbstractToolset[AgentDepsT]):
     """The tools of a `Toolset` as a toolset of pydantic-ai.
 
-    Each run forks the session, and is merged when it succeeds; `on_conflict` is that of `Session.merge`. A run that
-    fails or is cancelled leaves the session as it was. A run that a tool of another run starts forks that run's fork.
-    Files outside the session, such as a host directory, cannot be forked: calls change them at once, and the changes of
-    a run that fails are reverted.
+    Each run forks the session, and is merged if it succeeds; `on_conflict` is passed to `Session.merge`. A run that
+    fails or is cancelled leaves the session unchanged. A run started by a tool of another run forks that run's fork.
+    Files outside the session, such as a host directory, cannot be forked: calls change them at once, and if a run
+    fails, its changes are reverted.
 
-    A call that fails is an answer that the model sees, and wrong arguments are sent back to it, at most `max_retries`
+    A failed call is an answer that the model sees. Wrong arguments are sent back to the model, at most `max_retries`
     times in a row for each tool.
     """
 
@@ -100,7 +101,7 @@ class SessionToolset(AbstractToolset[AgentDepsT]):
 
     @property
     def id(self) -> str | None:
-        """The id of the toolset among those of an agent."""
+        """The id of the toolset, unique among the toolsets of an agent."""
         return self._id
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
@@ -117,7 +118,7 @@ class SessionToolset(AbstractToolset[AgentDepsT]):
         return self.instructions
 
     async def get_tools(self, ctx: RunContext[AgentDepsT]) -> dict[str, ToolsetTool[AgentDepsT]]:
-        """Return the tools, the same ones at every step of a run."""
+        """Return the tools, which are the same at every step of a run."""
         if self._offered is None:
             provider = self.toolset.provider or _provider_of(ctx)
             known = {tool.name: tool for tool in self.toolset.tools}
@@ -135,7 +136,7 @@ class SessionToolset(AbstractToolset[AgentDepsT]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> ToolReturn[Any]:
-        """Make one call; raises `ToolFailed` for one that failed, which has changed nothing."""
+        """Make one call; raises `ToolFailed` if it failed and so has changed nothing."""
         call_id = _call_id(ctx)
         with self._making(call_id):
             result = await self.toolset.acall(name, tool_args, call_id=call_id, caller=_caller(ctx))
@@ -145,12 +146,12 @@ class SessionToolset(AbstractToolset[AgentDepsT]):
 
     @contextmanager
     def _making(self, call_id: str) -> Iterator[None]:
-        """Remember a call, if there is a run that may have to take it back."""
+        """Remember a call if it belongs to a run that may have to revert it."""
         yield
 
 
 class _RunToolset(SessionToolset[AgentDepsT]):
-    """The tools during one run: over a fork of `parent`, or over `parent` itself if it has files outside."""
+    """The tools during one run: on a fork of `parent`, or on `parent` itself if it has files outside the session."""
 
     def __init__(
         self,
@@ -178,7 +179,7 @@ class _RunToolset(SessionToolset[AgentDepsT]):
         self._entered = False
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Refuse to be the toolset of another run."""
+        """Refuse to be used for another run."""
         raise SessionError("cannot start a run with the toolset of another run; use the SessionToolset itself")
 
     async def for_run_step(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
@@ -198,12 +199,12 @@ class _RunToolset(SessionToolset[AgentDepsT]):
         self._entered = False
         own = self.toolset.session
         _runs.set(tuple(run for run in _runs.get() if run is not self))
-        # Toolsets that hold several do not pass on the error that ends a run.
+        # Combined toolsets do not pass on the error that ends a run.
         error = next((one for one in args if isinstance(one, BaseException)), None) or sys.exc_info()[1]
         has_failed = error is not None and error is not self._handled
         if own is self._parent:
             if has_failed:
-                # A cancelled run does not wait for its calls, which are being undone.
+                # A cancelled run does not wait for its calls, which are still being undone.
                 for call in [*self._open_calls.values()]:
                     await call.wait()
                 await asyncio.to_thread(self._revert)
@@ -233,7 +234,7 @@ class _RunToolset(SessionToolset[AgentDepsT]):
         fork.close("the run that it belongs to has ended")
 
     def _revert(self) -> None:
-        """Revert the calls of this run, the newest first."""
+        """Revert the calls of this run, newest first."""
         session, own = self._parent, set(self._calls)
         made = [one for one in session[ToolCall].all() if one.call_id in own and one.status == "ok" and one.first_seq]
         problems: list[Exception] = []
@@ -260,7 +261,7 @@ class _RunToolset(SessionToolset[AgentDepsT]):
 
 
 class ArgumentChecker:
-    """Checks the arguments of a tool with the checker of the tool itself, where pydantic-ai has a validator."""
+    """Takes the place of pydantic-ai's validator, and checks arguments with the tool itself."""
 
     def __init__(self, tool: Tool, provider: Provider | None) -> None:
         self._tool = tool
@@ -273,7 +274,7 @@ class ArgumentChecker:
         allow_partial: bool | Literal["off", "on", "trailing-strings"] = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Return the arguments in a JSON text; raises `ModelRetry` with every problem."""
+        """Return the arguments in JSON text; raises `ModelRetry`, which names every problem."""
         try:
             given = read_json(input)
         except ToolValidationError as error:
@@ -287,7 +288,7 @@ class ArgumentChecker:
         allow_partial: bool | Literal["off", "on", "trailing-strings"] = False,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Return the arguments if they fit the tool; raises `ModelRetry` with every problem."""
+        """Return the arguments if they fit the tool; raises `ModelRetry`, which names every problem."""
         try:
             self._tool.read_arguments(with_defaults(self._tool, input, self._provider))
         except ToolValidationError as error:
@@ -296,7 +297,7 @@ class ArgumentChecker:
 
 
 def _provider_of(ctx: RunContext[Any]) -> Provider:
-    """Return whose tools a model knows, by the name of its provider; MCP's for unknown ones."""
+    """Return the provider whose tools a model knows; "mcp" if its provider is unknown."""
     name = str(ctx.model.system)
     for start, provider in _PROVIDERS.items():
         if name.startswith(start):
@@ -307,7 +308,7 @@ def _provider_of(ctx: RunContext[Any]) -> Provider:
 def _definitions(toolset: Toolset, provider: Provider) -> Iterator[ToolDefinition]:
     hints = {str(one["name"]): one["annotations"] for one in toolset.definitions("mcp")}
     runs_commands = {tool.name for tool in toolset.tools if tool.operation == "shell"}
-    # Gemini's are the same tools with the same names of arguments; pydantic-ai adapts schemas to each model.
+    # Gemini's tools and their argument names are the same; pydantic-ai adapts the schemas to each model.
     form: Provider = "anthropic" if provider == "gemini" else provider
     for given in toolset.definitions(form, strict_schemas=False):
         definition = cast("dict[str, Any]", given.get("function", given))
@@ -316,14 +317,14 @@ def _definitions(toolset: Toolset, provider: Provider) -> Iterator[ToolDefinitio
             name=name,
             description=definition["description"],
             parameters_json_schema=next(definition[key] for key in _SCHEMA_KEYS if key in definition),
-            # A command may change any file, and calls beside it would be refused.
+            # A command may change any file, and calls at the same time would be refused.
             sequential=name in runs_commands,
             metadata={"annotations": hints[name]} if name in hints else None,
         )
 
 
 def _call_id(ctx: RunContext[Any]) -> str:
-    """Return the id of a call: that of the model, and the end of the run's id.
+    """Return the id of a call: the model's id, with the end of the run's id.
 
     Some models number their calls, and a session in storage does not make a call with a known id twice.
     """
@@ -337,7 +338,7 @@ def _caller(ctx: RunContext[Any]) -> str:
 
 
 def _returned(result: ToolResult[object], call_id: str) -> ToolReturn[Any]:
-    """Return an answer with its images, and for the program the id of the call and the receipt."""
+    """Return an answer with its images for the model, and the id of the call and the receipt for the program."""
     images = [BinaryContent(image.data, media_type=image.media_type) for image in result.images]
     shown: Any = [result.message, *images] if images else result.message
     return ToolReturn(return_value=shown, metadata={"call_id": call_id, "receipt": result.value})

@@ -1,4 +1,4 @@
-"""Tools that another program runs, recorded as calls of a session: one call for tools that run at the same time."""
+"""Recording the tools of another program as calls of a session; tools that run at the same time share a call."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from weakfs.tools.calls.external_call import ExternalCall
 
 T = TypeVar("T")
 
-# The longest answer of a tool that is recorded, in characters.
+# The maximum length of a recorded answer, in characters.
 MAX_MESSAGE = 2000
 
 
 @define(eq=False)
 class ToolRecorder:
-    """The call that is under way, and the tools that are part of it.
+    """The current call, and the tools that are part of it.
 
-    What changes in the files between the begin and the end of a tool becomes the changes of its call. Tools that run at
-    the same time are one call, under the id of the first: nobody can tell which of them changed what. A tool that fails
-    keeps what it changed, unless `undo_failed` is set and no other tool ran at the same time.
+    Whatever changes in the files between the beginning and the end of a tool is recorded as the changes of its call.
+    Tools that run at the same time share one call with the id of the first, because their changes cannot be told apart.
+    A failed tool keeps its changes, unless `undo_failed` is set and no other tool ran at the same time.
     """
 
     toolset: Toolset
@@ -33,26 +33,26 @@ class ToolRecorder:
     undo_failed: bool = False
     _lock: asyncio.Lock = field(factory=asyncio.Lock, init=False)
     _call: ExternalCall | None = field(default=None, init=False)
-    # The tools that are part of it and have not ended, and whose they are.
+    # The tools of the current call that have not ended, each with its agent.
     _running: dict[str, str] = field(factory=dict, init=False)
-    # Tools that ran while the call was under way, apart from the first: name and id.
+    # The name and id of each tool that joined the current call after the first.
     _joined: list[str] = field(factory=list, init=False)
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a tool that was begun has not ended."""
+        """Whether any tool is running."""
         return self._call is not None
 
     async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str, *, agent: str = "") -> None:
-        """Begin a call, or join the one that is under way. Raise `ExternalCallFailed` if it is refused.
+        """Begin a call, or join the current one. Raise `ExternalCallFailed` if the call is refused.
 
-        `agent` is whose tool it is, for `finish`.
+        `agent` is the agent that runs the tool, for `finish`.
         """
         async with self._lock:
             if tool_id in self._running:
                 return
             if self._call is None:
-                # Another process may have undone something.
+                # Another process may have undone something in the session.
                 await asyncio.to_thread(self.toolset.session.refresh)
                 call = self.toolset.external_call(name, arguments, call_id=tool_id, caller=self.caller)
                 self._call = await call.abegin()
@@ -61,7 +61,7 @@ class ToolRecorder:
             self._running[tool_id] = agent
 
     async def end(self, tool_id: str, answer: str, *, failed: bool = False) -> str | None:
-        """End the call when the last tool that is part of it has ended; return what was undone, if anything."""
+        """End a tool, and the call with its last tool; return a message if changes were undone."""
         async with self._lock:
             if self._call is None or tool_id not in self._running:
                 return None
@@ -75,12 +75,12 @@ class ToolRecorder:
             return await self._record(clip(answer, MAX_MESSAGE))
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Call a function that uses the filesystem, in a thread, as part of the call that is under way."""
+        """Call a function that uses the filesystem, in a thread, as part of the current call."""
         async with self._lock:
             return await (asyncio.to_thread(work) if self._call is None else self._call.arun(work))
 
     async def finish(self, has_ended: Callable[[str], bool] = lambda agent: True) -> None:
-        """End the call although some of its tools have not reported an end: those of agents that have ended."""
+        """End the tools of agents that have ended, which reported no end, and the call if no other tool is running."""
         async with self._lock:
             running = {tool: agent for tool, agent in self._running.items() if not has_ended(agent)}
             if self._call is not None and len(running) < len(self._running):

@@ -1,4 +1,4 @@
-"""Turns: one call at a time, among threads and tasks alike, in the order in which they asked."""
+"""Turns: a fair lock for threads and tasks, so that calls are made one at a time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from threading import Lock
 
 
 class Turns:
-    """A lock for threads and tasks. A task that waits for its turn occupies no thread.
+    """A fair lock for threads and tasks. A waiting task occupies no thread.
 
-    An agent makes several calls at once, and a command needs the files to itself.
+    An agent may make several calls at once, but a command needs exclusive use of the files.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Turns:
             await asyncio.wrap_future(turn)
         except asyncio.CancelledError:
             if not turn.cancel():
-                # It came at the same moment.
+                # The turn was granted at the same moment.
                 self._give_back()
             raise
         try:
@@ -65,7 +65,7 @@ class Turns:
 
 
 def _grant(turn: Future[None]) -> bool:
-    """Let somebody have their turn; return false if they have stopped waiting."""
+    """Grant a turn to a waiting thread or task; return false if it has stopped waiting."""
     if not turn.set_running_or_notify_cancel():
         return False
     turn.set_result(None)

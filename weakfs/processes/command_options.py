@@ -1,4 +1,4 @@
-"""Options for commands, whichever tool runs them: set by the runtime and never by a model."""
+"""Options for commands of any tool, set by the runtime and never by a model."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _read_only(environment: Mapping[str, str]) -> Mapping[str, str]:
 class CommandOptions:
     """How a command runs.
 
-    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one if there is none, and say so), or
-    "off". `environment_allow` names the variables of the runtime's environment that a command sees, `environment` adds
-    others. `readable` are directories of the host that the sandbox shows read-only, such as a toolchain's. `limits` are
-    those of a sandboxed command. A container is a sandbox of its own: `sandbox`, `readable` and `bubblewrap` are
-    ignored there, and the variables that are allowed by default are those of its image.
+    `sandbox` is "required" (refuse to run without a sandbox), "auto" (run without one if there is none, and report
+    that), or "off". `environment_allow` names the variables of the runtime's environment that a command sees;
+    `environment` adds others. `readable` are host directories that the sandbox shows read-only, such as a toolchain's.
+    `limits` apply to sandboxed commands. A container is a sandbox itself: `sandbox`, `readable` and `bubblewrap` are
+    ignored there, and by default the allowed variables are those of its image.
     """
 
     sandbox: SandboxMode = "required"

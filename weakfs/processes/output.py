@@ -1,4 +1,4 @@
-"""What a command printed, in bounded memory: the beginning, the end, and how much is omitted between them."""
+"""The output of a command in bounded memory: its beginning, its end, and how much is omitted between them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 D = TypeVar("D", bytes, bytearray)
 
-# A character of UTF-8 is at most four bytes, three of them continuations.
+# A UTF-8 character has at most four bytes, up to three of which are continuation bytes.
 _CONTINUATIONS = range(0x80, 0xC0)
 
 
@@ -31,7 +31,7 @@ class HeadAndTail:
 
     @property
     def left_out(self) -> int:
-        """How many bytes are not kept."""
+        """The number of bytes that are not kept."""
         return max(self.total - self._head_room - self._tail_room, 0)
 
     def text(self) -> str:
@@ -54,7 +54,7 @@ class HeadAndTail:
 
 
 def is_continuation(byte: int) -> bool:
-    """Return whether a byte can only be inside a character of UTF-8."""
+    """Return whether a byte is a UTF-8 continuation byte."""
     return byte in _CONTINUATIONS
 
 

@@ -18,13 +18,13 @@ Self = TypeVar("Self", bound="Watch")
 
 _CHUNK = 1 << 16
 
-# How long output is still read when every process of the command is gone. No output can be pending then, but a
-# descriptor may have been passed to a process outside the command.
+# How long output is still read when every process of the command is gone, in seconds. No output can be pending then,
+# but a descriptor may have been passed to a process outside the command.
 _DRAINING = 1.0
 
 
 class StopEvent:
-    """An event by which another thread ends a command."""
+    """An event with which another thread can end a command."""
 
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -43,7 +43,7 @@ class StopEvent:
 
 
 class Watch:
-    """A command from its start until nothing of it is left running, which leaving the block ensures."""
+    """A command from its start until all its processes have ended, which leaving the block ensures."""
 
     def __init__(self, job: Job, max_output: int) -> None:
         self.out, self.err = HeadAndTail(max_output), HeadAndTail(max_output)

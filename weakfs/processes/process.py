@@ -19,11 +19,11 @@ from weakfs.processes.status import Status
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
-# How long the supervisor tries to kill processes before it gives up on the rest. A few rounds are enough for all
+# How long the supervisor tries to kill processes, in seconds, before it gives up. A few rounds are enough for all
 # processes except those that hang in the kernel.
 _KILLING = 5.0
 
-# A sandbox dies as a whole, which takes a while on a busy machine if it contains thousands of processes.
+# How long a sandbox may take to end, in seconds: this takes a while on a busy machine if it has thousands of processes.
 _KILLING_SANDBOX = 30.0
 
 # Returns a command line, given the file descriptor on which the sandbox reports its status.
@@ -40,7 +40,7 @@ class Job:
     grace: float
     sandboxed: bool
     limits: CommandLimits | None = None
-    # Whether it waits for `Running.begin`.
+    # Whether the command waits for `Running.begin`.
     is_held: bool = False
 
 
@@ -54,7 +54,7 @@ class Running:
     """
 
     def __init__(self, job: Job, pipes: tuple[int, int, int], *, stdin: int | None = None) -> None:
-        # In a frozen program, this is the program itself.
+        # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
             raise fault(
                 OSError,
@@ -64,7 +64,7 @@ class Running:
             )
         out, err, status = pipes
         self._job = job
-        # The kernel kills a whole sandbox at once; its processes are asked to end from here.
+        # The kernel kills a whole sandbox at once, so SIGTERM is sent to its processes from here.
         self._grace = 0.0 if job.sandboxed else job.grace
         self._killing = _KILLING_SANDBOX if job.sandboxed else _KILLING
         words = {
@@ -84,7 +84,7 @@ class Running:
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=err,
-            # What an interpreter may need to find its own library.
+            # The variables that an interpreter may need to find its own library.
             env={name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))},
             pass_fds=(status,) if stdin is None else (status, stdin),
             start_new_session=True,
@@ -110,7 +110,7 @@ class Running:
 
     def _send(self, line: str) -> None:
         assert self.process.stdin is not None
-        # If it is gone already, it has said why on the error stream.
+        # If the supervisor is gone already, it has written the reason to the error stream.
         with suppress(BrokenPipeError, ValueError):
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
@@ -130,9 +130,9 @@ class Running:
         return False
 
     def end(self, status: Status) -> int:
-        """Make sure that nothing of the command is running any more, and return the supervisor's exit code.
+        """Make sure that no process of the command is running any more, and return the supervisor's exit code.
 
-        The supervisor has reported the processes that it could not end.
+        The supervisor reports the processes that it could not end.
         """
         self.stop()
         try:
@@ -141,8 +141,8 @@ class Running:
             pass
         finally:
             if self.process.returncode != 0:
-                # It was killed, perhaps by the command. The processes that it had adopted are out of reach; the group
-                # is not.
+                # The supervisor was killed, perhaps by the command. The processes that it had adopted are out of reach,
+                # but the group is not.
                 self.process.kill()
                 self.process.wait()
                 if status.started is not None:

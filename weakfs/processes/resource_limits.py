@@ -1,4 +1,4 @@
-"""Resource limits of a sandboxed command: what they are, how they are set, and which of them were probably hit."""
+"""Resource limits of a sandboxed command: setting them, and guessing which of them were reached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GIB = 1 << 30
 # processes on the machine. bash and zsh call the limit -u, dash and ash -p.
 _SET_PROCESSES = 'ulimit -u "$1" 2>/dev/null || ulimit -p "$1" 2>/dev/null; shift; exec "$@"'
 
-# The words in which programs report that a limit was reached, and the signals that the kernel sends.
+# The words with which programs report that a limit was reached, and the signals that the kernel sends.
 _SIGNS: dict[str, tuple[str, ...]] = {
     "max_processes": ("resource temporarily unavailable", "cannot fork", "can't start new thread"),
     "max_memory": ("cannot allocate memory", "memoryerror", "out of memory", "bad_alloc", "memory exhausted"),

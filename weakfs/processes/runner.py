@@ -1,4 +1,4 @@
-"""Running a command until it ends or times out, whatever it does. Deals with directories, not with filesystems."""
+"""Running a command in a directory until it ends or times out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_OUTPUT = 32 * 1024
 TIMEOUT = 120.0
 GRACE = 1.0
 
-# Linux accepts no argument of more than 32 pages, including the NUL at its end.
+# Linux accepts arguments of at most 32 pages, including the NUL at the end.
 MAX_COMMAND = 32 * 4096 - 1
 
 
@@ -70,7 +70,7 @@ class RunsCommands(Protocol):
         limits: CommandLimits = CommandLimits(),  # noqa: B008  # frozen
         stop: StopEvent | None = None,
     ) -> CompletedCommand:
-        """Run a line of shell in a directory, given by its canonical path; otherwise like the function `run_command`.
+        """Run a shell command in a directory, given by its canonical path; otherwise like the function `run_command`.
 
         The variables in `ENVIRONMENT` come from the place itself, not from the runtime's environment.
         """
@@ -97,18 +97,17 @@ def run_command(
 ) -> CompletedCommand:
     """Run `shell -c command` in `workdir`, a directory below `directory`, and return how it ended.
 
-    In the sandbox, `directory` is the only place that the command can change, at `mounted_at` or else at its own path,
-    and there is no network. Without a sandbox `mounted_at` has no effect. If no sandbox is
+    In the sandbox, `directory` is the only place that the command can change, and there is no network. The command sees
+    it at `mounted_at`, by default at its own path; without a sandbox `mounted_at` has no effect. If no sandbox is
     available, "required" raises `SandboxUnavailable`, and "auto" runs the command without one and says why. There is no
-    standard input. Nothing that the command started is left running when this returns or raises: after `timeout`
-    seconds, when `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds
-    later, SIGKILL (in the sandbox SIGKILL at once in the third case). `limits` apply in the sandbox; a command that
-    exceeds one fails by itself, or is killed if it has too many processes. At most `max_output` bytes of each stream
-    are kept. The command sees the variables of the environment that `environment_allow` names, and those of
-    `environment`.
+    standard input. No process of the command is left running when this returns or raises. After `timeout` seconds, when
+    `stop` is set, and when the command ends before its children, they get SIGTERM and, `grace` seconds later, SIGKILL;
+    in the third case, a sandbox sends SIGKILL at once. `limits` apply in the sandbox; a command that exceeds one fails,
+    or is killed if it has too many processes. At most `max_output` bytes of each stream are kept. The command sees the
+    environment variables that `environment_allow` names, and those in `environment`.
 
-    Raises `ValueError` for a command that cannot be passed to a shell, `OSError` if the command could not be started or
-    killed, and `OSError` (ENOTSUP) on systems other than Linux.
+    Raises `ValueError` if the command cannot be passed to a shell, `OSError` if it could not be started or killed, and
+    `OSError` (ENOTSUP) on systems other than Linux.
     """
     require_linux("run a command", "run it in a container or a virtual machine with Linux")
     check_command(command)
@@ -179,9 +178,11 @@ def run_command(
 
 
 def check_command(command: str) -> None:
-    """Raise `ValueError` for a command that cannot be passed to a shell."""
+    """Raise `ValueError` if a command cannot be passed to a shell."""
     if "\0" in command:
-        raise ValueError(f"cannot run the command: it holds a NUL character at {command.index(chr(0))}; leave it out")
+        raise ValueError(
+            f"cannot run the command: it contains a NUL character at {command.index(chr(0))}; leave it out"
+        )
     size = len(os.fsencode(command))
     if size > MAX_COMMAND:
         raise ValueError(
@@ -191,7 +192,7 @@ def check_command(command: str) -> None:
 
 
 def check_bounds(timeout: float, max_output: int) -> None:
-    """Raise `ValueError` for a time that does not end, or an amount of output below 0."""
+    """Raise `ValueError` if the timeout is not a finite number above 0, or the output limit is negative."""
     if not (timeout > 0 and math.isfinite(timeout)):
         raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0")
     if max_output < 0:
@@ -208,7 +209,7 @@ def _inside(top: str, directory: str, workdir: str | None) -> str:
 
 
 def why_not_sandboxed(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str) -> str | None:
-    """Return why a command runs without a sandbox, `None` if it has one; raise if it requires one."""
+    """Return why a command runs without a sandbox, or `None` if it has one; raise if a sandbox is required."""
     if mode == "off":
         return "the sandbox is turned off"
     if directory == "/":
@@ -221,10 +222,10 @@ def why_not_sandboxed(mode: SandboxMode, bubblewrap: Bubblewrap, directory: str)
 
 
 def _unreported(ended: int | None, returncode: int, said: str) -> str:
-    """Return the error for a command whose end was not reported, judging by how sandbox and supervisor ended."""
+    """Return the error for a command whose end was not reported, judging by how its sandbox and supervisor ended."""
     if returncode < 0 or (ended is not None and ended > 128):
         return (
-            "the command was killed from outside, together with what watched over it; check whether the machine is "
+            "the command was killed from outside, together with its supervisor; check whether the machine is "
             "out of memory, and try again"
         )
     what = "the supervisor" if ended is None else "bwrap"
@@ -232,5 +233,5 @@ def _unreported(ended: int | None, returncode: int, said: str) -> str:
     remedy = "fix that, or run the command without a sandbox"
     if "Can't chdir to" in words and words.endswith("Permission denied"):
         # An earlier command may have changed the mode of its own directory.
-        remedy = "the mode of that directory keeps commands out: undo the call that changed it, or set its mode to 0755"
+        remedy = "its mode denies access to commands: undo the call that changed it, or set its mode to 0755"
     return f"cannot start the command: {what} says {words!r}; {remedy}"

@@ -1,4 +1,4 @@
-"""The sandbox: bubblewrap, which shows a command only the system's programs and one directory that it may change."""
+"""The sandbox: bubblewrap shows a command only the system's programs, and one directory that it may change."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _ETC = (
     "xml",
 )
 
-# The two places for scratch files, both in memory and gone when the command ends.
+# The two places for scratch files; both are in memory, and gone when the command ends.
 _TMP, _SHM = "/tmp", "/dev/shm"
 
-# Where nothing else can be shown: the system's own directories, and HOME of a command.
+# Paths that cannot be mount points: the system's own directories, and a command's HOME.
 _RESERVED = (*_SYSTEM, "/dev", "/etc", "/nix", "/proc", "/sys", f"{_TMP}/home")
 
-# A long time for a program that takes five milliseconds.
+# The timeout of the trial, in seconds; it normally takes five milliseconds.
 _PROBING = 20.0
 
 
@@ -102,8 +102,8 @@ def confined(
     """Return the command line that runs `arguments` in `workdir`, with `directory` as the only writable place.
 
     Both are real paths. The command sees `directory` at `mounted_at`, by default at its own path. The paths in
-    `readable` are shown where they are, read-only.
-    `tmp_size` limits /tmp and /dev/shm. bwrap reports what happens on the file descriptor `status`.
+    `readable` are shown read-only at their own paths. `tmp_size` limits /tmp and /dev/shm, in bytes. bwrap writes its
+    status to the file descriptor `status`.
     """
     shown = [word for path in readable if os.path.exists(path) for word in ("--ro-bind", path, path)]
     place = directory if mounted_at is None else mounted_at
@@ -124,7 +124,7 @@ def confined(
 
 
 def check_mount_point(path: str) -> None:
-    """Raise `ValueError` for a path at which the sandbox cannot show a directory, such as one of the system's."""
+    """Raise `ValueError` if the sandbox cannot show a directory at a path, such as a system directory."""
     taken = next((one for one in _RESERVED if path == one or path.startswith(f"{one}/")), None)
     if taken is not None or path == _TMP:
         raise ValueError(
@@ -144,7 +144,8 @@ def private_variables(directory: str) -> dict[str, str]:
 
 
 def _directory_in_scratch(directory: str) -> str | None:
-    """Return the entry of /tmp or /dev/shm that a workspace lies below; `None` if it lies elsewhere, or is that entry.
+    """Return the entry of /tmp or /dev/shm that contains a workspace; `None` if there is none, or if it is the
+    workspace.
 
     A workspace directly in /tmp is next to other entries of the scratch directory, which stays writable.
     """
@@ -175,7 +176,7 @@ def _base(program: str, tmp_size: int | None) -> list[str]:
 def _try_out(program: str) -> Trial:
     problem = _problem_of(program, 1 << 20)
     if problem is not None and "--size" in problem:
-        # Versions before 0.7 do not know the option.
+        # Versions before 0.7 do not support the option.
         return Trial(_problem_of(program, None), can_limit_tmpfs=False)
     return Trial(problem, can_limit_tmpfs=problem is None)
 

@@ -1,4 +1,4 @@
-"""The status of a running command, as the supervisor and bubblewrap below it report it."""
+"""The status of a running command, as reported by its supervisor and by bubblewrap."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import json
 class Status:
     """Reads lines of JSON. Bubblewrap reports `first` and `exit_code`, the supervisor the other fields.
 
-    `started` and `ended` are the supervisor's child, which is the command or bubblewrap, and its exit code. `first` is
-    the first process in the sandbox, `exit_code` that of the command in it. `failure` says why nothing could be
-    started, `left` how many processes could not be ended, and `exceeded` for which limit the command was killed.
+    `started` is the id of the supervisor's child, which is the command or bubblewrap, and `ended` its exit code.
+    `first` is the id of the first process in the sandbox, `exit_code` the exit code of the command in it. `failure`
+    says why nothing could be started, `left` how many processes could not be ended, and `exceeded` which limit the
+    command was killed for.
     """
 
     def __init__(self) -> None:
@@ -31,14 +32,14 @@ class Status:
         return self.closed or self.ended is not None or self.failure is not None
 
     def add(self, data: bytes) -> None:
-        """Add the next bytes from the pipe; an empty value stands for its end."""
+        """Add the next bytes from the pipe; empty bytes mean its end."""
         self.closed = not data
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             try:
                 report = json.loads(line)
             except ValueError:
-                # Nothing, or a partial line of a bubblewrap that was killed; what it meant is reported in another way.
+                # An empty line, or a partial line of a killed bubblewrap, whose end is reported in another way.
                 continue
             self.started = report.get("started", self.started)
             self.ended = report.get("ended", self.ended)

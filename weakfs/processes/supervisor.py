@@ -1,14 +1,14 @@
-"""Run one command, and let nothing of it outlive the call.
+"""Run one command, and make sure that none of its processes outlives the call.
 
 A script that uses only the standard library: `python -I -S supervisor.py STATUS_FD`. The first line of its standard
-input is the job. A job that is held waits for the line "begin". Later lines are numbers of signals for the command's
-process group; an empty line or SIGTERM ends the command, and "kill" does so without a grace period. So does the end of
-that input: the runtime has died, and the next one may be about to undo what the command did. Events are reported on
-STATUS_FD as JSON, one per line; bubblewrap reports more there.
+input is the job. A held job waits for the line "begin". Later lines are numbers of signals for the command's process
+group; an empty line or SIGTERM ends the command, and "kill" ends it without a grace period, as does the end of the
+input: the runtime has died, and the next one may be about to undo the changes of the command. Events are reported on
+STATUS_FD as JSON, one per line; bubblewrap reports others there.
 
-On Linux it adopts every process that the command leaves behind, including those that started a session of their own,
-and exits only when they are gone. It cannot catch work that the command had another program do, such as a service
-manager or a container engine. Elsewhere only the command's process group is killed.
+On Linux the script adopts every process that the command leaves behind, including those that started their own session,
+and exits only when they are gone. It cannot stop work that the command delegated to another program, such as a service
+manager or a container engine. On other systems only the command's process group is killed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from types import FrameType
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
-# How often to look for orphans, in seconds.
+# The interval between searches for orphans, in seconds.
 _PAUSE = 0.02
 
-# How often to count the processes of a sandbox, in seconds. A fork bomb creates thousands in a second.
+# The interval between counts of a sandbox's processes, in seconds. A fork bomb creates thousands in a second.
 _COUNTING = 0.02
 
 _STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -58,7 +58,7 @@ def main() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = _start(job, status)
     if isinstance(job["stdin"], int):
-        # Only the command reads it: a writer learns that it has ended.
+        # Only the command may read it, so that a writer notices when the command has ended.
         os.close(job["stdin"])
     # The command's output ends when the command closes it, not when this process does.
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 class _Control:
-    """The lines on standard input. Read without a buffer of Python's own, which `select` would not know of."""
+    """The lines on standard input, read without Python's buffer, which `select` does not know about."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -83,7 +83,7 @@ class _Control:
         self._rest = b""
 
     def read(self) -> None:
-        """Read what there is, waiting for something."""
+        """Read the available input, waiting if there is none."""
         data = os.read(0, 1 << 16)
         self.has_ended = not data
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -107,9 +107,9 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _tell(status: int, message: dict[str, object]) -> None:
-    # There may be no reader any more.
+    # The reader may be gone.
     with suppress(OSError):
-        # A bubblewrap that was killed may have left a partial line.
+        # A killed bubblewrap may have left a partial line.
         os.write(status, b"\n" + json.dumps(message).encode() + b"\n")
 
 
@@ -121,18 +121,18 @@ def _start(job: dict[str, object], status: int) -> int:
     executed, executing = os.pipe()
     child = os.fork()
     if child:
-        # A signal that came before the program is executed would be lost.
+        # A signal that arrived before the program is executed would be lost.
         os.close(executing)
         os.read(executed, 1)
         os.close(executed)
         return child
     try:
         os.setsid()
-        # Reported from here, because bubblewrap writes to the same pipe, and in pieces.
+        # Reported by the child, because bubblewrap writes to the same pipe, and in pieces.
         _tell(status, {"started": os.getpid()})
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         limits = job["resources"] if isinstance(job["resources"], dict) else {}
-        # A signal that Python ignores, or whoever started it, would stay ignored in the program. With a limit on file
+        # A signal that is ignored by Python or by its parent would stay ignored in the program. With a limit on file
         # size that is intended: a program then reports "File too large" instead of being killed silently.
         for number in signal.valid_signals():
             if signal.getsignal(number) is signal.SIG_IGN and (
@@ -178,7 +178,7 @@ class _Census:
         if self._proc < 0:
             self._proc = self._open()
         if self._proc >= 0:
-            # A sandbox that has just ended has no processes to list.
+            # A sandbox that has just ended has no /proc to list.
             with suppress(OSError):
                 if sum(name.isdigit() for name in os.listdir(self._proc)) > self._most:
                     _tell(self._status, {"exceeded": "max_processes"})
@@ -210,9 +210,9 @@ def _seconds(value: object) -> float:
 def _wait_for(
     child: int, woken: int, control: _Control, census: _Census | None, *, is_sandbox: bool
 ) -> tuple[int | None, bool]:
-    """Wait for the command to end and return its exit code in a shell's terms; `None` if it must be ended.
+    """Wait for the command to end and return its exit code as a shell would; `None` if it must be ended.
 
-    The second value is true if it gets no grace period, for instance because nobody is waiting for it any more.
+    The second value is true if it gets no grace period, for instance because nothing waits for it any more.
     """
     signals: list[int] = []
     while True:
@@ -244,9 +244,9 @@ def _wait_for(
 
 
 def _groups(child: int, *, is_sandbox: bool) -> list[int]:
-    """Return the process group of the command; none as long as the sandbox has not started it.
+    """Return the process group of the command; empty as long as the sandbox has not started it.
 
-    In a sandbox, it is that of the first process there, which itself ignores signals.
+    In a sandbox, it is the group of the first process, which itself ignores signals.
     """
     return [first for first in _children(child) if _children(first)] if is_sandbox else [child]
 
@@ -258,7 +258,7 @@ def _reaped() -> Iterator[tuple[int, int]]:
 
 
 def _all_gone(child: int) -> bool:
-    """Reap ended processes, and return whether neither a child nor a member of the command's group is left."""
+    """Reap ended processes; return whether no child and no member of the command's group is left."""
     for _ in _reaped():
         pass
     try:

@@ -52,7 +52,7 @@ def __getattr__(name: str) -> object:
         ) from error
 
     module = f"{__name__}.{'conformance' if name in _FILESYSTEMS else 'storage_conformance'}"
-    # pytest rewrites only test modules: without this, a failing case would say `AssertionError` and nothing else.
+    # pytest rewrites only test modules: without this, a failing case would report `AssertionError` and nothing else.
     if module not in sys.modules:
         pytest.register_assert_rewrite(module)
     return getattr(importlib.import_module(module), name)

@@ -22,7 +22,7 @@ def make_stub_context(
 ) -> ToolContext:
     """Return a context that contains only what a test provides; the session's clock counts up from 1.
 
-    Without `filesystem` the context has none, so a test can check how a handler deals with that.
+    Without `filesystem` the context has none, so that a test can check how a handler deals with that.
     """
     if session is None:
         session = Session(session_id="stub", clock=count(1).__next__)

@@ -1,8 +1,8 @@
-"""Tools: calls of a model are checked, run so that a failure changes nothing, and recorded.
+"""Tools: the calls of a model are checked, run so that a failure changes nothing, and recorded.
 
-Names are imported from their modules when they are first used: the registry of a session needs one small module of this
-package, and the rest takes half as long to import as everything below it. The handlers of the built-in tools, their
-parameters and receipts are in `weakfs.tools.handlers`, sections of prompts in `weakfs.tools.sections`.
+Names are imported from their modules when they are first used: a session's registry needs only one small module of this
+package, and importing the rest would add half the time that all lower layers take. The handlers of the built-in tools,
+their parameters and receipts are in `weakfs.tools.handlers`, sections of prompts in `weakfs.tools.sections`.
 """
 
 from typing import TYPE_CHECKING

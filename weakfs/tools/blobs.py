@@ -1,4 +1,4 @@
-"""Contents that answers refer to: kept in the session, once each, for as long as the session."""
+"""The contents that answers refer to: the session keeps each of them once, as long as it exists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.tools.errors import UnknownBlob
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.slices import KeptBlob, install_blobs
 
-# How many bytes of a blob its reference shows.
+# The number of bytes of a blob that a reference shows.
 PREVIEW = 2000
 
 
@@ -57,7 +57,7 @@ class Blobs:
     _session: Session
     # The call for which contents are kept.
     _cause: str | None = None
-    # Called with the paths of the files that a blob comes from when a call gets it.
+    # Called when a call gets a blob, with the paths of the files that it comes from.
     _carry: Callable[[Iterable[str]], None] | None = None
 
     def keep(self, content: bytes, *, preview: int = PREVIEW, origins: Iterable[str] = ()) -> BlobReference:
@@ -75,8 +75,7 @@ class Blobs:
     def get(self, digest: str) -> bytes:
         """Return a blob by its digest; raises `UnknownBlob` if the session does not have it.
 
-        A call that gets the contents of files which answers may not show cannot write to a path where they could be
-        seen.
+        A call that gets contents which answers may not show cannot write to a path where they could be seen.
         """
         found = self._kept(digest)
         if not found:

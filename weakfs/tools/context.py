@@ -1,4 +1,4 @@
-"""What a handler may use: the session, the filesystem, and what else the runtime passes along."""
+"""What a handler may use: the session, the filesystem, and whatever else the runtime passes along."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @fast_init
 @frozen(kw_only=True)
 class ToolContext:
-    """The context of one call. Made by `build_tool_context`, and by a toolset itself.
+    """The context of one call; `build_tool_context` and toolsets make it.
 
-    `filesystem` enforces `capability` and `policy`. `limits` bounds what an answer holds, lines and grep matches,
-    unless the call gives a number. `call_id` is the cause of every record that the call makes, `caller` names who made
-    it. `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation`
+    `filesystem` enforces `capability` and `policy`. `limits` bounds the lines and grep matches in an answer unless the
+    call gives a number. `call_id` is the cause of every record that the call makes, `caller` names who made the call.
+    `deadline` is a reading of the session's clock in nanoseconds (`session.now() + 30 * 10**9`). `cancellation`
     lets another thread undo the call while it runs. `prompt`, `rendered_prompt`, `adapter` and `budget_tracker` are the
     runtime's own and are passed on unchanged. `directory` is where the files are on the host while the handler of a
     tool with `runs_programs` runs; `None` for other tools.
@@ -88,7 +88,8 @@ def build_tool_context(
 ) -> ToolContext:
     """Return the context of one call. Every adapter uses this, so that all handlers get the same context.
 
-    `operation` is what the tool does: the filesystem is guarded for that, where there is a capability or a policy.
+    `operation` is what the tool does: if there is a capability or a policy, the filesystem is guarded for that
+    operation.
     """
     return ToolContext(
         call_id=call_id,

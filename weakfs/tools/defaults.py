@@ -24,7 +24,7 @@ STAT: Tool[handlers.StatReceipt] = BuiltinTool.of("stat", "weakfs.tools.handlers
 EXISTS: Tool[handlers.ExistsReceipt] = BuiltinTool.of("exists", "weakfs.tools.handlers.ls")
 SHELL: Tool[handlers.ShellReceipt] = BuiltinTool.of("shell", "weakfs.tools.handlers.shell")
 
-# In the order in which models are offered them.
+# In the order in which they are offered to models.
 DEFAULT_TOOLS: tuple[Tool, ...] = (
     LS,
     READ_FILE,

@@ -1,4 +1,4 @@
-"""Errors of tools, and one table from exceptions to the status and error code of an answer."""
+"""Errors of tools, and the table that maps exceptions to the status and error code of an answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weakfs.session import MergeConflict, SessionClosed
 
 
 class ToolValidationError(WeakfsError, ValueError):
-    """A call has invalid arguments; `problems` has one message for each of them."""
+    """A call has invalid arguments; `problems` has a message for each problem."""
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems
@@ -37,11 +37,11 @@ class NotText(WeakfsError, ValueError):
 
 
 class InvalidRegex(WeakfsError, ValueError):
-    """A search cannot use a regular expression that the engine does not support."""
+    """The regular expression of a search is invalid, or the engine does not support it."""
 
 
 class InvalidPattern(WeakfsError, ValueError):
-    """A search cannot use a malformed glob pattern."""
+    """The glob pattern of a search is malformed."""
 
 
 class OperationForbidden(WeakfsError, PermissionError):
@@ -61,7 +61,7 @@ class LimitExceeded(WeakfsError, PermissionError):
 
 
 class InlineTooLarge(WeakfsError, ValueError):
-    """An answer that is required inline is too large for that, or may not be shown."""
+    """An answer was requested inline, but it is too large for that or may not be shown."""
 
 
 class UnknownBlob(WeakfsError, ValueError):
@@ -76,7 +76,7 @@ class UnreadFile(WeakfsError):
     """A call would change a file that its caller has never read, although the toolset requires it."""
 
 
-# The entry nearest to the class of an error in its MRO counts.
+# The first class in an error's MRO that has an entry counts.
 BY_CLASS: dict[type, tuple[str, str]] = {
     FileNotFoundError: ("not_found", "not_found"),
     IsADirectoryError: ("is_directory", "is_directory"),
@@ -109,7 +109,7 @@ BY_CLASS: dict[type, tuple[str, str]] = {
     ProcessesRunning: ("conflict", "processes_running"),
 }
 
-# More exact than the class, where an error has a number.
+# More exact than the class, for errors that have an errno.
 BY_ERRNO: dict[int, tuple[str, str]] = {
     errno.EBUSY: ("conflict", "path_in_use"),
     errno.EROFS: ("forbidden", "read_only"),
@@ -121,7 +121,7 @@ BY_ERRNO: dict[int, tuple[str, str]] = {
     errno.ELOOP: ("error", "too_many_links"),
 }
 
-# Errors that become answers. Every other one is a bug in a program and is raised to the caller.
+# Errors that become answers. Any other error is a bug in a program and is raised to the caller.
 ANSWERED = (OSError, ValueError, MergeConflict, StaleRead, UnreadFile, SessionClosed)
 
 

@@ -1,4 +1,4 @@
-"""`undo`, `redo`, `revert` and `restore`: tools with which a model takes back what calls have changed."""
+"""`undo`, `redo`, `revert` and `restore`: tools with which a model undoes earlier changes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 OnConflict = Literal["raise", "ours", "theirs", "markers"]
 
-# How many paths a message names, and how many calls.
+# The maximum number of paths that a message names, and of calls.
 MOST_PATHS = 50
 MOST_CALLS = 8
-# The longest number of a record.
+# The maximum number of digits in the number of a record.
 MOST_DIGITS = 18
 
 _ABOUT_PREVIEW = param("only show what would change")
@@ -105,12 +105,12 @@ def redo_handler(params: UndoParams, *, context: ToolContext) -> ToolResult[Reve
 
 
 def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
-    """Take one call back, and keep what came later."""
+    """Undo one call, and keep what came later."""
 
     def revert(preview: bool, on_conflict: OnConflict) -> Reversion:
         try:
             return context.session.revert(
-                # As ids are recorded.
+                # Ids are recorded in this form.
                 one_line(params.call_id),
                 paths=_own_paths(context, params.paths),
                 preview=preview,
@@ -126,7 +126,7 @@ def revert_handler(params: RevertParams, *, context: ToolContext) -> ToolResult[
 
 
 def restore_handler(params: RestoreParams, *, context: ToolContext) -> ToolResult[ReversionReceipt]:
-    """Bring the files of an earlier moment back."""
+    """Restore the files of an earlier moment."""
     is_number = params.moment.isascii() and params.moment.isdigit() and len(params.moment) <= MOST_DIGITS
     moment = int(params.moment) if is_number else params.moment
     session, paths = context.session, _own_paths(context, params.paths)
@@ -173,7 +173,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
         operation="write",
     ),
 )
-"""Tools for taking work back, which are no default tools: `tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS]`."""
+"""Tools that undo work. They are not among the default tools: `tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS]`."""
 
 
 def _reversion(
@@ -188,14 +188,14 @@ def _reversion(
     context.check_deadline()
     try:
         if isinstance(fs, GuardedFilesystem) and on_conflict != "raise":
-            # A conflict in a forbidden file is one however it would be resolved.
+            # A conflict in a forbidden file stays a conflict, whatever the resolution.
             found = _mounted(context, take_back(True, "raise"))
             fs.check_reversion(found.changes, [entry.path for entry in found.conflicts])
         done = _mounted(context, take_back(preview, on_conflict))
     except MergeConflict as error:
         conflict = error if point_of(fs) is None else MergeConflict(_mounted_conflicts(context, error.conflicts))
         if isinstance(fs, GuardedFilesystem):
-            # The message names paths and shows lines, also of files that are forbidden.
+            # The original message may name paths and show lines of forbidden files.
             fs.check_reversion((), conflict.paths)
         raise conflict from error.__cause__
     except SessionError as error:
@@ -204,7 +204,7 @@ def _reversion(
         raise ToolValidationError(str(error)) from error
     conflicts = tuple(dict.fromkeys(entry.path for entry in done.conflicts))
     if isinstance(fs, GuardedFilesystem):
-        # If one is refused, the call is rolled back.
+        # If a change is refused, the call is rolled back.
         fs.check_reversion(done.changes, conflicts)
         done = evolve(done, changes=tuple(one if _is_shown(fs, one) else _uncounted(one) for one in done.changes))
     receipt = ReversionReceipt(
@@ -223,18 +223,18 @@ def _is_shown(fs: GuardedFilesystem, change: MergedPath) -> bool:
 
 
 def _uncounted(change: MergedPath) -> MergedPath:
-    """Return a change of a file whose contents are withheld: the counts would compare what it had and what it has."""
+    """Return a change without its counts, which would reveal something about withheld contents."""
     return evolve(change, lines_added=0, lines_removed=0, bytes_added=0, bytes_removed=0)
 
 
 def _own_paths(context: ToolContext, paths: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return paths, which may be patterns, as records have them: without the mount point of the files."""
+    """Return paths or patterns in the form that records have: without the mount point of the files."""
     point = point_of(context.filesystem)
     if point is None or paths is None:
         return paths
     own: list[str] = []
     for path in paths:
-        # A relative path starts at the mount point anyway.
+        # A relative path starts at the mount point already.
         found = point.own(path) if path.startswith("/") else path
         if found is None:
             raise ToolValidationError(
@@ -245,7 +245,7 @@ def _own_paths(context: ToolContext, paths: tuple[str, ...] | None) -> tuple[str
 
 
 def _mounted(context: ToolContext, done: Reversion) -> Reversion:
-    """Return a report with the paths that calls use."""
+    """Return a reversion with the paths that calls use."""
     point = point_of(context.filesystem)
     if point is None:
         return done
@@ -270,7 +270,7 @@ def _mounted_conflicts(context: ToolContext, conflicts: tuple[ConflictEntry, ...
 
 
 def _named(point: MountPoint, path: str) -> str:
-    # Slices without paths are reported by their tags.
+    # A conflict in a slice without paths has the slice's tag instead of a path.
     return point.mounted(path) if path.startswith("/") else path
 
 
@@ -305,7 +305,7 @@ def _lines(done: Reversion, conflicts: tuple[str, ...]) -> list[str]:
 
 
 def _known_calls(context: ToolContext) -> str:
-    """Name the newest calls that have changed something; only the caller's own if not all files may be seen."""
+    """Name the newest calls that changed something; only the caller's own if some files may not be seen."""
     is_guarded = isinstance(context.filesystem, GuardedFilesystem)
     calls = (
         one

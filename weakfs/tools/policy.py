@@ -15,13 +15,13 @@ from weakfs.tools.errors import PolicyDenied
 from weakfs.tools.permissions import Operation, PathPolicy
 from weakfs.tools.results import ToolResult
 
-# How much of an error's message a refusal quotes.
+# The number of characters of an error's message that a refusal quotes.
 QUOTED = 500
 
 
 @frozen
 class CallToJudge:
-    """A call as a policy sees it: its checked parameters, `None` if it failed before they were made."""
+    """A call as a policy sees it; `params` are the checked parameters, `None` if the call failed before that."""
 
     name: str
     params: object = field(repr=False)
@@ -35,7 +35,7 @@ class CallToJudge:
         return json.loads(self._arguments)
 
 
-# Return `None` to allow a call, or the reason of a refusal, which the model reads.
+# A custom rule returns `None` to allow a call, or the reason for refusing it, which the model reads.
 Check = Callable[[CallToJudge, ToolContext], str | None]
 OnResult = Callable[[CallToJudge, ToolResult[object], ToolContext], str | None]
 
@@ -52,10 +52,10 @@ class Policy(PathPolicy):
     ```
 
     Custom rules see whole calls: `check` is called before a call is made, `on_result` after it. Each returns `None`, or
-    the reason of a refusal: then the call fails and is undone. Neither can allow what a rule or a capability forbids.
-    Pass them here, or override the methods in a subclass. A rule that raises an exception refuses the call. Keep what
-    rules must remember between calls, such as a count, in a slice of `context.session`: it is saved and rolled back
-    with the session. `on_result` also sees calls that failed, after they were undone.
+    the reason for a refusal: then the call fails and is undone. Neither can allow what a rule or a capability forbids.
+    Pass them here, or override the methods in a subclass. If a custom rule raises an exception, the call is refused.
+    Keep what rules must remember between calls, such as a count, in a slice of `context.session`: it is saved and
+    rolled back with the session. `on_result` also sees calls that failed, after they were undone.
     """
 
     _check: Check | None = field(default=None, alias="check", kw_only=True, repr=False)
@@ -79,7 +79,7 @@ class Policy(PathPolicy):
         _ask("check", lambda: self.check(call, context), call)
 
     def _judge_result(self, call: CallToJudge, result: ToolResult[object], context: ToolContext) -> None:
-        """Raise `PolicyDenied` if what a call did is refused, or cannot be judged."""
+        """Raise `PolicyDenied` if the result of a call is refused, or cannot be judged."""
         _ask("on_result", lambda: self.on_result(call, result, context), call)
 
 

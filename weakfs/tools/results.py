@@ -16,7 +16,7 @@ V_co = TypeVar("V_co", covariant=True)
 V = TypeVar("V")
 R = TypeVar("R", bound="Receipt")
 
-# An error message may quote what the model sent, which may be a megabyte.
+# An error message may quote what the model sent, which may be very long.
 MAX_FAILURE = 2000
 MAX_SUMMARY = 300
 
@@ -27,7 +27,7 @@ def summarize(text: str) -> str:
 
 
 def with_notes(message: str, notes: Iterable[object]) -> str:
-    """Return a message with notes of what a file lost, such as a hard link, each on a line of its own."""
+    """Return a message followed by notes, each on a line of its own."""
     return "\n".join((message, *(one_line(str(note)) for note in notes)))
 
 
@@ -59,7 +59,7 @@ class ToolResult(Generic[V_co]):
     """The answer to one call: `message` goes to the model, `value` is for the program.
 
     With `success=False`, everything that the call did is rolled back. `images` are shown to the model along with the
-    message. A handler may leave out all but the first two.
+    message. A handler must give only the first two.
     """
 
     message: str
@@ -73,10 +73,10 @@ class ToolResult(Generic[V_co]):
     def value_as(self, kind: type[V]) -> V:
         """Return the value, typed: `toolset.call("read_file", ...).value_as(ReadFileReceipt).total_lines`.
 
-        A call that failed has a receipt of the tool's kind too. Raises `TypeError` for a value of another type.
+        A failed call has a receipt of the tool's class too. Raises `TypeError` if the value has another type.
         """
         if not isinstance(self.value, kind):
-            raise TypeError(f"cannot read the value as a {kind.__name__}: it is {a_type(self.value)}; name that class")
+            raise TypeError(f"cannot read the value as a {kind.__name__}: it is {a_type(self.value)}; give that class")
         return self.value
 
     def content(self, provider: Provider, *, api: OpenAIApi = "chat") -> list[dict[str, object]]:
@@ -84,13 +84,13 @@ class ToolResult(Generic[V_co]):
 
         They go into `content` of Anthropic's `tool_result`, of OpenAI's `tool` message (Chat Completions) and of MCP's
         `CallToolResult`, into `output` of OpenAI's `function_call_output` (Responses), and into a turn next to Gemini's
-        function response. Chat Completions takes no images in a `tool` message: a note stands for them there.
+        function response. Chat Completions accepts no images in a `tool` message, so a note takes their place there.
         """
         return content_parts(self.message, self.images, provider, api)
 
 
 def answer(receipt: R, message: str | None = None) -> ToolResult[R]:
-    """Return the result with a receipt; the model reads `message`, else the summary.
+    """Return the result with a receipt; the model reads `message` or, without one, the summary.
 
     Control characters in the message are escaped (see `printable`).
     """
@@ -110,7 +110,7 @@ def answer_verbatim(receipt: R, message: str) -> ToolResult[R]:
 
 
 class Undone(Exception):
-    """Takes a failed result out of its transaction, so that the transaction is rolled back."""
+    """Carries a failed result out of its transaction, so that the transaction is rolled back."""
 
     def __init__(self, result: ToolResult[object]) -> None:
         self.result = result
@@ -119,6 +119,6 @@ class Undone(Exception):
 def failed(
     kind: type[Receipt], status: str, error_code: str, message: str, *, reason: str | None = None
 ) -> ToolResult[Receipt]:
-    """Return the result of a call that failed, with a receipt of the tool's own kind."""
+    """Return the result of a failed call, with a receipt of the tool's class."""
     receipt = kind(status=status, error_code=error_code, summary_text=summarize(message), reason=reason)
     return answer(receipt, clip(message, MAX_FAILURE))

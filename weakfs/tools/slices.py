@@ -1,4 +1,4 @@
-"""The LOG slices of tools, kept across rollbacks: calls, the contents that answers refer to, and files seen."""
+"""The LOG slices of tools, which rollbacks keep: calls, contents that answers refer to, and versions of files seen."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from weakfs.session.slices.slice import Declaration
 class ToolCall:
     """One call and its outcome. The event is the slice's value.
 
-    `arguments` and `receipt` are JSON: text up to 1 KiB, else UTF-8 bytes, which a session file holds once for all that
-    are equal. Times are readings of the session's clock. `first_seq` and `last_seq` are the numbers, in its session, of
+    `arguments` and `receipt` are JSON: text up to 1 KiB, otherwise UTF-8 bytes, and a session file stores equal bytes
+    once. Times are nanoseconds of the session's clock. `first_seq` and `last_seq` are the numbers, in its session, of
     the first and the last record that the call made, including its rollback; `None` if it made none.
     """
 
@@ -41,7 +41,7 @@ class ToolCall:
 
     def read_arguments(self) -> object:
         """Return the arguments as they were sent, as plain JSON values."""
-        from json import loads  # here, as a process that calls no tool does without it
+        from json import loads  # imported here because a process that calls no tools does not need it
 
         return loads(self.arguments)
 
@@ -52,7 +52,7 @@ class ToolCall:
         return loads(self.receipt)
 
 
-# The slice has both names: `session[ToolCalls].all()` reads as what it returns.
+# A second name for the slice, because `session[ToolCalls].all()` says what it returns.
 ToolCalls = ToolCall
 
 
@@ -61,8 +61,8 @@ ToolCalls = ToolCall
 class KeptBlob:
     """A blob that an answer refers to, by its digest in hexadecimal. The event is the slice's value.
 
-    `origins` are the paths of the files that it comes from and that answers may not show. If there are any, `digest`
-    is that of an id instead of the contents.
+    `origins` are the paths of the files that it comes from and that answers may not show. If there are any, `digest` is
+    the digest of an id, not of the contents.
     """
 
     digest: str
@@ -76,8 +76,8 @@ class KeptBlob:
 class FileSeen:
     """A caller saw a version of a file, after record `seq`.
 
-    `version` is the digest of the contents in hexadecimal, size and modification time of a very large file, or `None`
-    if there was none.
+    `version` is the digest of the contents in hexadecimal, the size and modification time of a very large file, or
+    `None` if there was no file.
     """
 
     caller: str
@@ -87,10 +87,10 @@ class FileSeen:
     filesystem: str
 
 
-# What a caller last saw of a file: the version, and the record after which that was. See `FileSeen`.
+# What a caller last saw of a file: the version, and the number of the record after which it was seen. See `FileSeen`.
 Sight = tuple[str | None, int]
-# The sights of one caller by path, spread over plain dicts: a change copies one of them, and the garbage collector
-# looks at none.
+# What one caller saw, by path, spread over plain dicts: a change copies only one of them, and the garbage collector
+# tracks none.
 Sights = tuple[dict[str, Sight], ...]
 WIDTH = 32
 NO_SIGHTS: Sights = ({},) * WIDTH
@@ -99,9 +99,9 @@ NO_SIGHTS: Sights = ({},) * WIDTH
 @event("tools/files_seen")
 @frozen
 class FilesSeen:
-    """Which version of each file each caller last saw: one entry for a caller and a path.
+    """Which version of each file each caller last saw: one entry for each caller and path.
 
-    A LOG slice: a rollback changes files, and not what a caller has read, which is then stale.
+    A LOG slice, because a rollback changes files but not what a caller has read, which is then stale.
     """
 
     # By caller: see `_key`.
@@ -117,7 +117,7 @@ class FilesSeen:
 
     @reducer(on=FileSeen)
     def on_file_seen(self, event: FileSeen) -> FilesSeen:
-        """Record what was last seen of a file. O(callers + files / 32)."""
+        """Replace what the caller last saw of the file. O(callers + files / 32)."""
         key, place = _key(event.filesystem, event.caller), _place(event.path)
         parts = [*self.sights.get(key, NO_SIGHTS)]
         parts[place] = {**parts[place], event.path: (event.version, event.seq)}
@@ -129,12 +129,12 @@ def _key(filesystem: str, caller: str) -> str:
 
 
 def _place(path: str) -> int:
-    # The same in every process.
+    # A hash that is the same in every process.
     return crc32(path.encode("utf-8", "surrogatepass")) % WIDTH
 
 
 def _newest_seen(values: Iterable[FileSeen]) -> FilesSeen:
-    """Read the slice of every sighting that older session files hold."""
+    """Convert the list of all sightings that older session files hold."""
     seen = FilesSeen()
     for value in values:
         seen = seen.on_file_seen(value)
@@ -168,6 +168,6 @@ def install_seen(session: Session) -> Slice[FilesSeen]:
 
 def _installed(session: Session, type_: type[T]) -> Slice[T]:
     values = session.install(type_, kind="log")
-    with suppress(ValueError):  # raised where the reducer is there already
+    with suppress(ValueError):  # raised if the reducer is installed already
         values.register(type_, append_all)
     return values

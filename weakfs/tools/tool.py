@@ -1,4 +1,4 @@
-"""A tool: a handler with what a runtime must know to offer it to a model."""
+"""A tool: a handler, and what a runtime must know to offer it to a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ else:
 # `handler(params, *, context) -> ToolResult`, where params is an instance of the tool's `params` class.
 Handler = Callable[..., ToolResult[object]] | Callable[..., Awaitable[ToolResult[object]]]
 
-# What every provider takes for a tool's name.
+# The tool names that every provider accepts.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -66,18 +66,17 @@ def _read_only(aliases: Mapping[str, str]) -> Mapping[str, str]:
 class Tool(Generic[R_co]):
     """One tool that a model may call.
 
-    `params` is an attrs class, a dataclass or a pydantic model; a call's JSON is checked against its fields.
-    `read_only` says that the handler changes nothing, so that a call needs no transaction. `aliases` are further names
-    of parameters. `receipt` is the class of its receipts: the handler returns one, and a call that fails gets one too.
-    Without it, the handler may return any value, and a call that fails gets a `Receipt`. `operation` is the operation
-    that a capability and a policy judge the tool by; without one each method of the filesystem is judged by itself.
-    `targets(params, context)` returns the paths of the files whose contents a call assumes to be known. `is_quick` says
-    that the handler never takes long on files in memory, so that `Toolset.acall` runs it in the event loop's thread.
-    `runs_programs` says that the handler runs programs that change files of the host: what changes in
+    `params` is an attrs class, a dataclass or a pydantic model; the JSON of a call is checked against its fields.
+    `read_only` means that the handler changes nothing, so that a call needs no transaction. `aliases` are further names
+    of parameters. `receipt` is the class of the tool's receipts: the handler returns one, and a failed call gets one
+    too. Without it, the handler may return any value, and a failed call gets a `Receipt`. `operation` is the operation
+    by which a capability and a policy judge the tool; without one, each method of the filesystem is judged by itself.
+    `targets(params, context)` returns the paths of the files whose contents the caller is expected to have seen.
+    `is_quick` means that the handler never takes long on files in memory, so that `Toolset.acall` runs it in the event
+    loop's thread. `runs_programs` means that the handler runs programs that change files of the host: what changes in
     `context.directory` while it runs becomes part of the call, at the cost of two scans, and the call counts as a
     command unless it has another `operation`. A handler may be a coroutine function; such a tool is called with
-    `acall`. Raises `TypeError` or `ValueError` for a tool that no call could reach, or whose handler takes no
-    `context`.
+    `acall`. Raises `TypeError` or `ValueError` if no call could reach the tool, or if its handler takes no `context`.
     """
 
     name: str
@@ -138,15 +137,15 @@ class Tool(Generic[R_co]):
         return schema_of(self.params)
 
     def read_arguments(self, arguments: object) -> object:
-        """Make the handler's parameters from a call's JSON; `ToolValidationError` names every problem."""
+        """Convert a call's JSON to the handler's parameters; `ToolValidationError` names every problem."""
         return self._read(arguments)
 
 
 class BuiltinTool(Tool[R_co]):
     """A tool whose module is imported when more than its name is needed.
 
-    The parameters and receipts of all tools take half as long to import as the rest of a first call, and most processes
-    call few of them.
+    Importing the parameters and receipts of all tools would add half to the time of a first call, and most processes
+    call few tools.
     """
 
     __slots__ = ("_module",)
@@ -162,7 +161,7 @@ class BuiltinTool(Tool[R_co]):
         return tool
 
     def __getattr__(self, name: str) -> object:
-        # Called for a slot that is empty.
+        # Called only while a slot is empty.
         names = [one.name for one in fields(Tool)]
         if name not in names:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

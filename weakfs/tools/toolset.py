@@ -1,4 +1,4 @@
-"""A toolset: calls in, answers out; what fails is undone, and every call is recorded."""
+"""A toolset: it turns calls into answers, undoes calls that fail, and records every call."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ V = TypeVar("V")
 class Toolset:
     """Tools over one session, called by name with plain JSON.
 
-    Without a filesystem the session's own files in memory are used, and `limits` bounds how large they grow. A
-    filesystem that is given keeps its own limits. `limits` bounds the lines and grep matches in an answer either way;
-    the filesystem's own methods return everything, so that a handler can write back what it read. Any number of threads
-    may call at once. A call that clashes with one that finished in the meantime fails as a `conflict`.
+    Without a filesystem, the toolset uses the session's own files in memory, and `limits` bounds how large they grow. A
+    given filesystem keeps its own limits. In both cases `limits` bounds the lines and grep matches in an answer; the
+    filesystem's own methods return everything, so that a handler can write back what it read. Thread-safe: a call that
+    conflicts with one that finished in the meantime fails with the status `conflict`.
 
-    With `refuse_stale_writes` a call that names its caller cannot change a file that has changed since the caller last
-    saw it; with `require_read` it cannot change an existing file that the caller never saw either. What callers saw is
+    With `refuse_stale_writes`, a call that names its caller cannot change a file that has changed since the caller last
+    saw it. With `require_read`, it also cannot change an existing file that the caller never saw. What callers saw is
     part of the session. Calls without a caller are only prevented from undoing what a caller changed.
 
-    `provider` is whose models make the calls. It is the default of `definitions`, and sets the defaults of arguments:
-    `read_file` returns images, which `ToolResult.content(provider)` has, and for Anthropic's models line numbers.
+    `provider` names whose models make the calls. It is the default of `definitions`, and sets the
+    defaults of arguments: `read_file` returns images, which `ToolResult.content(provider)`
+    includes, and line numbers for Anthropic's models.
     """
 
     def __init__(
@@ -80,12 +81,12 @@ class Toolset:
                 f"cannot use a filesystem of session {owner.session_id!r} with session {session.session_id!r}: a call "
                 f"that fails could not be undone; pass the session that the filesystem was made with"
             )
-        # Raises for what cannot be guarded.
+        # Raises TypeError if the filesystem cannot be guarded.
         guarded(files, capability, policy, None)
         check_provider(provider)
         self.session = session
         self.filesystem = files
-        # The `files` of a mounted filesystem are those that are mounted.
+        # `files` of a mounted filesystem is the filesystem that is mounted.
         self._is_in_memory = type(getattr(files, "files", files)) is InMemoryFilesystem
         self.provider: Provider | None = provider
         self.capability = capability
@@ -138,9 +139,9 @@ class Toolset:
     ) -> list[dict[str, object]]:
         """Return the tools in the form that a provider's API takes: "openai", "anthropic", "gemini" or "mcp".
 
-        Without `provider` it is the toolset's. OpenAI's models get `apply_patch`, Anthropic's and Gemini's `edit_file`,
-        each with the argument names that they know; `call` takes all of them. `api` and `strict_schemas` are for
-        OpenAI's two interfaces.
+        The default is the toolset's provider. OpenAI's models get `apply_patch`, Anthropic's and Gemini's `edit_file`,
+        each with the argument names that they know; `call` accepts all of these names. `api` and `strict_schemas` are
+        for OpenAI's two APIs. Raises `ValueError` if no provider is given, or for an unknown one.
         """
         from weakfs.tools.schemas.definitions import definitions
 
@@ -172,17 +173,21 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
-        `tool` is one of the tools of this toolset, or its name. With a tool, such as `weakfs.tools.READ_FILE`, type
-        checkers know the class of the receipt that is the result's value. `arguments` are a mapping or JSON text, as
-        the model sent it. `call_id` is the cause of every record that the call makes. In a session in storage, a call
-        with an id that you give is not made twice: if one with this id, tool and arguments is among the last thousand,
-        succeeded and was not rolled back, its recorded answer is returned, with the recorded receipt as plain values if
-        its class has changed meanwhile; the process that made it may have died before it learned the outcome. Calls
-        that only read are repeated. `caller` names who made the call. The call fails if it takes longer than `timeout`
-        seconds, or goes past `deadline`, a reading of the session's clock in nanoseconds; if both are given, the
-        earlier one counts. `cancellation` lets another thread undo the call while it runs. The last four are handed to
-        the handler in its context. Raises `TransactionCancelled`. An exception that is a bug rather than a failure of
-        the call is raised again after the call was rolled back and recorded.
+        `tool` is one of the tools of this toolset, or its name. Given a tool, such as `weakfs.tools.READ_FILE`, type
+        checkers know the class of the receipt that is the result's value. `arguments` are a mapping, or JSON text as
+        the model sent it. `call_id` is the cause of every record that the call makes; `caller` names who made the call.
+        If you give a `call_id`, a session in storage does not make the same call twice: if a call with this id, tool
+        and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is returned.
+        The process that made it may have died before it learned the outcome. The receipt has plain values if its class
+        has changed meanwhile. Read-only calls are made again.
+
+        The call fails if it takes longer than `timeout`
+        seconds, or runs past `deadline`, in nanoseconds of the session's clock; if both are given, the earlier one
+        counts. `cancellation` lets another thread undo the call while it runs. The last four parameters are passed to
+        the handler in its context.
+
+        Raises `TransactionCancelled` if the call is cancelled. An exception that is a bug
+        rather than a failure of the call is raised after the call was rolled back and recorded.
         """
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
@@ -212,14 +217,15 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call concurrently with others: the handler runs in a thread, a coroutine function in this task.
 
-        A tool that is quick runs in this task too, if its files are in memory: a thread would cost more than the call.
+        A quick tool on files in memory runs in this task too, because a thread would cost more than the call.
 
-        The arguments are those of `call`. A call that is cancelled is rolled back and recorded before `CancelledError`
-        propagates, even if its handler hangs: further changes by the handler raise an exception, and a command that it
-        runs is killed. A call that had already ended stays. A quick one answers, or has not begun.
+        The arguments are those of `call`. A cancelled call is rolled back and recorded before
+        `CancelledError` propagates, even if its handler hangs: further changes by the handler raise
+        an exception, and a command that it runs is killed. A call that had already ended keeps its
+        effects. A quick call either returns its answer, or has not begun.
 
         Tasks and threads that a handler starts with a copy of its context (`gather`, `asyncio.to_thread`) take part in
-        its call; those that outlive a failure can change nothing more. The thread is one of the event loop's default
+        its call; those that outlive a failure can change nothing more. The threads belong to the event loop's default
         executor, whose size bounds how many run at once.
         """
         import asyncio
@@ -230,13 +236,13 @@ class Toolset:
         is_async = isinstance(call.tool, Tool) and call.tool.is_async
         if self.session._awaits_commits:
             work = call.aperform(in_thread=not is_async and not self._takes_no_thread(call))
-            # A transaction around this call is none of its own: a task of its own does not join it.
+            # The call must not join a transaction around it, so it runs in a task of its own.
             return await (asyncio.create_task(work) if self.session.in_transaction else work)
         if is_async:
             return await call.aperform()
         if not self.session.in_transaction and self._takes_no_thread(call):
-            # Others have their turn, however many calls this task makes. Before the call: a task that is cancelled now
-            # has changed nothing, and after the call nothing keeps it from its answer.
+            # Lets other tasks run, however many calls this task makes. Done before the call: a task that is cancelled
+            # here has changed nothing, and after the call nothing can keep it from its answer.
             await asyncio.sleep(0)
             return self._perform(call)
         return await in_thread(partial(self._perform, call), partial(_cancel, call))
@@ -250,12 +256,12 @@ class Toolset:
         caller: str | None = None,
         timeout: float | None = None,
     ) -> ExternalCall:
-        """Return a call whose work is done elsewhere: a runtime's own shell or editor, a subprocess, another server.
+        """Return a call whose work is done elsewhere: by a runtime's own shell or editor, a subprocess, another server.
 
         Use it in a `with` or `async with` block, or call its `begin` and later its `end` or `abort`. What changes in
-        its `directory` meanwhile becomes part of this call; an exception, or `abort`, undoes it. `name` and `arguments`
-        are recorded and may be those of any tool. A capability and a policy treat it as a command. It costs two scans
-        of the files, and nothing else may change them in between.
+        its `directory` meanwhile becomes part of this call; an exception or `abort` undoes it. `name` and `arguments`
+        are recorded and may be those of any tool. A capability and a policy treat the call as a command. It costs two
+        scans of the files, and nothing else may change them in between.
 
         The block raises `ExternalCallFailed` if the call is refused, or if it was undone at its end because the policy
         or a limit forbids its changes, or because it took longer than `timeout` seconds.
@@ -286,7 +292,7 @@ class Toolset:
             return deadline
         if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValueError(f"timeout is {timeout!r}; give a number of seconds above 0, or leave it out")
-        # No clock gets to the end of an endless timeout.
+        # An infinite timeout sets no deadline.
         return deadline if timeout == inf else tighter(deadline, self.session.now() + int(timeout * 1e9))
 
     def _call(
@@ -348,7 +354,7 @@ class Toolset:
             self._require_read,
             started_at,
             recorded(sent),
-            # Work that is done elsewhere is done again, whatever has been recorded.
+            # An external call is never answered from the record: its work is done again.
             None if is_own_id or not session.is_durable or external is not None else self._finished,
         )
 
@@ -366,7 +372,7 @@ class Toolset:
 
     def _unknown(self, name: str) -> UnknownTool:
         if name in self._tools:
-            return UnknownTool(f"the tool {name!r} of this toolset is another one; call it by its name")
+            return UnknownTool(f"this toolset has another tool named {name!r}; call it by its name")
         near = get_close_matches(name, self._tools, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         return UnknownTool(f"there is no tool {name!r}; {hint}use one of {', '.join(self._tools)}")
@@ -398,7 +404,7 @@ def _check_text(what: str, text: object) -> None:
 
 
 def _values(arguments: object) -> tuple[object, object]:
-    """Return arguments as plain values, or the error for malformed ones, and what is recorded of them."""
+    """Return arguments as plain values, or the error if they are malformed, and the form in which they are recorded."""
     if not isinstance(arguments, str | bytes | bytearray):
         return arguments, arguments
     try:

@@ -25,7 +25,7 @@ PROGRAMS: Mapping[str, Literal["claude-code", "codex", "copilot"]] = {
 # The field that identifies a line of each program's own files.
 _IDENTITY = {"claude-code": "uuid", "copilot": "id"}
 
-# How the oldest rollouts inform the model of its directory; they have no field for it.
+# How the oldest rollouts tell the model its directory; they have no field for it.
 _TOLD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: *(\S[^\n]*)", re.MULTILINE)
 _TOLD_WITHIN = 4000
 

@@ -1,4 +1,4 @@
-"""The transcript reader: it reads a file from the first line to the last, and joins the answers to their calls.
+"""The transcript reader, which reads a file from the first line to the last, and joins answers to their calls.
 
 The file is read twice: once to find the positions of all calls and answers, then call by call, so that only one call
 is held at a time, whatever the size of the file.
@@ -26,7 +26,7 @@ from weakfs.transcripts.line_context import PROGRAMS, SourceTracker
 from weakfs.transcripts.records import Answer, Found, Message, Skipped, Source, Transcript, TranscriptCall
 from weakfs.transcripts.timestamps import time_of
 
-# A tool writes at most 32 MiB by default; JSON escapes and a copy of the old text make that much longer.
+# A tool writes at most 32 MiB by default; JSON escapes and a copy of the old text make a line much longer.
 MAX_LINE_BYTES = 256 << 20
 
 
@@ -37,7 +37,7 @@ def read_transcript(path: str | PathLike[str], *, max_line_bytes: int = MAX_LINE
     and any field of the wrong type, is reported in `Transcript.skipped` or in the call's `problem`; whatever a file
     contains, the only exceptions are those of opening and reading it (`OSError`).
 
-    The calls, their answers and the notices are held in memory, but never the other lines, which are most of a real
+    The calls, their answers and the notices are held in memory, but not the other lines, which make up most of a real
     transcript. To hold one call at a time, see `open_transcript`.
     """
     with open_transcript(path, max_line_bytes=max_line_bytes) as opened:
@@ -120,7 +120,7 @@ class _Row:
 class OpenTranscript:
     """An open transcript: iterate over it for its calls; `summary` has everything else.
 
-    `began_at` is the first time in it, in nanoseconds since 1970, None if it has none.
+    `began_at` is the first time in the transcript, in nanoseconds since 1970; None if there is none.
 
     Calls come in the order in which they were made; those of a program's own files in the order in which they were
     answered, because concurrent calls took effect in that order.
@@ -263,7 +263,7 @@ class _Index:
             elif isinstance(one, Skipped):
                 self._skip(at.file, one)
             elif not self.calls.join(one, at, self._now) and name not in PROGRAMS:
-                # Programs answer more than these calls, and truncate their files anywhere.
+                # Programs also record answers to other calls, and files may be truncated anywhere.
                 reason = f"an answer to {short_repr(one.call_id)}: no call above with that id waits for one"
                 self._skip(at.file, Skipped(at.line, reason))
 

@@ -28,8 +28,8 @@ class TranscriptCall:
     """One recorded tool call, with its recorded answer if the transcript contains one.
 
     `call_id` is None if the transcript has no usable id, and need not be unique: some programs count from 1 in every
-    message. `arguments` is None exactly if `problem` says why they could not be read. `recorded` is the text of the
-    answer, without pictures and the like. `recorded_error` is None if there is no answer, or if the format does not
+    message. `arguments` is None if and only if `problem` says why they could not be read. `recorded` is the text of the
+    answer, without images and other media. `recorded_error` is None if there is no answer, or if the format does not
     say whether a call failed (OpenAI's does not).
 
     For calls from a program's own files, `source` says which program and where, and `result` is the data recorded

@@ -11,7 +11,7 @@ from attrs import field
 from weakfs.class_decorators import define
 from weakfs.transcripts.records import Message, TranscriptCall
 
-# Claude Code, Codex and Copilot write the first; the others are those of OpenAI's and Anthropic's interfaces.
+# Claude Code, Codex and Copilot write the first field; the others are those of OpenAI's and Anthropic's APIs.
 _FIELDS = ("timestamp", "created_at", "created")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Times that do not fit into 64 bits of nanoseconds are invalid.
@@ -55,9 +55,9 @@ def _time_of_number(value: float) -> int:
 class RecordedClock:
     """A clock for a session that shows the times of a recording.
 
-    It starts at `at`, and shows the real time while `at` is None, as for a recording without times. It never goes back:
-    a call recorded earlier than the one before it, or without a time, gets the time of the previous call. The only
-    reading that may be earlier is the start of a call, since calls may have run concurrently.
+    It starts at `at`; if `at` is None, as for a recording without times, it shows the real time. It never goes back: a
+    call with an earlier time than the previous one, or without a time, gets the time of the previous call. Only the
+    start of a call may be earlier, because calls may have run concurrently.
     """
 
     at: int | None = None
@@ -75,7 +75,7 @@ class RecordedClock:
         self._move(call.made_at)
 
     def start(self, call: TranscriptCall) -> None:
-        """Show the time at which a call was made a single time, then the time at which it was answered."""
+        """Show the time at which a call was made once, and then the time at which it was answered."""
         self._move(call.made_at)
         self._started = call.made_at
         self._move(call.answered_at)

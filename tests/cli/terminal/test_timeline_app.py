@@ -237,7 +237,7 @@ def test_an_empty_session_and_one_without_old_records_are_shown(story: Session) 
         assert app.is_running
 
     async def act(app: TimelineApp, pilot: Pilot[None]) -> None:
-        assert "what it changed is not known: older records were compacted away" in details_of(app)
+        assert "its changes are not known: older records were compacted away" in details_of(app)
         await press(pilot, "t")
         assert details_of(app) == ["the files after this row are not known"]
 

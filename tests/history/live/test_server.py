@@ -329,4 +329,4 @@ def test_a_server_that_ends_by_itself_is_a_failure(
 ) -> None:
     monkeypatch.setattr(LiveServer, "serve_forever", lambda self, poll_interval: None)
     assert main(["serve", kept(tmp_path)]) == 1
-    assert "ended by itself; see the error above, and start it again" in capfd.readouterr().err
+    assert "stopped unexpectedly; see the error above, and start it again" in capfd.readouterr().err

@@ -237,7 +237,7 @@ def test_a_directory_of_somebody_else_is_not_used(claude: Claude, tmp_path: Path
         process = claude.start("PreToolUse")
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1
-        assert "is not a directory that only you may use" in err
+        assert "is not a directory that only you can access" in err
         (claude.place.unlink if is_link else claude.place.rmdir)()
     assert claude.servers == []
 

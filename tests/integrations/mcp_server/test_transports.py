@@ -214,7 +214,7 @@ def test_several_clients_over_http_in_both_eras(tmp_path: Path) -> None:
 def test_http_is_for_this_machine_unless_hosts_are_named() -> None:
     server = toolset_server(Toolset(Session()))
 
-    with pytest.raises(ValueError, match=r"cannot serve on '0\.0\.0\.0': everyone who can reach it"):
+    with pytest.raises(ValueError, match=r"cannot serve on '0\.0\.0\.0': anyone who can reach it"):
         http_app(server, host="0.0.0.0")
     assert http_app(server, host="0.0.0.0", allowed_hosts=["files.example.com"])
 
@@ -228,7 +228,7 @@ def test_http_is_for_this_machine_unless_hosts_are_named() -> None:
         (("none",), "cannot open 'none'", 1),
         (("none", "--profile", "filesystem"), "cannot serve the directories", 1),
         (("--session", "pyproject.toml"), "copy it into storage: weakfs import pyproject.toml FOLDER", 1),
-        ((".", "--http", "0", "--host", "0.0.0.0"), "everyone who can reach it", 1),
+        ((".", "--http", "0", "--host", "0.0.0.0"), "anyone who can reach it", 1),
     ],
 )
 def test_what_cannot_be_served_is_refused_with_a_remedy(arguments: tuple[str, ...], message: str, status: int) -> None:

@@ -93,7 +93,7 @@ def test_a_limit_of_writes_does_not_measure_files_whose_status_is_hidden(files: 
     assert (result.status, result.error_code) == ("forbidden", "limit_exceeded")
     assert result.message == (
         "cannot write '/copy': the size of a write is limited, and the size of a file that would be copied may not be "
-        "told; leave it unchanged"
+        "revealed; leave it unchanged"
     )
     assert toolset(files, policy=hidden).call("cp", {"source": "/box", "destination": "/copy"}).success
 

@@ -1,1 +1,1 @@
-"""`weakfs blame` and `weakfs why`: which call put in each line of a file."""
+"""`weakfs blame` and `weakfs why`: which call wrote each line of a file."""

@@ -15,7 +15,7 @@ at_option = click.option("--at", metavar="SEQ|TAG", help=AT)
 @click.command("blame")
 @file_argument
 @click.argument("path")
-@click.option("-L", "lines", metavar="A,B", help="Only lines A to B, or with A,+N the N lines from A on.")
+@click.option("-L", "lines", metavar="A,B", help="Only lines A to B; with A,+N, the N lines starting at A.")
 @at_option
 @click.option("--porcelain", is_flag=True, help='The format of "git blame --porcelain", for programs.')
 @filesystem_option
@@ -37,8 +37,8 @@ def blame_command(
 
     PATH is a file of the session FILE, which is a saved session, or a location such as sqlite:sessions.db#ID. Each line
     shows the number of the record, its time, the tool and the id of the call, and the line. Lines are followed through
-    edits, moves, copies, merges and rollbacks. "(found)" stands for lines that another program wrote before the record,
-    and a "^" before the number for lines that are older than all records that are kept.
+    edits, moves, copies, merges and rollbacks. "(found)" marks lines that another program wrote before the record, and
+    "^" before the number marks lines that are older than all records that are kept.
 
     With --porcelain, the number of the record takes the place of the commit.
     """

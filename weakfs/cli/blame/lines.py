@@ -20,12 +20,12 @@ from weakfs.history.calls import NumberedCall, calls_of
 from weakfs.history.plain_values import SECOND, moment
 
 Style = Literal["plain", "porcelain", "json"]
-# The first and the last line; `None` for the end of the file.
+# The first and the last line number; `None` means the end of the file.
 Span = tuple[int, int | None]
 
 # The maximum width of the column that names the call.
 MAX_CALL = 28
-# Names a record where git names a commit.
+# The width of a record number that takes the place of a commit id.
 ID_WIDTH = 40
 
 
@@ -53,7 +53,7 @@ def span_of(text: str | None) -> Span:
 def show_blame(
     out: Output, session: Session, path: str, at: str | None, filesystem: str | None, span: Span, style: Style
 ) -> None:
-    """Print the selected lines of a file, each with what put it in."""
+    """Print the selected lines of a file, each with the call that wrote it."""
     every, contents = _blamed(session, path, at, filesystem)
     first, last = span
     if first > max(len(every), 1):
@@ -72,7 +72,7 @@ def show_blame(
 def _blamed(
     session: Session, path: str, at: str | None, filesystem: str | None
 ) -> tuple[tuple[BlameLine, ...], list[bytes]]:
-    """Return the lines of a file and their bytes."""
+    """Return the blamed lines of a file, and their bytes."""
     view = moment_of(session, at)
     name = chosen(session, filesystem)
     with as_failure(f"blame {path!r}"):
@@ -123,7 +123,7 @@ def _fields(line: BlameLine) -> dict[str, object]:
 def _porcelain(
     lines: Sequence[BlameLine], contents: Sequence[bytes], path: str, calls: dict[str, NumberedCall]
 ) -> Iterator[bytes]:
-    """Yield the lines in git's format, as its manual describes it for `git blame --porcelain`."""
+    """Yield the lines in the format of `git blame --porcelain`, as git's manual describes it."""
     known: set[int] = set()
     for record, group in groupby(lines, key=lambda line: line.record):
         together = list(group)
@@ -139,7 +139,7 @@ def _porcelain(
 
 
 def _commit(line: BlameLine, summary: str) -> Iterator[str]:
-    """Yield what git says of a commit."""
+    """Yield the lines that describe a commit."""
     for role in ("author", "committer"):
         yield f"{role} {shown(line.caller or line.call_id or line.kind)}"
         yield f"{role}-mail <>"
@@ -153,7 +153,7 @@ def _commit(line: BlameLine, summary: str) -> Iterator[str]:
 def show_reason(
     out: Output, session: Session, place: str, at: str | None, filesystem: str | None, *, as_json: bool
 ) -> None:
-    """Print the call that put in one line."""
+    """Print the call that wrote one line."""
     path, _, digits = place.rpartition(":")
     if not path or not (digits.isascii() and digits.isdigit()):
         raise Failure(
@@ -188,6 +188,6 @@ def show_reason(
 
 
 def _call_of(session: Session, line: BlameLine) -> NumberedCall | None:
-    """Return the call that a line names: a call is recorded after what it did."""
+    """Return the call that wrote a line: a call is recorded after its changes."""
     found = (one for one in calls_of(session) if one.call.call_id == line.call_id and one.record is not None)
     return next((one for one in found if one.record is not None and one.record.seq > line.record), None)

@@ -29,15 +29,20 @@ foreign_option = click.option("--foreign", is_flag=True, help="Accept a snapshot
 @click.option("--tag", metavar="TEXT", help="A name for the snapshot.")
 @kind_option
 @store_option
-@click.option("--max-bytes", metavar="N", type=click.IntRange(min=0), help="Refuse to let the store grow beyond this.")
+@click.option(
+    "--max-bytes",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="The maximum size of the store in bytes; a snapshot that exceeds it fails.",
+)
 @json_option
 def snapshot_command(
     directory: str, tag: str | None, kind: SnapshotKind, store: str | None, max_bytes: int | None, as_json: bool
 ) -> int:
-    """Take a snapshot of all files of DIR and print its id.
+    """Take a snapshot of all files in DIR and print its id.
 
-    Snapshots are stored outside DIR; equal contents are stored once. Only files changed since the last snapshot are
-    read.
+    Snapshots are stored outside DIR; equal contents are stored once. Only files that changed since the last snapshot
+    are read.
     """
     from weakfs.cli.commands.host.snapshots import show_taken, take
     from weakfs.cli.directories import open_directory
@@ -68,7 +73,7 @@ def snapshots_command(directory: str, store: str | None, as_json: bool) -> int:
 @click.command("restore", epilog=EXIT_STATUSES)
 @directory_argument
 @click.argument("snapshot", required=False)
-@click.option("--latest", is_flag=True, help="Restore the newest snapshot, ignoring those that restores took.")
+@click.option("--latest", is_flag=True, help="Restore the newest snapshot, ignoring those taken by restores.")
 @click.option("--dry-run", is_flag=True, help="Only print what would change.")
 @click.option("--keep/--no-keep", default=True, help="First take a snapshot of the current state.  [default: keep]")
 @foreign_option
@@ -90,7 +95,7 @@ def restore_command(
 
     SNAPSHOT is an id, the beginning of an id, or a tag. Only what differs is changed; the names are printed (A added, D
     deleted, M modified). A snapshot of the previous state is taken first, so that a restore can be undone. For the
-    files of a session, there is "weakfs restore-files".
+    files of a session, use "weakfs restore-files".
     """
     from weakfs.cli.commands.host.restore import restore
     from weakfs.cli.directories import open_directory, usage
@@ -124,7 +129,7 @@ def drop_command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Drop snapshots of DIR. "weakfs compact" then frees what only they needed."""
+    """Drop snapshots of DIR. To free their space, run "weakfs compact" afterwards."""
     from weakfs.cli.commands.host.snapshots import chosen, drop
     from weakfs.cli.directories import open_directory, usage
 
@@ -157,7 +162,7 @@ def compact_command(
 ) -> int:
     """Free the contents that no snapshot of DIR needs any more.
 
-    Contents that only a running, unsaved session needs are freed too: let the session end first.
+    Contents that only a running, unsaved session needs are freed too, so let the session end first.
 
     With --keep, DIR is the location of a session in storage, such as sqlite:sessions.db#ID. Its older records are
     dropped, with everything that only they needed.

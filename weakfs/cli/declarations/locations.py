@@ -58,14 +58,16 @@ def export_command(location: str, file: str, embed: bool, registry: str | None, 
 
 @click.command("fsck")
 @location_argument
-@click.option("--give-up", is_flag=True, help="First set aside damaged files and what follows them (folders only).")
+@click.option(
+    "--give-up", is_flag=True, help="First set aside the damaged files and everything after them (folders only)."
+)
 @registry_option
 @json_option
 def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bool) -> int:
     """Check the session at LOCATION for damage.
 
     Reads everything, and names what is damaged or missing. LOCATION#ID names one of several sessions. With --give-up,
-    what precedes the damage stays; the damaged files are kept under names that end in ".damaged".
+    everything before the damage is kept, and the damaged files get names that end in ".damaged".
     """
     from weakfs.cli.commands.storage.locations import check_session
 
@@ -78,11 +80,11 @@ def fsck_command(location: str, give_up: bool, registry: str | None, as_json: bo
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
 def delete_command(location: str, yes: bool, as_json: bool) -> int:
-    """Delete the session at LOCATION for good, with its history.
+    """Permanently delete the session at LOCATION.
 
-    LOCATION#ID names one of several sessions. Shows what will be deleted, and asks for confirmation. A session that
-    changes in the meantime, or that another process has opened exclusively, is not deleted; any other process that has
-    it open gets an error on its next change.
+    Its history is deleted too. LOCATION#ID names one of several sessions. Shows what will be deleted, and asks for
+    confirmation. A session that changes in the meantime, or that another process has opened exclusively, is not
+    deleted; any other process that has it open gets an error on its next change.
     """
     from weakfs.cli.commands.storage.locations import delete_session
 

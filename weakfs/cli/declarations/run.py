@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sandbox",
     type=click.Choice(["required", "auto", "off"]),
-    help="Run shell commands too: in a sandbox, in one if available, or with all your rights.  [default: off]",
+    help="Run shell commands: only in a sandbox, in a sandbox if available, or with all your rights.  [default: off]",
 )
 @click.option("--save", metavar="FILE", type=click.Path(), help="Save the session to this file.")
 @click.option("--embed", is_flag=True, help="Save everything in that one file, without sidecar files.")
@@ -65,21 +65,21 @@ def run_command(
     read are reported by number. Records and calls have the times of the recording, if it has any.
 
     Each call of a session file is run by the equivalent weakfs tool, on the files as they were, below the session's
-    directory. The output says whether the result and the files after the call agree with the recording, and how
-    this was checked: exactly, against text rebuilt from other calls, or not at all. Text that a shell command or an
-    unknown tool may have changed is not checked. Files as the recording first shows them are the baseline of "weakfs
-    diff". A call that is not run and that failed in the recording is recorded as failed, with the recorded text. With
-    --strict the exit status is 3 if a call differs; a call that fails both in the recording and here agrees. If a
-    session continues in a later file, give the files in order: repeated lines count once.
+    directory. The output says whether the result and the files after the call agree with the recording, and how this
+    was checked: exactly, against text rebuilt from other calls, or not at all. Text that a shell command or an unknown
+    tool may have changed is not checked. Files as the recording first shows them are the baseline of "weakfs diff". A
+    call that is not run, and that failed in the recording, is recorded as failed with the recorded text. With --strict,
+    the exit status is 3 if a call differs; a call that fails both in the recording and here agrees. If a session
+    continues in another file, give the files in order: repeated lines count once.
 
-    The session's directory is /. Another working tree of the session's repository, such as /x/repo-feature beside
-    /x/repo, is /.worktrees/repo-feature; one inside the session's directory keeps its place there. Other paths are
-    outside, and calls on them are not run.
+    The session's directory is /. Another working tree of the session's repository, such as /x/repo-feature next to
+    /x/repo, becomes /.worktrees/repo-feature; one inside the session's directory keeps its place there. All other paths
+    are outside, and calls on them are not run.
 
-    The calls work in memory, unless --root or --overlay names a directory of the host. With --root, a snapshot of it
-    is taken first, and the last line of the output is the command that restores it. With --overlay, the names of the
-    changed files are printed at the end, and --commit writes the changes: all or nothing, and nothing if another
-    process changed a file that was read. A snapshot is taken before the commit.
+    The calls work in memory, unless --root or --overlay names a directory of the host. With --root, a snapshot of it is
+    taken first, and the last line of the output is the command that restores it. With --overlay, the names of the
+    changed files are printed at the end, and --commit writes the changes: all of them, or none if another process
+    changed a file that was read. A snapshot is taken before the commit.
 
     With --json, each line is an object whose "type" is mount, root, overlay, snapshot, skipped, call, change,
     committed, not_committed, saved or total. A call of a session file has "agreement": agreed, differs,

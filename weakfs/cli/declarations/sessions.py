@@ -128,7 +128,7 @@ def cat_command(
 ) -> int:
     """Print a file of a session or of a directory.
 
-    It is printed byte for byte. For a directory, --at names a snapshot, so that you can get one file back without a
+    The bytes are printed unchanged. For a directory, --at names a snapshot, so that you can recover one file without a
     restore.
     """
     from weakfs.cli.commands.sessions.ls import show_content
@@ -173,9 +173,9 @@ def diff_command(
 ) -> int:
     """Show what changed in a session, or in a directory.
 
-    With PATH, only what changed there. The names come first, then the differences of the contents in the format of "git
-    diff", which "git apply" accepts. FILE may also be a directory: --at and --to then name snapshots, and default to
-    the newest snapshot and the current contents of the directory.
+    With PATH, show only what changed at or below it. The names come first, then the differences of the contents in the
+    format of "git diff", which "git apply" accepts. FILE may also be a directory: --at and --to then name snapshots,
+    and default to the newest snapshot and the current contents of the directory.
     """
     from weakfs.cli.calls import trees_of_call
     from weakfs.cli.commands.sessions.diff import show_as_json, show_names, show_texts
@@ -243,9 +243,8 @@ def replay_command(file: str, verify: bool, registry: str | None, max_expansion:
     are printed for every snapshot and for the end.
 
     With --verify, every state in FILE (at snapshots, rollbacks, merges and the end) is compared with the replayed
-    state, and every sidecar blob of FILE is read. All differences are named. A missing blob, or a record that cannot
-    be applied, is an error. Reducers of your own take part only if the registry declares them with
-    Registry.with_slices.
+    state, and every sidecar blob of FILE is read. All differences are named. A missing blob, or a record that cannot be
+    applied, is an error. Your own reducers take part only if the registry declares them with Registry.with_slices.
 
     With --json, each line is an object whose "type" is snapshot, rollback, merge, end or total.
     """

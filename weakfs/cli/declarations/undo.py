@@ -1,4 +1,4 @@
-"""The click commands that take work of a session back: `undo`, `redo`, `revert` and `restore-files`."""
+"""The click commands that undo work of a session: `undo`, `redo`, `revert` and `restore-files`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFLICTS = click.option(
     type=click.Choice(["raise", "ours", "theirs", "markers"]),
     default="raise",
     show_default=True,
-    help='For lines that later work changed too: "theirs" is how they were before, "ours" is how they are now.',
+    help='For lines that later work changed too: "theirs" restores them as they were, "ours" keeps them as they are.',
 )
 
 
@@ -64,22 +64,26 @@ def undo_command(number: int, **options: Any) -> int:
     Operations are tool calls, merges, rollbacks and single changes. FILE is a saved session, or a location such as
     sqlite:sessions.db#ID. If the session worked in a directory, give it as --root DIR.
     """
-    from weakfs.cli.commands.sessions.undo import Asked, take_back
+    from weakfs.cli.commands.sessions.undo import UndoOptions, take_back
 
-    return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.undo(number, **how))
+    return take_back(
+        Output(finish_unread=True), UndoOptions(**options), lambda session, how: session.undo(number, **how)
+    )
 
 
 @click.command("redo", epilog=EXIT_STATUSES)
 @number_option
 @_with_options(CONFLICTS)
 def redo_command(number: int, **options: Any) -> int:
-    """Bring back what the last undos of a session took back.
+    """Redo what the last undos of a session undid.
 
-    Works only if nothing else was done since.
+    Works only if nothing else has changed since.
     """
-    from weakfs.cli.commands.sessions.undo import Asked, take_back
+    from weakfs.cli.commands.sessions.undo import UndoOptions, take_back
 
-    return take_back(Output(finish_unread=True), Asked(**options), lambda session, how: session.redo(number, **how))
+    return take_back(
+        Output(finish_unread=True), UndoOptions(**options), lambda session, how: session.redo(number, **how)
+    )
 
 
 @click.command("revert", epilog=EXIT_STATUSES)
@@ -87,15 +91,17 @@ def redo_command(number: int, **options: Any) -> int:
 @click.argument("target")
 @paths_option
 def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
-    """Take back what one call changed, and keep what came later.
+    """Undo what one call changed, and keep later changes.
 
     TARGET is the id of a call, a record number, or a range of them such as 12-15; "weakfs log" shows both.
     """
-    from weakfs.cli.commands.sessions.undo import Asked, take_back, target_of
+    from weakfs.cli.commands.sessions.undo import UndoOptions, take_back, target_of
 
     meant, only = target_of(target), paths or None
     return take_back(
-        Output(finish_unread=True), Asked(**options), lambda session, how: session.revert(meant, paths=only, **how)
+        Output(finish_unread=True),
+        UndoOptions(**options),
+        lambda session, how: session.revert(meant, paths=only, **how),
     )
 
 
@@ -104,15 +110,17 @@ def revert_command(target: str, paths: tuple[str, ...], **options: Any) -> int:
 @click.argument("moment")
 @paths_option
 def restore_files_command(moment: str, paths: tuple[str, ...], **options: Any) -> int:
-    """Bring back the files of an earlier moment of a session.
+    """Restore the files of an earlier moment of a session.
 
-    The other state of the session stays. MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo" takes
-    it back.
+    The rest of the session's state stays. MOMENT is a record number, or the tag or id of a snapshot. "weakfs undo"
+    reverses it.
     """
-    from weakfs.cli.commands.sessions.undo import Asked, take_back
+    from weakfs.cli.commands.sessions.undo import UndoOptions, take_back
     from weakfs.cli.sessions import moment_named
 
     when, only = moment_named(moment), paths or None
     return take_back(
-        Output(finish_unread=True), Asked(**options), lambda session, how: session.restore(when, paths=only, **how)
+        Output(finish_unread=True),
+        UndoOptions(**options),
+        lambda session, how: session.restore(when, paths=only, **how),
     )

@@ -19,7 +19,7 @@ from weakfs.transcripts.comparison import RECORDED_FAILURE, Importer, Verdict, r
 
 # A transcript may come from anywhere. Running it changes files, and runs its shell commands only if the user asks.
 PERFORMED = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
-# The number of calls after which history that need not be kept is dropped.
+# After every so many calls, history that need not be kept is dropped.
 FORGOTTEN_AFTER = 100
 # The status counted for a call that is not run, unless it failed in the recording.
 NOT_PERFORMED = "not_performed"
@@ -29,10 +29,9 @@ NOT_PERFORMED = "not_performed"
 class Outcome:
     """The result of a run: calls by status, unreadable input, and calls that ended in an internal error.
 
-    `failed` counts calls that failed and were rolled back, and `unexpected` those among them whose failure no
-    recording mentions. For calls compared with a recording, `agreements` counts them by agreement, `checked` by how
-    they were checked, and `passed` counts calls of tools without a counterpart, by name. `commands` counts shell
-    commands.
+    `failed` counts calls that failed and were rolled back, and `unexpected` those among them that did not fail in the
+    recording. For calls compared with a recording, `agreements` counts them by agreement, `checked` by how they were
+    checked, and `passed` counts calls of tools without a counterpart, by name. `commands` counts shell commands.
     """
 
     statuses: Counter[str] = field(factory=Counter[str])
@@ -122,7 +121,7 @@ class Performer:
             self.outcome.statuses[RECORDED_FAILURE] += 1
             self.outcome.failed += 1
             return
-        # Unreadable arguments are passed as none, which the toolset refuses and records.
+        # Unreadable arguments are passed as `None`, which the toolset refuses and records.
         result = self.toolset.call(call.tool, cast("Mapping[str, object]", call.arguments), call_id=call.call_id)
         listener.called(self.counter.number(), call, result)
         self.outcome.commands += call.tool == "shell"

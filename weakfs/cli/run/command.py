@@ -16,7 +16,7 @@ from weakfs.cli.formatting import counted
 from weakfs.cli.output import Output, progress, warn
 from weakfs.cli.run.calls import PERFORMED, Outcome, Performer
 from weakfs.cli.run.report import Reporter, reporter
-from weakfs.cli.run.workspace import Job, place_of
+from weakfs.cli.run.workspace import Job, open_workspace
 from weakfs.cli.sessions import SESSION_HEAD
 from weakfs.session import SaveReport
 from weakfs.tools import Tool
@@ -37,34 +37,34 @@ def run_transcript(out: Output, job: Job, *, as_json: bool) -> Outcome:
 
 def perform_job(out: Output, job: Job, transcript: OpenTranscript, *, as_json: bool) -> Outcome:
     """Run the job on an open transcript."""
-    # In a directory of the host, the snapshot before the first call is taken now, whatever the time in the recording.
+    # With --root, the snapshot before the first call has the current time, whatever the time in the recording.
     clock = RecordedClock(transcript.began_at if job.root is None else None)
     session = Session(session_id=job.session_id, clock=clock)
     listener = reporter(out, len(transcript), as_json=as_json)
     outcome = Outcome()
     if not transcript.summary.known_count:
         refuse_unknown(job, transcript, listener)
-    place = place_of(job, session)
-    outcome.unread += place.begin(listener)
+    workspace = open_workspace(job, session)
+    outcome.unread += workspace.begin(listener)
     clock.at = transcript.began_at
     for skipped in transcript.summary.skipped:
         listener.skipped(skipped)
         outcome.unread += 1
     # With --root, the history is needed to restore the directory.
     keeps_history = job.save is not None or job.root is not None or job.overlay is not None
-    performer = Performer.over(session, place.files, tools_of(job), outcome, clock, keeps_history=keeps_history)
+    performer = Performer.over(session, workspace.files, tools_of(job), outcome, clock, keeps_history=keeps_history)
     with as_failure(f"read {named(job)}"):
         performer.prepare(transcript, with_bar=not out.is_terminal)
-        place.take_baseline()
+        workspace.take_baseline()
         performer.perform_all(transcript, listener, with_bar=not out.is_terminal)
     report_commands(job, outcome)
     try:
-        found = place.end(listener, why_withheld(job, outcome))
+        found = workspace.end(listener, why_withheld(job, outcome))
     finally:
-        # Report what was done, whatever happens next.
+        # Report what was done even if a later step fails.
         if job.save is not None:
             listener.saved(save(session, job.save, embed=job.embed))
-    listener.total(outcome, amounts(found), place.undo())
+    listener.total(outcome, amounts(found), workspace.undo())
     if outcome.interrupted:
         calls = f"{sum(outcome.statuses.values()):,} of {counted(len(transcript), 'call')}"
         raise Failure(f"interrupted after {calls}", status=INTERRUPTED)
@@ -155,7 +155,7 @@ def named(job: Job) -> str:
 
 
 def refuse_unknown(job: Job, transcript: OpenTranscript, listener: Reporter) -> None:
-    """Raise `Failure` for a transcript without a single line in a known format: there is nothing to run."""
+    """Raise `Failure` if no line of the transcript has a known format: there is nothing to run."""
     lines = transcript.summary.line_count
     if not lines:
         return

@@ -20,12 +20,12 @@ from weakfs.tools import ToolResult
 from weakfs.transcripts import Skipped, TranscriptCall
 from weakfs.transcripts.comparison import Verdict
 
-# The most excluded paths of a mount that are listed.
+# The maximum number of excluded paths of a mount that are listed.
 NAMED = 10
 
 
 class Reporter(CallListener, Protocol):
-    """A listener that is called as things happen."""
+    """A listener that is called for each event of a run."""
 
     def mounted(self, report: MountReport) -> None: ...
     def working(self, how: str, directory: str) -> None: ...
@@ -75,7 +75,7 @@ class _Lines:
         tool, target, summary = f"  {shown(call.tool):<10}  ", target_of(call.arguments), shown(result.summary_text)
         if not result.success:
             self.out.line(head, (mark, style), f"{tool}{target}".rstrip())
-            # The reader knows why the arguments are unreadable; the tool was given none.
+            # The transcript reader knows why the arguments are unreadable; the tool only knows that they are missing.
             unread = call.problem if result.error_code == "invalid_arguments" else None
             self.below(f"{result.error_code}: {shown(unread) if unread else summary}")
             return

@@ -49,13 +49,13 @@ class Job:
     strict: bool = False
 
 
-class Place(Protocol):
+class Workspace(Protocol):
     """The files to work on, and what to do before and after the calls."""
 
     @property
     def files(self) -> Filesystem: ...
     def begin(self, listener: Reporter) -> int:
-        """Prepare the files and report that; return the number of files that could not be included."""
+        """Prepare the files and report them; return the number of files that could not be included."""
         ...
 
     def take_baseline(self) -> None:
@@ -71,7 +71,7 @@ class Place(Protocol):
         ...
 
 
-def place_of(job: Job, session: Session) -> Place:
+def open_workspace(job: Job, session: Session) -> Workspace:
     """Open the files that a job works on; raise `Failure` with the cause if that is impossible."""
     if job.root is not None:
         files = open_directory(job.root, store=job.store, kind=job.snapshots, session=session)

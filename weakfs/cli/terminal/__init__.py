@@ -1,4 +1,4 @@
-"""`weakfs timeline --tui`: a full-screen view of a timeline, by keyboard. Needs the extra `weakfs[tui]`."""
+"""`weakfs timeline --tui`: a full-screen view of a timeline, controlled by keyboard. Needs `weakfs[tui]`."""
 
 from __future__ import annotations
 

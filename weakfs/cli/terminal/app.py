@@ -1,4 +1,5 @@
-"""The full-screen view of a timeline: rows above, and below them what the selected row changed, or the files then."""
+"""The full-screen view of a timeline: its rows, and below them the changes of the selected row or the files after
+it."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ from weakfs.reducers.tree.leaf import Leaf, is_special, size_of
 from weakfs.reducers.tree.node import walk
 from weakfs.session import MissingBlob, SessionError, SessionView
 
-# So many rows are read before they are shown: the first screen comes at once.
+# Rows are shown in batches of this size, so that the first screen appears at once.
 BATCH = 200
-# A longer patch is not copied.
+# Longer patches are not copied (in characters).
 MAX_PATCH = 4 * 1024 * 1024
 
 View = Literal["changes", "files", "file"]
@@ -37,7 +38,7 @@ File = tuple[str | None, str, Leaf]
 
 
 class TimelineApp(App[None]):
-    """The timeline of a session. `where` is the session as it is typed in a shell, for the commands that are shown."""
+    """The timeline of a session. `where` is the session as typed in a shell, for the commands that are shown."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -65,7 +66,7 @@ class TimelineApp(App[None]):
         self.session, self.where = session, where
         self.trees = Trees(session)
         self.all_rows: list[ListedRow] = []
-        # The positions of the rows that match the search, the row to compare with, and what is shown below.
+        # The positions of the rows that match the search, the row to compare with, and the view below.
         self.found: list[int] = []
         self.marked: int | None = None
         self.view: View = "changes"
@@ -73,21 +74,23 @@ class TimelineApp(App[None]):
         self.files: list[File] = []
         self.copied = ""
         self._failed_only = self._is_blamed = self._is_read = False
-        # Whether the details are to be shown again, after the next refresh.
+        # Whether the details will be shown again after the next refresh.
         self.is_due = False
         self._problem: str | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the screen."""
         yield Static(id="summary", markup=False)
-        yield Input(id="search", placeholder="words in tool, target, status, caller, fork or file; Enter when done")
+        yield Input(
+            id="search", placeholder="words in tool, target, status, caller, fork or file; press Enter when done"
+        )
         yield LineList(id="rows")
         yield Static(id="title", markup=False)
         yield LineList(id="details")
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begin to read the rows."""
+        """Start reading the rows."""
         self.title = "weakfs timeline"
         self.rows_list.focus()
         self._read()
@@ -196,7 +199,7 @@ class TimelineApp(App[None]):
             self._update()
 
     def action_search(self) -> None:
-        """Ask for words to search for."""
+        """Ask for the words to search for."""
         search = self.query_one("#search", Input)
         search.add_class("shown")
         search.focus()
@@ -241,11 +244,11 @@ class TimelineApp(App[None]):
         self._update()
 
     def action_other_pane(self) -> None:
-        """Go to the other half of the screen."""
+        """Move to the other half of the screen."""
         (self.rows_list if self.details.has_focus else self.details).focus()
 
     def action_copy_command(self) -> None:
-        """Copy the command that previews taking the row back."""
+        """Copy the command that previews undoing the row."""
         place = self.selected
         self._copy("command", None if place is None else revert_command(self.all_rows[place].row, self.where))
 
@@ -254,7 +257,7 @@ class TimelineApp(App[None]):
         changes = None if self.selected is None else self.all_rows[self.selected].changes.changes
         leaves = [leaf for _, change in changes or () for leaf in (change.old, change.new) if leaf is not None]
         if sum(0 if is_special(leaf) else size_of(leaf) for leaf in leaves) > MAX_PATCH:
-            self.notify("the patch is too large to be copied; weakfs diff has it", severity="warning", markup=False)
+            self.notify("the patch is too large to copy; use weakfs diff", severity="warning", markup=False)
             return
         try:
             text = b"".join(line for _, change in changes or () for line in patch(change))
@@ -265,15 +268,15 @@ class TimelineApp(App[None]):
 
     def _copy(self, what: str, text: str | None) -> None:
         if text is None:
-            self.notify(f"the row has no {what}: it changed no files that are known", markup=False)
+            self.notify(f"the row has no {what}: it is not known to have changed files", markup=False)
             return
         self.copied = text
-        # Surrogates stand for bytes of names that are no UTF-8.
+        # Surrogates stand for bytes of names that are not UTF-8.
         self.copy_to_clipboard(text.encode("utf-8", "replace").decode())
         self.notify(f"{what} copied, if the terminal allows it", markup=False)
 
     def _update(self) -> None:
-        """Show the details once the keys that were pressed meanwhile are read."""
+        """Show the details after handling the keys that were pressed meanwhile."""
         if not self.is_due:
             self.is_due = True
             self.call_after_refresh(self._show_details)
@@ -307,7 +310,7 @@ class TimelineApp(App[None]):
         one = self.all_rows[place].changes
         lines = facts_of(one.row, self.where)
         if one.changes is None:
-            lines.append(Text("what it changed is not known: older records were compacted away", "italic"))
+            lines.append(Text("its changes are not known: older records were compacted away", "italic"))
         elif not one.changes:
             lines.append(Text("it changed no files", "italic"))
         else:
@@ -325,7 +328,7 @@ class TimelineApp(App[None]):
         self._show_lines(title, differences_of(changes) or [Text("no files differ", "italic")])
 
     def _moment(self, place: int) -> SessionView | None:
-        """Return the state after a row, `None` if it is not known."""
+        """Return the state after a row; `None` if it is not known."""
         one = self.all_rows[place].changes
         if one.step is not None:
             return one.step.after

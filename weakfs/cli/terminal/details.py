@@ -1,4 +1,4 @@
-"""What is shown of a row or a file: its facts, differences with colors, the files at a moment, and blame."""
+"""The details of a row or a file: its facts, colored differences, the files at a moment, and blame."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from weakfs.reducers.tree.leaf import Leaf, content_of, is_special, size_of
 from weakfs.search import is_binary
 from weakfs.session import MissingBlob
 
-# Larger files are not compared or shown, and longer lists of lines are cut off.
+# Larger files (in bytes) are not compared or shown, and longer lists of lines are cut.
 MAX_BYTES = 512 * 1024
 MAX_LINES = 5_000
 MAX_FILES = 50
-# Longer lines are cut off; texts with such lines, and larger ones, have no colors, since those take long.
+# Longer lines are cut. Texts with such lines, and larger texts, have no colors, because coloring them takes too long.
 MAX_LINE = 2_000
 MAX_COLORED = 64 * 1024
 THEME = "ansi_dark"
@@ -33,9 +33,9 @@ Change = tuple[str | None, FileChange]
 
 
 def revert_command(row: TimelineRow, where: str) -> str | None:
-    """Return the command that previews taking a row back, `None` if it changed nothing that is known.
+    """Return the command that previews undoing a row; `None` if it is not known to have changed anything.
 
-    `where` is the session as it is typed in a shell.
+    `where` is the session as typed in a shell.
     """
     if not row.files or row.first is None:
         return None
@@ -45,7 +45,7 @@ def revert_command(row: TimelineRow, where: str) -> str | None:
 
 
 def facts_of(row: TimelineRow, where: str) -> list[Text]:
-    """Return what is known of a row, and how to take it back."""
+    """Return what is known about a row, and how to undo it."""
     records = "" if row.first is None else f"{row.first}" if row.last == row.first else f"{row.first}-{row.last}"
     pairs = [
         ("status", shown(row.status) if row.kind == "call" else row.kind),
@@ -78,7 +78,7 @@ def _difference(change: FileChange) -> list[Text]:
     why = next(filter(None, (_why_not(leaf) for leaf in (change.old, change.new) if leaf is not None)), None)
     if why is not None:
         return [Text(why, "italic")]
-    # The names are shown already; the rest of the header says what the file is.
+    # The names are shown already; the rest of the header describes the file.
     lines = [line.decode("utf-8", "replace").rstrip("\n") for line in patch(change)][1:]
     start = next((place for place, line in enumerate(lines) if line.startswith("@@")), len(lines))
     header = [Text(clip(printable(line, is_line=True), MAX_LINE), "dim") for line in lines[:start]]
@@ -110,7 +110,7 @@ def _colored_patch(lines: list[str], path: str) -> list[Text]:
 
 
 def colored(lines: Sequence[str], path: str) -> list[Text]:
-    """Return lines of a file in the colors of its language, by its name. Control characters are escapes."""
+    """Return lines of a file, colored for the language that its name suggests. Control characters are escaped."""
     safe = [clip(printable(line, is_line=True).expandtabs(4), MAX_LINE) for line in lines]
     if sum(map(len, safe)) > MAX_COLORED or any(len(line) >= MAX_LINE for line in safe):
         return [Text(line) for line in safe]
@@ -119,12 +119,12 @@ def colored(lines: Sequence[str], path: str) -> list[Text]:
         return [Text(line) for line in safe]
     text = Syntax("", lexer, theme=THEME).highlight("\n".join(safe))
     found = list(text.split("\n", allow_blank=True))[: len(safe)]
-    # A lexer may leave out empty lines at the ends.
+    # A lexer may drop empty lines at the beginning and the end.
     return found if [one.plain for one in found] == safe else [Text(line) for line in safe]
 
 
 def _why_not(leaf: Leaf) -> str | None:
-    """Return why the content of a file is not shown, `None` if it is."""
+    """Return why the content of a file is not shown; `None` if it is shown."""
     if is_special(leaf):
         return "it is not a regular file"
     if size_of(leaf) > MAX_BYTES:
@@ -137,7 +137,7 @@ def _why_not(leaf: Leaf) -> str | None:
 
 
 def file_lines(leaf: Leaf, path: str, blame: Sequence[BlameLine] | None) -> list[Text]:
-    """Return the lines of a file, each with the call that wrote it if `blame` is given."""
+    """Return the lines of a file; if `blame` is given, each with the call that wrote it."""
     why = _why_not(leaf)
     if why is not None:
         return [Text(why, "italic")]

@@ -1,4 +1,4 @@
-"""A widget of many lines, of which only those in sight are rendered, with or without a cursor."""
+"""A widget with many lines that renders only the visible ones, with or without a cursor."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-# No line is wider than this on the screen; what is beyond is cut off.
+# The maximum width of a line; the rest is cut.
 MAX_WIDTH = 2_000
 
 MakeLine = Callable[[int], Text]
 
 
 class LineList(ScrollView, can_focus=True):
-    """Lines that are made when they come into sight. `show` replaces them; with a cursor, one of them is selected.
+    """Lines that are made when they become visible. `show` replaces them; with a cursor, one of them is selected.
 
     Posts `Moved` when the cursor moves, and `Chosen` when Enter is pressed on a line.
     """
@@ -38,7 +38,7 @@ class LineList(ScrollView, can_focus=True):
     DEFAULT_CSS = "LineList { height: 1fr; overflow: auto auto; }"
 
     class Moved(Message):
-        """The cursor is on another line."""
+        """The cursor has moved to another line."""
 
         def __init__(self, lines: LineList) -> None:
             self.lines = lines
@@ -59,7 +59,7 @@ class LineList(ScrollView, can_focus=True):
         self._make_line: MakeLine = lambda _: Text()
 
     def show(self, count: int, make_line: MakeLine, *, cursor: int | None = None, keep_place: bool = False) -> None:
-        """Show `count` lines. `cursor` is the selected one, `None` for none."""
+        """Show `count` lines. `cursor` is the selected line, `None` for no cursor."""
         self.count, self._make_line = count, make_line
         self.virtual_size = Size(MAX_WIDTH if cursor is None else 0, count)
         self.cursor = None if cursor is None or not count else min(cursor, count - 1)
@@ -70,7 +70,7 @@ class LineList(ScrollView, can_focus=True):
         self.refresh()
 
     def extend(self, count: int) -> None:
-        """Show that there are more lines now; those that there were are the same."""
+        """Show more lines, `count` in total; the existing lines are unchanged."""
         self.count = count
         self.virtual_size = Size(self.virtual_size.width, count)
         self.refresh()
@@ -87,14 +87,14 @@ class LineList(ScrollView, can_focus=True):
             return Strip.blank(width, self.rich_style)
         text = self._make_line(number)
         if number == self.cursor:
-            # One color for the whole line.
+            # The whole line gets one style.
             text = Text(text.plain, "reverse" if self.has_focus else "underline")
         text.no_wrap, text.end = True, ""
         strip = Strip(text.render(self.app.console))
         return strip.crop_extend(left, left + width, self.rich_style).apply_style(self.rich_style)
 
     def go_to(self, number: int) -> None:
-        """Move the cursor to a line, or to the nearest that there is."""
+        """Move the cursor to a line, or to the nearest one that exists."""
         number = max(0, min(number, self.count - 1))
         if self.cursor is None or not self.count or number == self.cursor:
             return

@@ -1,4 +1,4 @@
-"""The rows of the list: in the order of the page, each with its lane, its text and what a search finds in it."""
+"""The rows of the list, in the order of the HTML page, each with its lane, its text and its search text."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from weakfs.session import Merged
 
 NODES = {"call": "●", "change": "○", "merge": "◆", "rollback": "↶", "snapshot": "■"}
 LANE_STYLES = ("cyan", "magenta", "yellow", "green", "blue")
-# More lanes than these are drawn as the last one.
+# Further lanes are drawn like the last one.
 MAX_LANES = 6
 
 
 @frozen(eq=False)
 class ListedRow:
-    """A row with the number of forks around it, and the lowercase text in which a search looks."""
+    """A row with the number of forks around it, and the lowercase text that is searched."""
 
     changes: RowChanges
     lane: int
@@ -44,7 +44,7 @@ def listed(rows: Iterator[RowChanges]) -> Iterator[ListedRow]:
 
 @define(eq=False)
 class _Order:
-    # The merges whose forks' rows are being read, each with the number of its last record.
+    # The merges whose forks are being read, each with the number of its last record.
     _open: list[tuple[RowChanges, int]] = field(factory=list[tuple[RowChanges, int]])
 
     def add(self, one: RowChanges) -> Iterator[ListedRow]:
@@ -71,14 +71,14 @@ class _Order:
 
 
 def matches(row: ListedRow, words: list[str], *, failed_only: bool) -> bool:
-    """Return whether a row has all of these lowercase words, and failed if that is asked for."""
+    """Return whether a row contains all of these lowercase words and, with `failed_only`, failed."""
     if failed_only and row.row.status == "ok":
         return False
     return all(word in row.haystack for word in words)
 
 
 def row_text(listed: ListedRow, width: int, *, is_marked: bool = False) -> Text:
-    """Return a row as one line that fits into a number of columns; narrow screens show fewer columns."""
+    """Return a row as one line of at most `width` columns; narrow screens show fewer fields."""
     row = listed.row
     text = Text()
     text.append(">" if is_marked else " ", "bold")

@@ -1,1 +1,1 @@
-"""Blame: the record and the call that put each line into a file."""
+"""Blame: the record and the call that wrote each line of a file."""

@@ -1,4 +1,4 @@
-"""The ancestry of records: in the log, records of a fork or transaction follow its merge, not what they changed.
+"""The ancestry of records: in the log, the records of a fork follow its merge instead of the state that they changed.
 
 The state after a record is identified by the number of the record, in the fork that made it.
 """
@@ -39,24 +39,24 @@ class Ancestry:
     """The records of a session, each with the state that it changed. Filled by `add`, in order."""
 
     _owner: str
-    # The newest record that was dropped, and the last of those that belong to a merge which was dropped.
+    # The newest dropped record, and the last record of a merge whose own record was dropped.
     dropped: int
     _block_end: int
-    # The records that did not follow the one before, and the state that each of them changed instead.
+    # The records that did not change the state after the previous record, and the state that each changed instead.
     _starts: list[int] = field(factory=list[int], init=False)
     _parents: list[int | None] = field(factory=list["int | None"], init=False)
-    # The last record of each merge, and the merges that are not inside others.
+    # The last record of each merge, and the merges that are not inside other merges.
     _last: dict[int, int] = field(factory=dict[int, int], init=False)
     _merges: list[int] = field(factory=list[int], init=False)
     _kept: dict[str, _Kept] = field(factory=dict[str, _Kept], init=False)
-    # The number of the state after the last record of a merge, by the fork that sees it.
+    # The state after the last record of a merge, by the fork that sees it.
     _ends: dict[tuple[str, int], int] = field(factory=dict[tuple[str, int], int], init=False)
-    # The state that each merge took in.
+    # The state of the fork that each merge joined.
     _taken: dict[int, int | None] = field(factory=dict[int, "int | None"], init=False)
-    # The record after which the fork of each merge first branched off, and the same by the name of the fork.
+    # The record after which the fork of each merge first branched off, by merge and by the name of the fork.
     _left: dict[int, int] = field(factory=dict[int, int], init=False)
     _first_left: dict[str, int] = field(factory=dict[str, int], init=False)
-    # The merges that the newest record belongs to, outermost first.
+    # The merges to which the newest record belongs, outermost first.
     _open: list[int] = field(factory=list[int], init=False)
     _blocks: Blocks = field(init=False)
     _now: int | None = field(init=False)
@@ -98,7 +98,8 @@ class Ancestry:
         self._kept.setdefault(self._blocks.inside, _Kept()).add(seq)
 
     def _find(self, seq: int, fork: str) -> int | None:
-        """Return the state after a record as the fork saw it, or else as the forks around it or the session did."""
+        """Return the state after a record as seen by the fork or, failing that, by the forks around it or the
+        session."""
         for name in (fork, *(block.fork for block in reversed(self._blocks.open)), self._owner):
             if seq in self._kept.get(name, ()):
                 return self._ends.get((name, seq), seq)
@@ -110,7 +111,7 @@ class Ancestry:
         return self._parents[place] if place >= 0 and self._starts[place] == seq else seq - 1
 
     def last_of(self, seq: int) -> int | None:
-        """Return the last record of the work that a merge took in; `None` if it took in none."""
+        """Return the last record that a merge joined; `None` if it joined none."""
         return self._last.get(seq)
 
     def left_at(self, seq: int) -> int:
@@ -118,11 +119,11 @@ class Ancestry:
         return self._left[seq]
 
     def taken_by(self, seq: int) -> int | None:
-        """Return the state that a merge took in; `None` if it was compacted away."""
+        """Return the state of the fork that a merge joined; `None` if it was compacted away."""
         return self._taken[seq]
 
     def in_effect(self, seq: int) -> int:
-        """Return the state of the session itself after a record: inside a merge, its result."""
+        """Return the state of the session itself after a record; for a record of a merged fork, the merge's result."""
         place = bisect_right(self._merges, seq) - 1
         return self._merges[place] if place >= 0 and self._last[self._merges[place]] >= seq else seq
 
@@ -137,9 +138,9 @@ class Ancestry:
             seq = self._parents[place]
 
     def ancestor(self, seq: int | None, wanted: int) -> int | None:
-        """Return the state that record number `wanted` refers to when it is counted back from state `seq`."""
+        """Return the state that record number `wanted` means when counting back from state `seq`."""
         for first, last in self.ranges(seq):
             if wanted >= first:
-                # A state after the merge of others has their numbers too.
+                # A state after merging other changes includes their numbers too.
                 return min(wanted, last)
         return None

@@ -1,4 +1,4 @@
-"""An immutable text whose lines have origins, such as the number of the record that put each line in.
+"""An immutable text whose lines have origins, such as the number of the record that wrote each line.
 
 It consists of blocks of whole lines. A change rebuilds the blocks that it touches and shares the others, so editing a
 long file costs as much as editing a short one.
@@ -17,10 +17,10 @@ from weakfs.reducers.merging.line_merge import common_count, matches_or_ends, sp
 
 # The smallest size in bytes at which a text is divided into blocks: about 100 lines of code.
 BLOCK = 4096
-# How much larger than the square root of its size the blocks of a large text are: finding one takes as long as
-# changing it.
+# The blocks of a large text are this many times larger than the square root of its size, so that finding a block takes
+# as long as changing it.
 SPREAD = 8
-# The origin of a line that comes from none of the texts that were compared.
+# The origin of a line that is in none of the compared texts.
 NOWHERE = -1
 
 NEWLINE = 10
@@ -67,13 +67,13 @@ class AnnotatedText:
         return sum(len(data) for data, _ in self.blocks)
 
     def holds(self, data: bytes) -> bool:
-        """Return whether this is the text `data`."""
+        """Return whether this text equals `data`."""
         return self.size == len(data) and self.data == data
 
     def spliced(self, pieces: Iterable[tuple[int, int, bytes]], origin: int) -> AnnotatedText:
-        """Replace ranges of bytes, given in order, and return the text. Lines that change get the origin.
+        """Return the text with ranges of bytes replaced, which are given in order. Lines that change get the origin.
 
-        Lines that a replacement repeats, which the library's line comparison finds, keep theirs.
+        Lines that a replacement repeats, as found by the line comparison, keep their origins.
         """
         text = self
         for start, stop, content in reversed([*pieces]):
@@ -98,7 +98,7 @@ class AnnotatedText:
             high = stop
         else:
             if stop == len(data) and last + 1 < len(blocks):
-                # The first line of the next block is joined to what is put in.
+                # The first line of the next block is joined to the inserted text.
                 last += 1
                 data, origins = _joined(blocks[first : last + 1])
             high = data.find(b"\n", stop) + 1 or len(data)
@@ -114,7 +114,7 @@ class AnnotatedText:
         )
 
     def replaced(self, data: bytes, origin: int) -> AnnotatedText:
-        """Return the text `data`: lines that this text has as well keep their origin, the others get `origin`."""
+        """Return the text `data`: lines that this text also has keep their origins, the others get `origin`."""
         blocks = self.blocks
         first = low = 0
         while first < len(blocks) and data.startswith(blocks[first][0], low) and _may_precede(blocks[first], low, data):
@@ -136,7 +136,7 @@ class AnnotatedText:
         return self._with_blocks(first, last, old[:skipped] + data[low:high], origins[:same] + middle)
 
     def completed(self, other: AnnotatedText) -> AnnotatedText:
-        """Return this text; lines without an origin get the one that they have in `other`, if they are in it."""
+        """Return this text; lines without an origin get their origin in `other`, if they are in it."""
         if not self._has_gaps:
             return self
         others = other.replaced(self.data, NOWHERE).origins
@@ -149,7 +149,7 @@ class AnnotatedText:
         return self._with_origins(array("q", (origin if one == NOWHERE else one for one in self.origins)))
 
     def traced(self, other: AnnotatedText, since: int) -> AnnotatedText:
-        """Return this text; lines whose origin is `since` or later get the one that they have in `other`, if any."""
+        """Return this text; lines whose origin is `since` or later get their origin in `other`, if they have one."""
         own = self.origins
         gaps = self._with_origins(array("q", (NOWHERE if one >= since else one for one in own)))
         return self._with_origins(_filled(gaps.completed(other).origins, own))
@@ -205,12 +205,12 @@ def _joined(blocks: Sequence[Block]) -> Block:
 
 
 def _may_precede(block: Block, start: int, data: bytes) -> bool:
-    """Return whether the last line of a block that `data` holds from `start` on is a whole line there."""
+    """Return whether the last line of a block, which `data` contains at `start`, is a whole line there."""
     return block[0][-1] == NEWLINE or start + len(block[0]) == len(data)
 
 
 def _same_lines(old: bytes, data: bytes, start: int) -> tuple[int, int]:
-    """Return the size and the number of the lines at the start of `old` that `data` also has from `start` on."""
+    """Return the size and the number of the lines at the beginning of `old` that `data` also has at `start`."""
     size = common_count(min(len(old), len(data) - start), lambda count: data.startswith(old[:count], start))
     if size < len(old) or start + size < len(data):
         size = old.rfind(b"\n", 0, size) + 1
@@ -218,7 +218,7 @@ def _same_lines(old: bytes, data: bytes, start: int) -> tuple[int, int]:
 
 
 def _compared(old: list[bytes], new: list[bytes], origins: array[int], origin: int) -> array[int]:
-    """Return the origins of new lines: those of the old lines that they match, else `origin`."""
+    """Return the origins of new lines: those of matching old lines, or `origin` if there are none."""
     found = array("q", [origin]) * len(new)
     if old and new:
         for i, j, length in matches_or_ends(old, new):

@@ -1,4 +1,4 @@
-"""The derivation of a file's text: the earlier texts and the records that it came from, and so the origin of each line.
+"""The derivation of a file's text from earlier texts and records, which gives the origin of each line.
 
 The versions that a text derives from are collected first, from the newest to the oldest. Then their texts are computed
 from the oldest to the newest, and each is dropped as soon as nothing else needs it.
@@ -24,9 +24,10 @@ from weakfs.session.history.log import Log
 from weakfs.session.slices.table import Table
 from weakfs.session.slices.tags import tag_of
 
-# After these there is no file at the path.
+# After these events there is no file at the path.
 ENDS = (e.EntryDeleted, e.EntryHidden, e.LinkMade, e.LayerEmptied)
-# How many records of one operation, and how many earlier writes of a path, are searched for a text that came back.
+# The maximum number of records of one operation, and of earlier writes of a path, that are searched for a restored
+# text.
 MOST_SEARCHED = 500
 
 # A version of a file: the record after which it exists, and its path.
@@ -35,7 +36,7 @@ Version = tuple[int, str]
 
 @frozen
 class Sources:
-    """The versions that a text may derive from, the likeliest first. Those from `near` on must be equal to it."""
+    """The versions from which a text may derive, likeliest first. Those from index `near` on must equal it to count."""
 
     versions: tuple[Version, ...] = ()
     near: int = 0
@@ -51,8 +52,8 @@ class Sources:
 class Derivation:
     """The versions of the files of one filesystem; `None` stands for the session's own files.
 
-    `base` is the state before the first record, and `others` has the files after the records that only a program's own
-    reducers understand.
+    `base` is the state before the first record, and `others` has the files after records that only custom reducers
+    understand.
     """
 
     records: PathRecords
@@ -62,9 +63,9 @@ class Derivation:
     others: Mapping[int, FileTree]
 
     def text(self, version: Version, known: Mapping[Version, AnnotatedText]) -> AnnotatedText | None:
-        """Return the text of a version, with the record that put in each line; `None` if there is no file.
+        """Return the text of a version, with the record that wrote each line; `None` if there is no file.
 
-        `known` are texts that were computed before.
+        `known` are texts that were computed earlier.
         """
         order, sources = self._collected(version, known)
         uses: dict[Version, int] = {version: 1}
@@ -84,7 +85,7 @@ class Derivation:
     def _collected(
         self, version: Version, known: Mapping[Version, AnnotatedText]
     ) -> tuple[list[Version], dict[Version, Sources]]:
-        """List the versions that a text derives from, each after its own sources."""
+        """List the versions from which a text derives, each after its own sources."""
         sources: dict[Version, Sources] = {}
         order: dict[Version, None] = {}
         stack = [version]
@@ -98,7 +99,8 @@ class Derivation:
         return [*order], sources
 
     def version(self, state: int | None, path: str) -> Version | None:
-        """Return the version of a file in a state: where it was last changed. `None` if there is certainly no file."""
+        """Return the version of a file in a state, which is where it last changed; `None` if there is certainly no
+        file."""
         while (seq := self._newest(state, path)) is not None:
             if seq == self.rows.dropped:
                 return (seq, path) if _file(self._node(self.base, path)) is not None else None
@@ -115,7 +117,7 @@ class Derivation:
         return self.records.ancestry.before(seq)
 
     def _elsewhere(self, seq: int, path: str) -> tuple[int | None, str] | None:
-        """Return the earlier state and path of the same file if a record put nothing into it, else `None`.
+        """Return the earlier state and path of the same file if a record did not change its text, otherwise `None`.
 
         The state is `None` if there is no file.
         """
@@ -126,7 +128,7 @@ class Derivation:
             case e.EntryMoved() | e.EntryCopied():
                 return self._moved(seq, event, path)
             case e.EntryFound() if _is_bare(event):
-                # Only its bits and times were found.
+                # Only new permission bits and times were found.
                 return before, path
             case SliceSeeded() | SliceAppended() | SliceCleared() if (event.slice == FILES) is not is_own:
                 return before, path
@@ -147,7 +149,7 @@ class Derivation:
         if changed is not None and changed >= self._operation(seq):
             replaced = self._newest(before, path)
             if replaced is not None and (replaced > self.rows.dropped or self._node(self.base, path) is not None):
-                # A file was replaced by one that the same operation wrote, as programs do that save it.
+                # The file was replaced by one that the same operation wrote, which is how many programs save files.
                 return None
         return before, source
 
@@ -194,13 +196,14 @@ class Derivation:
             case e.TreeRestored():
                 return Sources.of(previous, *self._sources_of_restore(seq, event, path))
             case e.EntryFound() if previous is None and (emptied := self.records.emptied_before(seq)):
-                # What a layer held when it was committed is below it now.
+                # What a layer contained when it was committed is now in the files below it.
                 return Sources.of(self.version(self._before(emptied), path))
             case _:
                 return Sources.of(previous)
 
     def _replaced_within(self, seq: int, path: str) -> Sources:
-        """Return the files that the operation deleted before it wrote a new one: this one, and other possible ones."""
+        """Return the files that the operation deleted before it wrote a new one: the one at this path, and other
+        candidates."""
         own: Version | None = None
         others: list[Version | None] = []
         for number in range(seq - 1, self._operation(seq) - 1, -1):
@@ -225,11 +228,11 @@ class Derivation:
         assert last is not None
         taken = records.ancestry.taken_by(seq)
         theirs = self.version(taken, path)
-        # What one side put into a directory that the other side moved.
+        # One side may have added files to a directory that the other side moved.
         moved_by_them = self._before_moves(path, records.moves_within(self.filesystem, seq + 1, last))
         moved_by_us = self._before_moves(path, records.moves_within(self.filesystem, left + 1, seq - 1))
         followed = [self.version(before, moved_by_them), self.version(taken, moved_by_us)]
-        # Outside, the later side wins.
+        # In external files, the later side wins.
         sides = [ours, theirs] if self.filesystem is None else [theirs, ours]
         return Sources.of(*sides, *followed)
 
@@ -241,7 +244,7 @@ class Derivation:
         return path
 
     def _sources_of_restore(self, seq: int, event: e.TreeRestored, path: str) -> Iterator[Version | None]:
-        """Yield the versions that may have come back."""
+        """Yield the versions that may have been restored."""
         ancestry, before, cause = self.records.ancestry, self._before(seq), self.rows[seq][1]
         for number in range(seq + 1, min(seq + 3, self.rows.newest + 1)):
             reverted = self.rows.event(number)
@@ -277,7 +280,7 @@ class Derivation:
                 return None if leaf is None else _combined(leaf, texts, near, seq)
 
     def _leaf(self, seq: int, path: str) -> Leaf | None:
-        """Return the file at a path as an event left it, from the event alone."""
+        """Return the file that an event left at a path, judging by the event alone."""
         event = self.rows.event(seq)
         segments = segments_of(path)
         match event:
@@ -301,7 +304,7 @@ class Derivation:
                 return None if tree is None else _file(find(tree, segments))
 
     def _node(self, table: Table, path: str) -> Node | None:
-        """Return what is at a path in a table of slices."""
+        """Return the node at a path in a table of slices."""
         if self.filesystem is None:
             tree = cast("Log[FileTree]", table.get(FILES, Log())).last()
         else:
@@ -311,7 +314,7 @@ class Derivation:
 
 
 def _file(node: Any) -> Leaf | None:
-    """Return a node if it is a file."""
+    """Return the node if it is a file, otherwise `None`."""
     return cast(Leaf, node) if type(node) is tuple and is_file(node) else None
 
 
@@ -322,7 +325,7 @@ def _is_bare(event: e.EntryFound) -> bool:
 
 
 def _combined(leaf: Leaf, texts: Sequence[AnnotatedText | None], near: int, origin: int) -> AnnotatedText:
-    """Return the content of a file; each line has its origin in the first text that has it, or else `origin`."""
+    """Return the content of a file; each line gets its origin from the first text that has it, or else `origin`."""
     content = content_of(leaf)
     for one in texts:
         if one is not None and one.holds(content):

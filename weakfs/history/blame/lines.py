@@ -1,4 +1,4 @@
-"""Blame: the record that put each line into a file, and the call that made the record."""
+"""Blame: the record that wrote each line of a file, and the call that made the record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from weakfs.session.history.timeline import Timeline
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.tags import tag_of
 
-# Results are cached, up to this many lines in all.
+# The total number of lines in cached results.
 MOST_KEPT = 200_000
 
 Kind = Literal["written", "found", "boundary"]
@@ -41,14 +41,14 @@ FOUND = {tag_of(EntryFound), tag_of(TreeSeen)}
 
 @frozen
 class BlameLine:
-    """One line of a file, without its line end, and the record that put it in. Lines are numbered from 1.
+    """One line of a file, without its line end, and the record that wrote it. Lines are numbered from 1.
 
     `call_id` is the cause of the record, which is the id of the call that made it; `tool` and `caller` are those of the
     call, if it is recorded. `at` is the time of the record in nanoseconds. Bytes that are not UTF-8 are shown as
     U+FFFD.
 
-    `kind` is "written", or "found" for lines that another program put in before `record` found them. Lines of kind
-    "boundary" are older than all records that are kept: `record` is the last of those that were dropped.
+    `kind` is "written", or "found" for lines that another program had written before `record` found them. Lines of kind
+    "boundary" are older than all records that are kept; `record` is then the last dropped record.
     """
 
     number: int
@@ -73,18 +73,18 @@ class FileVersion:
 
 @define(eq=False)
 class _Known:
-    """What was computed for one version of a file."""
+    """The cached blame of one version of a file."""
 
     text: AnnotatedText
     lines: tuple[BlameLine, ...]
-    # The newest record then, and whether no later one can tell more about the calls.
+    # The newest record at that time, and whether the result is final: no later record can tell more about the calls.
     seq: int
     is_complete: bool
 
 
 @define(eq=False)
 class Blames:
-    """The blame of a session's files. Results are cached, up to a number of lines, and extended later."""
+    """The blame of a session's files. A limited number of lines is cached and extended later."""
 
     _lock: Lock = field(factory=Lock, init=False)
     _rules: Rules | None = field(default=None, init=False)
@@ -126,7 +126,7 @@ class Blames:
             return lines
 
     def origins(self, session: Session, versions: Iterable[FileVersion]) -> list[array[int]]:
-        """Return for each version of a file the records that put its lines in. Each builds on those before it."""
+        """Return the records that wrote the lines of each version of a file. Each version builds on those before it."""
         with session.lock:
             rules, line = session._rules, session._line().copy()
         found: list[array[int]] = []
@@ -144,14 +144,14 @@ class Blames:
         return found
 
     def _read(self, session: Session, rules: Rules, line: Timeline) -> tuple[Rows, PathRecords]:
-        """Index the records that are new since the last time, or all of them if others are gone."""
+        """Index the records that are new since the last call, or all of them if indexed ones were dropped."""
         before, records = self._rows, self._records
         if before is None or records is None or not _continues(before, rules, line):
             self._known.clear()
             before = Rows(rules, line.rows.prefix(0), line.dropped)
             records = PathRecords(Ancestry(session.session_id, line.dropped, line.base.block_end))
         rows = Rows(rules, line.rows, line.dropped)
-        # Not to be continued from if this fails halfway.
+        # Prevents continuing from an incomplete index if this fails halfway.
         self._rows = self._records = None
         with garbage_collection_paused():
             records.add(rules, line.rows.since(len(before.rows)), before.newest + 1)
@@ -175,9 +175,9 @@ def _derivation(
 def _text(
     derivation: Derivation, known: dict[Version, AnnotatedText], seq: int, path: str, content: bytes
 ) -> tuple[Version | None, AnnotatedText]:
-    """Return the version and the text of a file that is known to hold `content` after a record."""
+    """Return the version and the text of a file that is known to contain `content` after a record."""
     records, name = derivation.records, derivation.filesystem
-    # A snapshot taken in a fork has the state of the fork, and the number of a record inside its merge.
+    # A snapshot taken in a fork has the fork's state, and the number of a record inside the fork's merge.
     states = dict.fromkeys((records.ancestry.in_effect(seq), seq))
     versions = [version for state in states if (version := derivation.version(state, path)) is not None]
     for version in versions:
@@ -190,14 +190,14 @@ def _text(
         if text is not None and text.holds(content):
             return version, text
         found = found or text
-    # What was found later was there before.
+    # A file found later existed before.
     origin = records.next_change(Place(name, path), seq) or derivation.rows.dropped
     text = AnnotatedText.put_in(content, origin) if found is None else found.replaced(content, NOWHERE).settled(origin)
     return (versions[0] if versions else None), text
 
 
 def _continues(before: Rows, rules: Rules, line: Timeline) -> bool:
-    """Return whether a timeline begins with the records that were read."""
+    """Return whether a timeline begins with the records that were indexed before."""
     return before.rules is rules and before.dropped == line.dropped and line.rows.extends(before.rows)
 
 
@@ -223,7 +223,7 @@ def _file(tree: FileTree, path: str) -> Leaf:
 
 
 def _files_after(session: Session, numbers: set[int], filesystem: str | None) -> dict[int, FileTree]:
-    """Return the files after some records."""
+    """Return the files after each of some records."""
     found: dict[int, FileTree] = {}
     for step in steps_of(session):
         if step.record.seq in numbers and step.after is not None:
@@ -238,7 +238,7 @@ def _lines(text: AnnotatedText, content: bytes, rows: Rows, records: PathRecords
     origins = text.origins
     about = {seq: _about(seq, rows, records) for seq in {*origins}}
     lines: list[BlameLine] = []
-    # Not `splitlines`, which also splits at other characters.
+    # `splitlines` would also split at other characters.
     shown = content.decode("utf-8", "replace").split("\n")
     for number, (line, seq) in enumerate(zip(shown, origins, strict=False), 1):
         call_id, tool, caller, at, kind = about[seq]
@@ -247,13 +247,13 @@ def _lines(text: AnnotatedText, content: bytes, rows: Rows, records: PathRecords
 
 
 def _about(seq: int, rows: Rows, records: PathRecords) -> About:
-    """Return what is known about a record: the call that made it, who called, when, and what kind of lines it has."""
+    """Return what is known about a record: the call that made it, its caller and time, and the kind of its lines."""
     if seq <= rows.dropped:
         return None, None, None, None, "boundary"
     at, cause, tag, _ = rows[seq]
     if tag in FOUND:
         return None, None, None, at, "found"
-    # The same id may have been given to several calls: each is recorded after what it did.
+    # Several calls may have the same id; each is recorded after its changes.
     called = next((number for number in records.calls.get(cause or "", ()) if number > seq), None)
     if called is None:
         return cause, None, None, at, "written"

@@ -1,4 +1,4 @@
-"""An index of a session's records: which of them may have changed the file at a path."""
+"""An index of the records that may have changed the file at a path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.tags import tag_of
 from weakfs.tools import ToolCall
 
-# The events of files with one path: that change what is there, and that also change everything below it.
+# The file events with one path: those that change only that file, and those that also change everything below it.
 AT_PATH = (e.FileWritten, e.FileAppended, e.FileSpliced)
 BELOW_PATH = (e.EntryDeleted, e.EntryFound, e.EntryPut, e.EntryHidden, e.LinkMade, e.DirectoryMade, e.TreeMounted)
 WHOLE = (e.TreeRestored, e.TreeSeen, e.LayerEmptied)
@@ -31,7 +31,7 @@ SEEN, EMPTIED = tag_of(e.TreeSeen), tag_of(e.LayerEmptied)
 FILES, EXTERNAL = tag_of(FileTree), tag_of(ExternalTrees)
 CALLED = tag_of(ToolCall)
 
-# How events change files: the position of the path, of the destination, and of the filesystem.
+# The positions of the fields in events that change files: path, destination and filesystem.
 _PLACES = {
     tag_of(type_): [
         *([names.index("source"), names.index("destination")] if type_ in MOVES else [names.index("path")] * 2),
@@ -43,13 +43,13 @@ _PLACES = {
 _AT_PATH, MOVED = {tag_of(one) for one in AT_PATH}, tag_of(e.EntryMoved)
 _WHOLE = {tag_of(one): [each.name for each in fields(one)].index("filesystem") for one in WHOLE}
 
-# How many stretches of records are kept unpacked.
+# The number of unpacked chunks of records that are kept.
 UNPACKED = 4
 
 
 @define(eq=False)
 class Rows:
-    """The records of a session by number; reading neighbours in turn unpacks each stretch once."""
+    """The records of a session by number; reading neighbouring records unpacks each chunk only once."""
 
     rules: Rules
     rows: Log[Row]
@@ -94,16 +94,16 @@ class PathRecords:
     ancestry: Ancestry
     at_path: dict[tuple[str | None, str], list[int]] = field(factory=dict[Any, Any])
     below: dict[tuple[str | None, str], list[int]] = field(factory=dict[Any, Any])
-    # Those that concern all files of a filesystem, and those that concern all filesystems.
+    # The records that concern all files of a filesystem, and those that concern all filesystems.
     whole: dict[str | None, list[int]] = field(factory=dict[Any, Any])
     all: list[int] = field(factory=list[int])
     moves: dict[str | None, list[int]] = field(factory=dict[Any, Any])
-    # The records of the calls by their id, and of snapshots of external files by the source that they name.
+    # The records of calls by id, and of snapshots of external files by the source that they name.
     calls: dict[str, list[int]] = field(factory=dict[str, list[int]])
     sources: dict[tuple[str | None, str], int] = field(factory=dict[Any, Any])
-    # Where the layer over other files was emptied.
+    # The records that emptied the layer over other files.
     emptied: list[int] = field(factory=list[int])
-    # The records of events that a program's own reducers turn into files.
+    # The records of events that custom reducers turn into files.
     others: set[int] = field(factory=set[int])
 
     def add(self, rules: Rules, rows: Iterable[Row], first: int) -> None:
@@ -150,7 +150,7 @@ class PathRecords:
     def newest(self, place: Place, state: int | None) -> int | None:
         """Return the newest record up to `state` that may have changed a file.
 
-        If there is none, return the number of the newest dropped record, and `None` if that is not known.
+        If there is none, return the number of the newest dropped record, or `None` if that is not known.
         """
         if state is None:
             return None
@@ -197,6 +197,6 @@ class PathRecords:
 
 
 def _newest(numbers: list[int], last: int) -> int:
-    """Return the greatest of some numbers up to `last`, 0 if there is none."""
+    """Return the greatest of some numbers up to `last`; 0 if there is none."""
     place = bisect_right(numbers, last)
     return numbers[place - 1] if place else 0

@@ -1,1 +1,1 @@
-"""Forgetting: removing a text, or what a file ever held, from a session and its storage for good."""
+"""Forgetting: permanently removing a text, or everything that a file ever contained, from a session and its storage."""

@@ -1,4 +1,4 @@
-"""`forget`: remove a text, or what a file ever held, from a session and from its storage."""
+"""`forget`: remove a text, or everything that a file ever contained, from a session and its storage."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from weakfs.session.transactions.transaction import Transaction
 from weakfs.snapshots import Store
 from weakfs.tools import ToolCall
 
-# Replacing a digest changes the contents that name it, which have a digest too.
+# The maximum number of passes: replacing a digest changes the contents that name it, and so their digests too.
 _MOST_PASSES = 16
 
 
 @frozen
 class Forgetting:
-    """What was changed, or with `preview` would be.
+    """What was changed, or with `preview` would be changed.
 
-    `records` are numbers of records, `calls` ids of calls, and `snapshots` ids of snapshots; `contents` counts the
-    distinct contents, and `content_bytes` adds up their sizes. `dropped` are the ids of snapshots that are dropped from
-    the given stores. `unreached` lists what forgetting does not reach, and may still hold the text. `found_in` lists
-    the files of the storage that still hold the text, which is none unless something went wrong.
+    `records` are numbers of records, `calls` ids of calls, and `snapshots` ids of snapshots; `contents` is the number
+    of distinct contents, and `content_bytes` their total size. `dropped` are the ids of snapshots dropped from the
+    given stores. `unreached` lists what forgetting does not reach and may still contain the text. `found_in` lists the
+    files of the storage that still contain the text; there are none unless something went wrong.
     """
 
     preview: bool
@@ -48,17 +48,18 @@ class Forgetting:
     _forms: tuple[bytes, ...] = field(default=(), repr=False, eq=False)
 
     def search(self, *paths: str) -> tuple[str, ...]:
-        """Return the files, among these and in these directories, that still hold what was forgotten, in any form."""
+        """Return the files, among these and in these directories, that still contain what was forgotten, in any
+        form."""
         return files_with_forms(self._forms, paths)
 
     @property
     def is_empty(self) -> bool:
-        """Whether neither the session nor a snapshot in the given stores holds anything of it."""
+        """Whether neither the session nor a snapshot in the given stores contains anything to forget."""
         return not (self.is_rewritten or self.dropped)
 
     @property
     def is_rewritten(self) -> bool:
-        """Whether the session holds it."""
+        """Whether the session contains something to forget."""
         return bool(self.records or self.calls or self.snapshots or self.contents)
 
 
@@ -72,28 +73,28 @@ def forget(
 ) -> Forgetting:
     """Replace a text, or every content that a file ever had, by a placeholder in the whole history of a session.
 
-    Give either `path` or `text`. The placeholder is as long as what it replaces and begins with `[forgotten]`. A text
-    is replaced in everything: contents, records, states, snapshots, names and calls, in whatever form it is stored: as
-    it is, escaped in JSON, in base64 or hexadecimal. Text that edits put together from pieces is replaced from the
-    record on that completed it; the pieces before that are not the text and stay. For a path, every content that was
-    ever there is replaced, at other paths too if a file was copied or moved, and so is the text of calls that worked on
-    it; other contents that quote it stay, for which there is `text`.
+    Give either `path` or `text`. The placeholder is as long as what it replaces, and begins with `[forgotten]`. A text
+    is replaced everywhere: in contents, records, states, snapshots, names and calls, whether it is stored literally,
+    escaped in JSON, in base64 or in hexadecimal. A text that edits built from pieces is replaced from the record that
+    completed it; the pieces before that remain. For a path, every content that was ever there is replaced, also at
+    other paths if the file was copied or moved, and so is the text of calls that worked on it; other contents that
+    quote it remain, so use `text` for them.
 
-    Files of a host directory stay as they are, and the session records them again when it works on them: remove the
-    text there first. In each of `stores`, the store of a directory or the `HostFilesystem` itself, the snapshots that
-    hold it are dropped first, and at last the store is compacted and searched; what only another unsaved session needs
-    from a store is lost. Snapshots in other stores stay.
+    Files in a host directory are not changed, and the session records them again when it works on them, so remove the
+    text there first. `stores` are stores of directories, or `HostFilesystem` objects: the snapshots in them that
+    contain the text are dropped first, and finally each store is compacted and searched. Contents in a store that only
+    another, unsaved session needs are lost. Snapshots in other stores remain.
 
     A session in memory must be saved again. A session in a folder or in SQLite is replaced there in one step, its files
-    are searched for what was forgotten, and the session is closed: open it again. This cannot be undone.
+    are searched for what was forgotten, and the session is closed; open it again. This cannot be undone.
 
-    Raises `ValueError` for a text that cannot be forgotten, and `SessionError` in a transaction, while a fork of the
-    session is open, for a fork, and for storage whose bytes cannot be erased.
+    Raises `ValueError` if the text cannot be forgotten, and `SessionError` for a fork, inside a transaction, while a
+    fork of the session is open, and for storage whose bytes cannot be erased.
     """
     if (path is None) == (text is None):
         raise ValueError("cannot tell what to forget: pass either a path or text")
     if session._log is not None:
-        # It takes the lock too.
+        # Opening a transaction takes the lock too.
         session._log.checkpoints.wait()
     with session.lock:
         _check(session)
@@ -129,14 +130,16 @@ def forget(
 
 
 def _check(session: Session) -> None:
-    """Raise `SessionError` if something holds what a rewritten history could not take back."""
+    """Raise `SessionError` for a fork, or if an open transaction or fork could bring back what is forgotten."""
     session._check_writable()
     if session._base is not None:
-        raise SessionError("cannot forget in a fork: its parent would bring it back; merge or close it, and use that")
+        raise SessionError(
+            "cannot forget in a fork: its parent would bring it back; merge or close the fork, and use the parent"
+        )
     for other in session._branches or ():
         if isinstance(other, Transaction):
             if other.open:
-                raise SessionError("cannot forget while a transaction or a call is open: try again when it has ended")
+                raise SessionError("cannot forget while a transaction or a call is open; try again when it has ended")
         elif other._closed is None:
             raise SessionError(
                 f"cannot forget while the fork {other.session_id!r} is open: it would bring it back; close it first"
@@ -150,7 +153,9 @@ def _rewritten(line: Timeline, rules: Rules, contents: Redaction, calls: Redacti
         after = work.line(line)
         if (len(contents.digests), len(calls.digests)) == known:
             return after, work
-    raise SessionError("cannot forget this: contents name one another's digests in a chain that does not end")
+    raise SessionError(
+        "cannot forget this: contents name each other's digests in an endless chain; forget their parts separately"
+    )
 
 
 def _report(line: Timeline, after: Timeline, work: Rewriting, contents: Redaction, *, preview: bool) -> Forgetting:
@@ -190,17 +195,17 @@ def _copy(session: Session, after: Timeline) -> Session:
 
 
 def _stored(session: Session, copy: Session, report: Forgetting) -> Forgetting:
-    """Replace the stored history by that of the copy, close the session, and search its storage."""
+    """Replace the stored history with that of the copy, close the session, and search its storage."""
     log = session._log
     assert log is not None
     url, name, head = log.store.url, log.stream, log.head
     if not report.is_rewritten:
-        # A killed process may have replaced the history, and left the old one to be erased.
+        # A killed process may have replaced the history without erasing the old one.
         erase(url)
         return evolve(report, found_in=report.search(*_places(url)))
     log.flush()
     replace_stream(url, name, head, lambda where: copy.copy_to(where, durability="power"))
-    session.close("something was forgotten, and its storage replaced: open it again")
+    session.close("something was forgotten and the stored history was replaced; open it again")
     return evolve(report, found_in=report.search(*_places(url)))
 
 

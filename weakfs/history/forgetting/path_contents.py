@@ -1,4 +1,4 @@
-"""What a file ever held: the contents at a path in every state of a session."""
+"""Everything that a file ever contained: the contents at a path in every state of a session."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from weakfs.session.replay.reduction import changed, event_of
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import tag_of
 
-# A shorter line is in other files by chance.
+# A shorter line may be in other files by chance.
 LEAST_LINE = 8
 
 
 def contents_at(session: Session, path: str) -> frozenset[bytes]:
-    """Return every content that the file at a path ever had. Raises `FileNotFoundError` if there never was one."""
+    """Return every content that the file at a path ever had; raises `FileNotFoundError` if there never was a file."""
     found: set[bytes] = set()
     seen: dict[int, object] = {}
     is_known = False
@@ -46,7 +46,7 @@ def contents_at(session: Session, path: str) -> frozenset[bytes]:
 
 
 def redactions_of_path(contents: frozenset[bytes]) -> tuple[Redaction, Redaction]:
-    """Return the redactions for contents: of files, which are replaced whole, and of calls, where lines are too."""
+    """Return two redactions for contents: for files, which are replaced whole, and for calls, where lines are too."""
     lines: dict[str, None] = {}
     for content in contents:
         text = content.decode("utf-8", "replace")
@@ -65,7 +65,7 @@ def forms_of_contents(contents: frozenset[bytes]) -> tuple[bytes, ...]:
 
 
 def _states(session: Session) -> Iterator[Table]:
-    """Yield every state that the session had, those of forks included."""
+    """Yield every state that the session had, including those of forks."""
     line = session._trunk
     state: Table | None = line.base.state
     states = {line.base.seq: state}

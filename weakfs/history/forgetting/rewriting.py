@@ -1,4 +1,5 @@
-"""Rewriting a timeline: every state is mapped, and every record leads from one mapped state to the next."""
+"""Rewriting a timeline: every state is mapped, and every record is rewritten to lead from one mapped state to the
+next."""
 
 from __future__ import annotations
 
@@ -36,17 +37,17 @@ _ATOMS = (int, float, bool, type(None), Special)
 
 @define(eq=False)
 class Mapper:
-    """Maps the values that slices and records hold. Values that are shared stay shared."""
+    """Maps the values in slices and records. Shared values stay shared."""
 
     contents: Redaction
-    # For calls and the blobs that answers refer to.
+    # The redaction for calls and for the blobs that answers refer to.
     calls: Redaction
     unreadable: set[str] = field(factory=set[str])
-    # By identity; keeping a value alive keeps its id from being reused.
+    # Mapped values by identity; keeping the original alive prevents its id from being reused.
     _known: dict[tuple[int, bool], tuple[object, Any]] = field(factory=dict[tuple[int, bool], "tuple[object, Any]"])
 
     def value(self, value: Any, *, of_call: bool = False) -> Any:
-        """Return a value without what is forgotten; the same object if nothing in it changes."""
+        """Return a value without the forgotten text; the same object if nothing in it changes."""
         kind = type(value)
         if kind in _ATOMS:
             return value
@@ -149,7 +150,7 @@ class Rewriting:
     _states: dict[int, Table] = field(factory=dict[int, Table])
 
     def line(self, line: Timeline) -> Timeline:
-        """Return the rewritten timeline. O(everything that the session holds)."""
+        """Return the rewritten timeline. O(everything in the session)."""
         value = self.mapper.value
         base = line.base
         after = line.copy()
@@ -169,7 +170,7 @@ class Rewriting:
         rows: list[Row] = []
         state: Table | None = line.base.state
         seq = line.base.seq
-        # The ends of merged forks, and the states after them; within one, `state` is that of the fork.
+        # The ends of merged forks, and the states after them; inside a fork's records, `state` is the fork's.
         merges: list[tuple[int, Table | None]] = [(line.base.block_end, state)] if line.base.block_end > seq else []
         self._states = {seq: line.base.state}
         for row in line.rows:
@@ -239,7 +240,7 @@ def _next_state(rules: Rules, state: Table | None, event: Any) -> Table | None:
 
 
 def _content_at(state: Table, event: Any) -> bytes | None:
-    """Return what a file holds before an event; nothing for a missing one, `None` if that is not known."""
+    """Return the content of a file before an event: empty if there is no file, `None` if it is not known."""
     values: Sequence[Any]
     if event.filesystem is None:
         values = state.get(_TREE, ())
@@ -273,7 +274,7 @@ def _after(old: bytes, event: Any) -> bytes:
 
 
 def _difference(old: bytes, new: bytes) -> tuple[int, int, bytes]:
-    """Return the piece that makes one content of another."""
+    """Return the splice that turns one content into another."""
     most = min(len(old), len(new))
     first = next((at for at in range(most) if old[at] != new[at]), most)
     last = next((back for back in range(most - first) if old[-1 - back] != new[-1 - back]), most - first)

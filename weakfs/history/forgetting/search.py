@@ -12,21 +12,22 @@ from weakfs.history.forgetting.redaction import forms_of, found_in
 
 # The first bytes of zlib and gzip data.
 _COMPRESSED = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
-# How much of the compressed data in one file is searched: so many bytes, and so many times the size of the file.
+# How much compressed data in one file is searched: this many bytes, and this many times the size of the file.
 MOST = 1 << 30
 _FACTOR = 64
-# How much is read of what may be compressed data: a little at first, because most of it is none.
+# How many bytes are decompressed at first, and at a time after that. Few at first, because most data that looks
+# compressed is not.
 _FIRST, _INPUT = 1 << 9, 1 << 16
 _PIECE = 1 << 20
 
 
 def files_with(text: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the files among `paths`, and below the directories among them, that hold a text in any form."""
+    """Return the files among `paths`, and below the directories among them, that contain a text in any form."""
     return files_with_forms(tuple(forms_of(text)), paths)
 
 
 def files_with_forms(forms: tuple[bytes, ...], paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that hold any of some forms. Symbolic links are not followed."""
+    """Return the files that contain any of the forms. Symbolic links are not followed."""
     found: list[str] = []
     for path in sorted(dict.fromkeys(_files(paths))):
         with open(path, "rb") as file:
@@ -51,9 +52,10 @@ def _is_regular(path: str) -> bool:
 
 
 def is_in_compressed(data: bytes, forms: tuple[bytes, ...]) -> bool:
-    """Return whether compressed data in some bytes, such as an archive in a file, holds any of some forms.
+    """Return whether compressed data in some bytes, such as an archive in a file, contains any of the forms.
 
-    O(bytes): what only looks like compressed data may begin anywhere, and each beginning could be read to the end.
+    The work is limited to O(bytes), because data that only looks compressed may begin anywhere, and each such place
+    could otherwise be decompressed to the end.
     """
     view, left = memoryview(data), MOST + _FACTOR * len(data)
     longest = max(map(len, forms), default=1)
@@ -70,7 +72,7 @@ def is_in_compressed(data: bytes, forms: tuple[bytes, ...]) -> bool:
 
 
 def _decompressed(data: memoryview) -> Iterator[bytes]:
-    """Yield what may be compressed data in pieces, up to its end or to where it is none; some pieces are empty."""
+    """Decompress what may be compressed data in pieces, up to its end or the first error; some pieces are empty."""
     reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
     at, size = 0, _FIRST
     try:
@@ -83,5 +85,5 @@ def _decompressed(data: memoryview) -> Iterator[bytes]:
                 piece = reader.decompress(reader.unconsumed_tail, _PIECE)
                 yield piece
     except zlib.error:
-        # It was none, or was cut off.
+        # It is not compressed data, or it is truncated.
         return

@@ -1,6 +1,6 @@
-"""Forgetting in a snapshot store: the snapshots that hold something are dropped, and the store is compacted.
+"""Forgetting in a snapshot store: the snapshots that contain the text are dropped, and the store is compacted.
 
-They are not rewritten: a snapshot restores a directory exactly, or not at all.
+They are not rewritten, because a snapshot restores a directory exactly or not at all.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from weakfs.snapshots.store import manifests
 
 
 def stores_of(given: Iterable[Store | HostFilesystem]) -> tuple[Store, ...]:
-    """Return stores, each once."""
+    """Return the stores, without repetitions."""
     every = (one if isinstance(one, Store) else one.store for one in given)
     return tuple({one.path: one for one in every}.values())
 
 
 def snapshots_with(store: Store, forms: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the ids of the snapshots that hold any of some forms: in contents, names, targets, tags or an archive."""
+    """Return the ids of the snapshots that contain any of the forms: in contents, names, targets, tags or an
+    archive."""
     search = _Search(store, tuple(forms))
     return tuple(one.snapshot_id for one in store.list() if search.is_in(one))
 
@@ -39,7 +40,7 @@ def drop(store: Store, snapshots: Iterable[str]) -> None:
 
 
 def compact(store: Store, session: Session) -> None:
-    """Remove from a store what no snapshot needs, and neither the session."""
+    """Remove from a store what neither a snapshot nor the session needs."""
     if os.path.isdir(store.path):
         store.compact(keep=contents_needed(session, store))
 

@@ -1,6 +1,6 @@
-"""Imported commits as calls: the call of a session that stands for a commit, with all that makes up the commit's id.
+"""Imported commits as calls: the call that represents a commit has everything that determines the commit's id.
 
-An export writes such a commit again as it was.
+An export therefore writes the same commit again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOOL = "git_commit"
 # Arguments up to this size are text in the call; see `ToolCall`.
 INLINE = 1024
 _ID = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# What git fast-import takes as it is.
+# The author and committer lines that git fast-import writes unchanged.
 _PERSON = re.compile(rb"(?P<name>[^<>\n\0]*?) ?<[^<>\n\0]*> (?P<seconds>[0-9]{1,12}) [+-](?:0[0-9]|1[0-3])[0-5][0-9]")
 
 
@@ -40,7 +40,7 @@ class GitCommit:
 
     @property
     def at(self) -> int:
-        """When it was committed, in nanoseconds; 0 if that cannot be told."""
+        """The time of the commit in nanoseconds; 0 if it cannot be determined."""
         found = _PERSON.fullmatch(self.committer)
         return int(found["seconds"]) * 1_000_000_000 if found else 0
 
@@ -52,13 +52,13 @@ class GitCommit:
 
     @property
     def can_be_written(self) -> bool:
-        """Whether git fast-import writes it as it is."""
+        """Whether git fast-import writes the commit unchanged."""
         people = (_PERSON.fullmatch(self.author), _PERSON.fullmatch(self.committer))
         return self.is_plain and all(people) and b"\0" not in self.message
 
 
 def call_of(commit: GitCommit, first: int | None, last: int | None) -> ToolCall:
-    """Return the call that stands for a commit, whose records are `first` to `last`."""
+    """Return the call that represents a commit; its records are `first` to `last`."""
     arguments = {
         "commit": commit.object_id,
         "parents": list(commit.parents),
@@ -86,7 +86,7 @@ def call_of(commit: GitCommit, first: int | None, last: int | None) -> ToolCall:
 
 
 def commit_of(call: ToolCall) -> GitCommit | None:
-    """Return the commit that a call stands for; `None` for any other call."""
+    """Return the commit that a call represents; `None` for any other call."""
     if call.tool != TOOL or not _ID.fullmatch(call.call_id):
         return None
     try:
@@ -101,7 +101,7 @@ def commit_of(call: ToolCall) -> GitCommit | None:
             given["plain"],
         )
     except (ValueError, KeyError, TypeError):
-        # A program may have a tool of that name.
+        # A program may have its own tool with that name.
         return None
     return commit if commit.object_id == call.call_id else None
 

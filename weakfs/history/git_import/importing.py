@@ -23,19 +23,20 @@ from weakfs.reducers.events import FileWritten
 from weakfs.session import Session
 from weakfs.snapshots.git import command
 
-# After so many bytes of contents, a stored session takes a checkpoint: it then reads old contents from its storage.
+# A stored session takes a checkpoint after this many bytes of contents, to read old contents from its storage instead
+# of holding them in memory.
 CHECKPOINT = 32 << 20
-# A report lists at most this many entries that were left out, and counts the others.
+# The maximum number of skipped entries that a report lists; the others are only counted.
 MOST_SKIPPED = 1_000
 
 
 @frozen
 class ImportReport:
-    """What was imported. `commits` counts those with a call of their own, `merged` those that were merged from forks.
+    """What was imported. `commits` counts commits with their own call, `merged` those among them in merged forks.
 
-    `flattened` counts the commits that have none: the merge that brought them is one change. `skipped` lists entries
-    that were left out, at most 1,000 of `skipped_count`, and `other_refs` the branches and tags. If `is_exact`, an
-    export of the session has commits with the same ids.
+    `flattened` counts commits without their own call, because their merge was recorded as one change. `skipped` lists
+    entries that were left out, at most 1,000 of `skipped_count`, and `other_refs` the branches and tags that were. If
+    `is_exact`, an export of the session has commits with the same ids.
     """
 
     branch: str
@@ -59,19 +60,20 @@ def import_git(
     """Record the history of a branch of a git repository in a new session: one call for each commit.
 
     The call has the commit's id, message, author and committer as its arguments, and the author's name as its caller;
-    records have the committer's time. The first parents of the branch are the session's own records. A merge of two
-    commits whose second parent left that line earlier is a fork that is merged; any other is one change. Tags of the
-    session's own commits are snapshots. `branch` is the one that the repository is at by default.
+    records have the committer's time. The first parents of the branch become the session's own records. A merge of two
+    commits becomes a merged fork if its second parent branched off from that line earlier; any other merge becomes one
+    change. Tags of the session's own commits become snapshots. The default branch is the repository's current one.
 
     An export writes the same commits again, with the same ids, if `ImportReport.is_exact`: every commit changes a file,
-    every merge is recorded as one, nothing was skipped, ids are SHA-1, and no commit has a signature or an encoding.
+    every merge is recorded as a merge, nothing was skipped, ids are SHA-1, and no commit has a signature or an
+    encoding.
 
-    Nothing of the repository runs, neither hooks nor filters, and nothing is fetched. Submodules, files larger than
+    No code of the repository runs, neither hooks nor filters, and nothing is fetched. Submodules, files larger than
     `max_file_size`, and names that are reserved for git or cannot be paths are left out and reported.
 
-    Raises `ImportRefused` for what is not a repository or is damaged, and `ValueError` for a session that is not new.
-    If anything is raised, the session may hold a part of the history: discard it. A session in storage has the contents
-    of about its last 5,000 records in memory meanwhile, and one in memory those of all.
+    Raises `ImportRefused` if `repository` is not a repository or is damaged, and `ValueError` if the session is not
+    new. After an exception the session may hold a part of the history, so discard it. During the import, a session in
+    storage holds the contents of about its last 5,000 records in memory; a session in memory holds all contents.
     """
     if not session.is_new:
         raise ValueError(f"cannot import into session {session.session_id!r}: it has records; pass a new session")
@@ -114,7 +116,7 @@ def import_git(
 
 @define(eq=False)
 class _Clock:
-    """The clock of a session during an import: the time of the commit."""
+    """The clock of a session during an import, which shows the time of the commit."""
 
     at: int = 0
 
@@ -144,7 +146,7 @@ class _Import:
     skipped: list[SkippedEntry] = field(factory=list[SkippedEntry])
     skipped_count: int = 0
     _commit: str = ""
-    # The bytes of contents since the last checkpoint.
+    # The number of bytes of contents since the last checkpoint.
     _size: int = 0
     _changes: Changes = field(init=False)
 
@@ -158,7 +160,7 @@ class _Import:
             self.skipped.append(SkippedEntry(self._commit, path, reason))
 
     def record(self, session: Session, line: Line, tree: str | None) -> None:
-        """Record the commits of a line in the session, or in a fork; `tree` is that of the commit before the first."""
+        """Record the commits of a line in the session or a fork; `tree` is the tree of the commit before the first."""
         forks: dict[str, Session] = {}
         bases: dict[str, list[str]] = {}
         for merge, side in line.sides.items():
@@ -178,7 +180,7 @@ class _Import:
     def _fork(
         self, session: Session, line: Line, merges: list[str], forks: dict[str, Session], tree: str | None
     ) -> None:
-        """Record the lines that leave at this moment, each in a fork that a merge takes back later."""
+        """Record the lines that branch off here, each in a fork that will be merged later."""
         for merge in merges:
             forks[merge] = session.fork(f"merge-{merge[:12]}-")
             self.record(forks[merge], line.sides[merge], tree)
@@ -217,7 +219,7 @@ def _git_dir(folder: Path) -> str:
         if (place / "objects").is_dir() and (place / "HEAD").exists():
             return str(place)
     if (folder / ".git").is_file():
-        # It could name any directory.
+        # The file could name any directory.
         raise ImportRefused(
             f"cannot import {str(folder)!r}: it is a work tree whose repository is elsewhere; name that"
         )
@@ -254,7 +256,7 @@ def _by_commit(tags: dict[str, str]) -> dict[str, list[str]]:
     for name, tip in sorted(tags.items()):
         text = name.removeprefix("refs/tags/")
         plain = unquote(text, errors="surrogateescape")
-        # An export writes characters that git does not allow as %XX.
+        # An export writes characters that git does not allow in refs as %XX.
         is_ours = re.search("%[0-9A-F]{2}", text) and plain.isprintable() and ref_part(plain) == text
         found.setdefault(tip, []).append(plain if is_ours else text)
     return found

@@ -1,4 +1,4 @@
-"""The lines of a git history: the first parents of a branch, and beside them the branches that were merged into it."""
+"""The lines of a git history: the first parents of a branch, and the side branches that were merged into it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attrs import field
 
 from weakfs.class_decorators import define
 
-# Branches of branches deeper than this are recorded as one change each.
+# Branches nested more deeply than this are recorded as one change each.
 MAX_DEPTH = 50
 
 
@@ -16,8 +16,8 @@ MAX_DEPTH = 50
 class Line:
     """Commits, oldest first, each of which is the first parent of the next; `base` is the parent of the oldest.
 
-    `sides` has, for each merge that can be recorded as one, the line that it merged. `is_cut` says that the parent of
-    the oldest commit is missing, as in a shallow clone.
+    `sides` has the merged line for each merge that can be recorded as a merge. `is_cut` is true if the parent of the
+    oldest commit is missing, as in a shallow clone.
     """
 
     commits: tuple[str, ...]
@@ -27,15 +27,15 @@ class Line:
 
     @property
     def size(self) -> int:
-        """The number of commits on the line and beside it."""
+        """The number of commits on the line and its sides."""
         return len(self.commits) + sum(side.size for side in self.sides.values())
 
 
 def main_line(tip: str, parents_of: Callable[[str], tuple[str, ...] | None]) -> Line:
-    """Return the line that ends at a commit, with the lines beside it. `parents_of` returns `None` for a missing one.
+    """Return the line that ends at a commit, with its sides. `parents_of` returns `None` for a missing commit.
 
-    A merge is recorded as one if it has two parents, and the first parents of the second lead back to an earlier commit
-    of the line; no commit is on two lines.
+    A merge is recorded as a merge if it has two parents, and if the first parents of the second one lead back to an
+    earlier commit of the line; no commit is on two lines.
     """
     commits: list[str] = []
     here: str | None = tip
@@ -75,7 +75,7 @@ def _side(
     lost: set[str],
     parents_of: Callable[[str], tuple[str, ...] | None],
 ) -> Line | None:
-    """Return the line from a commit of `own` to `tip`; `None` if there is none."""
+    """Return the line from a commit of `own` to `tip`; `None` if there is no such line."""
     commits: list[str] = []
     here = tip
     while here not in own:

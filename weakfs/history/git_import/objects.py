@@ -1,4 +1,4 @@
-"""The objects of a repository that is not trusted, read by `git cat-file` without its hooks, filters and transports."""
+"""The objects of an untrusted repository, read by `git cat-file` without its hooks, filters and transports."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from weakfs.errors import WeakfsError
 from weakfs.history.git_import.commit_calls import GitCommit
 from weakfs.snapshots.git import command
 
-# Larger commits and trees are refused: git itself stays far below, and a tree is read as a whole.
+# Larger commits and trees (in bytes) are refused: real ones are far smaller, and a tree is read as a whole.
 MOST = 64 << 20
 _PIECE = 1 << 20
 
 
 class ImportRefused(WeakfsError, ValueError):
-    """Raised if a repository cannot be imported."""
+    """A repository cannot be imported."""
 
 
 @frozen
@@ -34,7 +34,7 @@ class TreeEntry:
 
 @define(eq=False)
 class _CatFile:
-    """A process that answers questions about objects, one after another."""
+    """A `git cat-file` process that answers one request after another."""
 
     process: subprocess.Popen[bytes]
     out: IO[bytes]
@@ -84,7 +84,7 @@ class Objects:
         return int(head[2]) if len(head) == 3 else None
 
     def commit(self, object_id: str) -> GitCommit | None:
-        """Return a commit; `None` if it is missing. Raise `ImportRefused` for what is no commit."""
+        """Return a commit; `None` if it is missing. Raise `ImportRefused` if it is not a commit."""
         data = self._read(object_id, b"commit")
         return None if data is None else _parsed_commit(object_id, data)
 
@@ -138,7 +138,7 @@ class Objects:
         return data[:-1]
 
     def _asked(self, process: _CatFile, name: str) -> list[bytes]:
-        """Ask for an object; return three words if it is there."""
+        """Ask for an object; return the three words of the answer if it exists."""
         answer = process.ask(name)
         if answer is None:
             raise ImportRefused(self._damaged(name, "cannot be read"))

@@ -1,4 +1,4 @@
-"""What differs between two trees of a repository, and the file events that make a session's files the newer one."""
+"""The differences between two trees of a repository, and the file events that apply them to a session's files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weakfs.snapshots.git.reserved_names import is_refused
 DIRECTORY, LINK, SUBMODULE = 0o040000, 0o120000, 0o160000
 FILES = {0o100644: 0o644, 0o100755: 0o755, 0o100664: 0o644}
 MAX_DEPTH, MAX_NAME = 64, 255
-# A commit that changes more is refused: a few objects can stand for any number of files.
+# A commit that changes more files is refused: a few objects can represent any number of files.
 MAX_CHANGES = 1_000_000
 MAX_LINK = 4_096
 
@@ -36,16 +36,17 @@ class SkippedEntry:
 
 @define(eq=False)
 class Changes:
-    """Finds what differs between trees, and reads contents. `skip` is called with what is left out."""
+    """Finds differences between trees, and reads contents. `skip` is called for each entry that is left out."""
 
     objects: Objects
     max_file_size: int | None
     skip: Callable[[str, str], object]
-    # The contents of one commit, so that equal ones are one object.
+    # The contents of one commit by id, so that equal contents are one object.
     _contents: dict[str, bytes | None] = field(factory=dict[str, "bytes | None"])
 
     def between(self, old: str | None, new: str) -> dict[Segments, TreeEntry | None]:
-        """Return the entries that differ: the new file or link, or `None` for what is gone, with all that is in it."""
+        """Return the entries that differ: the new file or link, or `None` for an entry that is gone with everything in
+        it."""
         found: dict[Segments, TreeEntry | None] = {}
         stack: list[tuple[Segments, str | None, str]] = [((), old, new)]
         visited = 0
@@ -75,7 +76,7 @@ class Changes:
         return found
 
     def _segments(self, above: Segments, name: bytes, entry: TreeEntry | None) -> Segments | None:
-        """Return the path of an entry; `None`, and report it, if a session cannot or must not have that name."""
+        """Return the path of an entry; if a session cannot have that name, report that and return `None`."""
         text = names.from_bytes(name)
         reason = None
         if not name or name in (b".", b"..") or b"/" in name:
@@ -91,7 +92,7 @@ class Changes:
         return None
 
     def events(self, tree: FileTree, changes: dict[Segments, TreeEntry | None], at: int) -> Iterator[object]:
-        """Yield the events that change the files of a session; `tree` are the files before the first of them."""
+        """Yield the events that change the files of a session; `tree` has the files before the first event."""
         self._contents.clear()
         gone: list[Segments] = []
         for segments, entry in sorted(changes.items(), key=lambda item: item[0]):
@@ -170,7 +171,7 @@ def _is_below(segments: Segments, removed: set[Segments]) -> bool:
 
 
 def _with_empty_directories(tree: FileTree, gone: set[Segments]) -> set[Segments]:
-    """Return what goes, with directories that become empty instead of what is in them: git has no empty ones."""
+    """Return the removed paths, with a directory in place of its entries if it becomes empty, as in git."""
     found: set[Segments] = set()
     left: dict[Segments, int] = {}
     waiting = list(gone)

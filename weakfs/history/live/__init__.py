@@ -1,4 +1,4 @@
-"""The timeline as a live page: it follows its session, and takes work back after a preview."""
+"""The timeline as a live page, which follows its session and can undo work after a preview."""
 
 from weakfs.history.live.server import LiveServer
 from weakfs.history.live.timeline import LiveTimeline, Wanted

@@ -1,9 +1,9 @@
-"""The HTTP server of a live page: for this machine only, for those who have the token, and for no page but its own.
+"""The HTTP server of a live page: it serves only this machine, holders of the token, and its own page.
 
-The page holds no data of the session: its script asks for them with the token, which it takes from the fragment of the
-address, so that the token is in no request line, log, referrer or cookie. A page of another site can neither read nor
-change anything: it has no token, its requests name their origin, and a name that was bound to this machine by DNS is
-not among the hosts that are answered. No path is looked up in a file system.
+The page itself contains no data of the session. Its script requests the data with the token, which it takes from the
+fragment of the address, so that the token is never in a request line, log, referrer or cookie. A page of another site
+can neither read nor change anything: it has no token, its requests name their origin, and the server does not answer to
+other host names, which prevents DNS rebinding. No path is looked up in a file system.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from weakfs.history.page.document import live_page
 from weakfs.session import SessionError
 
 LOOPBACK = "127.0.0.1"
-# The longest body of a request, in bytes; the page sends a hundred.
+# The maximum size of a request body, in bytes; the page sends about a hundred.
 MAX_BODY = 4096
-# How many connections are open at a time, and after how many seconds a silent one is closed. If there are more, the
-# one that has waited longest for a request is closed, so that silent clients do not shut the page out.
+# The maximum number of open connections, and the seconds after which a silent one is closed. If there are too many, the
+# connection that has waited longest for a request is closed, so that silent clients cannot lock out the page.
 MAX_CONNECTIONS = 32
 SILENCE = 30.0
 
@@ -36,29 +36,29 @@ JSON = "application/json"
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Serves the live page of a session on the loopback interface; port 0 takes a free port.
+    """Serves the live page of a session on the loopback interface; port 0 means any free port.
 
     `url` is the address to open, with the token. `serve_forever` serves until `shutdown` or an exception ends it.
     """
 
     daemon_threads = True
-    # Threads that wait for a silent client do not keep the server from ending.
+    # Threads that wait for a silent client do not prevent the server from ending.
     block_on_close = False
-    # A second server on the port would be an error, not a way to receive half of the requests.
+    # A second server on the same port must fail, instead of receiving half of the requests.
     allow_reuse_port = False
 
     def __init__(self, timeline: LiveTimeline, *, port: int = 0) -> None:
         self.timeline = timeline
         self.token = secrets.token_urlsafe(32)
         self._lock = Lock()
-        # How many connections are open; those that wait for their client, the longest first; those that made way.
+        # The number of open connections; those that wait for their client, longest first; those closed for new ones.
         self._open = 0
         self._waiting: dict[socket.socket, None] = {}
         self._closed: set[socket.socket] = set()
         super().__init__((LOOPBACK, port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind the socket, without asking the DNS for the name of the machine as `HTTPServer` does."""
+        """Bind the socket, without looking up the machine's name in the DNS as `HTTPServer` does."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = LOOPBACK, int(self.socket.getsockname()[1])
 
@@ -69,24 +69,24 @@ class LiveServer(ThreadingHTTPServer):
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """The names under which it answers."""
+        """The host names to which the server answers."""
         return frozenset({f"{LOOPBACK}:{self.server_port}", f"localhost:{self.server_port}"})
 
     @cached_property
     def page(self) -> tuple[bytes, str]:
-        """The page, and its content security policy."""
+        """The page and its content security policy."""
         text, policy = live_page()
         return text.encode(), policy
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
-        """Answer a connection in a thread of its own; if there are too many, a waiting one is closed first."""
+        """Handle a connection in its own thread; if there are too many, close a waiting one first."""
         assert isinstance(request, socket.socket)
         with self._lock:
             if self._open >= MAX_CONNECTIONS:
                 if not self._waiting:
                     self.shutdown_request(request)
                     return
-                # Its thread ends as soon as it reads the end of the connection.
+                # The thread of the closed connection ends as soon as it reads the end of the connection.
                 self._close(next(iter(self._waiting)))
             self._open += 1
             self._waiting[request] = None
@@ -95,7 +95,7 @@ class LiveServer(ThreadingHTTPServer):
     def process_request_thread(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
-        """Answer a connection."""
+        """Handle a connection."""
         assert isinstance(request, socket.socket)
         try:
             super().process_request_thread(request, client_address)
@@ -108,7 +108,7 @@ class LiveServer(ThreadingHTTPServer):
                 self._waiting.pop(request, None)
 
     def set_waiting(self, request: socket.socket, is_waiting: bool) -> None:
-        """Note whether a connection waits for its client; others are never closed for a new one."""
+        """Note whether a connection waits for its client; only waiting ones may be closed for a new one."""
         with self._lock:
             self._waiting.pop(request, None)
             if is_waiting and request not in self._closed:
@@ -122,11 +122,11 @@ class LiveServer(ThreadingHTTPServer):
             request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a connection that its client broke off; the page asks again."""
+        """Ignore a connection that its client aborted; the page asks again."""
 
 
 class _Refused(Exception):
-    """A request that is not answered."""
+    """A request is refused, with this status and message."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         self.status = status
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SILENCE
 
     def do_GET(self) -> None:
-        """Answer the page, its data, or the version of the session."""
+        """Return the page, its data, or the version of the session."""
         self._answer({"/": self._page, "/favicon.ico": self._nothing, "/version": self._version, "/data": self._data})
 
     def do_POST(self) -> None:
@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (SessionError, OSError, ValueError) as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except Exception as error:
-            # The page shows it; unanswered, it would look as if the server had ended.
+            # The page shows this message; without an answer it would look as if the server had ended.
             message = (
                 f"internal error: {type(error).__name__}: {error}; reload the page, and report it if it happens again"
             )
@@ -175,10 +175,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.set_waiting(self.connection, True)
 
     def _check_source(self) -> None:
-        """Refuse requests for another host, and those of other sites."""
+        """Refuse requests to other host names and from other sites."""
         hosts, origins = (self.headers.get_all(name, []) for name in ("Host", "Origin"))
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
-            raise _Refused(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
+            raise _Refused(HTTPStatus.MISDIRECTED_REQUEST, "this server has another host name")
         if self.command == "POST" and not origins:
             raise _Refused(HTTPStatus.FORBIDDEN, "a change must name its origin")
         if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.UNAUTHORIZED, "the token is wrong")
 
     def _page(self) -> None:
-        # It needs no token, since there is nothing of the session in it.
+        # The page needs no token, because it contains nothing of the session.
         text, policy = self.server.page
         self._send(HTTPStatus.OK, text, "text/html; charset=utf-8", policy=f"{policy}; frame-ancestors 'none'")
 
@@ -230,7 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(lengths[0]))
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
-        # A body that was not read would be taken for the next request.
+        # The connection is closed, because an unread body would be taken for the next request.
         self.close_connection = True
         self._send(status, json.dumps({"error": message}).encode(), JSON)
 

@@ -1,4 +1,4 @@
-"""What a live page asks for: its data, and previews and changes of a session that is opened anew for each."""
+"""The requests of a live page: its data, and previews and changes of a session, which is reopened for each request."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from weakfs.session import ConflictEntry, MergeConflict, Reversion, Session, Ses
 
 How = Literal["undo", "redo", "revert", "restore"]
 HOWS: tuple[How, ...] = ("undo", "redo", "revert", "restore")
-# The longest side of a conflict that is sent, in characters.
+# The maximum length of a side of a conflict that is sent, in characters.
 MAX_SIDE = 20_000
-# No session has as many records; JavaScript counts no further.
+# The largest integer that JavaScript represents exactly; no session has that many records.
 MAX_RECORD = 2**53
 
 Fields = dict[str, object]
@@ -32,7 +32,7 @@ Fields = dict[str, object]
 
 @frozen
 class Wanted:
-    """What is to be taken back. `agreed` is the digest of the preview that the user agreed to, `None` for a preview."""
+    """A request to undo work. `agreed` is the digest of the preview that the user confirmed, `None` for a preview."""
 
     how: How
     first: int = 0
@@ -43,7 +43,7 @@ class Wanted:
     def of(cls, fields: object) -> Wanted:
         """Read the fields of a request; raise `ValueError` if one is missing or wrong."""
         if not isinstance(fields, dict):
-            raise ValueError("a request is an object")
+            raise ValueError("a request must be an object")
         if fields.get("how") not in HOWS:
             raise ValueError(f"'how' must be one of {', '.join(HOWS)}")
         how = cast(How, fields["how"])
@@ -58,13 +58,13 @@ class Wanted:
         return cls(how, cast(int, first), cast(int, last), agreed)
 
     def run(self, session: Session, *, preview: bool) -> Reversion:
-        """Take work of a session back, or find out what that would change."""
+        """Undo work of a session, or preview what that would change."""
         if self.how == "undo":
             return session.undo(preview=preview)
         if self.how == "redo":
             return session.redo(preview=preview)
         if self.how == "restore":
-            # What other programs changed stays; where it cannot, the conflict is shown.
+            # Changes of other programs are kept; if that is impossible, the conflict is shown.
             return session.restore(self.first, preview=preview, foreign="keep")
         return session.revert(range(self.first, self.last + 1), preview=preview)
 
@@ -75,10 +75,10 @@ def _is_record(number: object) -> bool:
 
 @define(eq=False)
 class LiveTimeline:
-    """A session as a live page sees it: opened anew whenever it is needed, so that other programs may change it.
+    """A session as a live page sees it: reopened whenever it is needed, so that other programs may change it.
 
-    `version` returns a string that differs after each change of the session. `opened` opens it to read it, and
-    `changing` to take work back, which `save` completes; both close it at the end.
+    `version` returns a string that is different after each change of the session. `opened` opens the session for
+    reading, and `changing` for undoing work, which `save` completes; both close it at the end.
     """
 
     where: str
@@ -86,14 +86,14 @@ class LiveTimeline:
     opened: Callable[[], AbstractContextManager[Session]]
     changing: Callable[[], AbstractContextManager[Session]]
     save: Callable[[Session, int], None]
-    # One request at a time: each may hold a whole session in memory.
+    # Handle one request at a time, because each may hold a whole session in memory.
     _lock: Lock = field(factory=Lock, init=False)
     _newest: tuple[str, bytes] | None = field(default=None, init=False)
 
     def data(self) -> bytes:
         """Return the data of the page as JSON, with its version. Computed once for each version."""
         with self._lock:
-            # Before the session is read: if it changes meanwhile, the page asks again.
+            # Taken before the session is read: if it changes meanwhile, the page asks again.
             version = self.version()
             if self._newest is None or self._newest[0] != version:
                 with self.opened() as session:
@@ -103,11 +103,11 @@ class LiveTimeline:
             return self._newest[1]
 
     def finish(self) -> None:
-        """Wait for the request that is under way, and answer no other."""
+        """Wait for the current request, and handle no others."""
         self._lock.acquire()
 
     def take_back(self, wanted: Wanted) -> Fields:
-        """Preview a change, or make it if it is still what the preview showed."""
+        """Preview a change, or make it if the preview is still accurate."""
         with self._lock:
             try:
                 return self._taken_back(wanted)
@@ -122,7 +122,7 @@ class LiveTimeline:
         with self.changing() as session:
             done = wanted.run(session, preview=True)
             report = _report(done)
-            # What other programs do between this and the change is a conflict in storage, or seen by `save`.
+            # Changes that other programs make from now on become a conflict in storage, or are detected by `save`.
             digest = sha256(json.dumps([report, _replaced(session, done)]).encode()).hexdigest()
             if wanted.agreed is None:
                 return {**report, "digest": digest}
@@ -155,9 +155,9 @@ def _report(done: Reversion) -> Fields:
 
 
 def _replaced(session: Session, done: Reversion) -> list[list[object]]:
-    """Return what stands now at the paths that would change, so that other work of the same size is not taken for it.
+    """Return digests of what is now at the paths that would change, so that other work is not mistaken for it.
 
-    A slice without paths has no digest; with one, the newest record stands for it.
+    A slice without paths has no digest, so the number of the newest record is included instead.
     """
     trees = Trees(session)
     names = [None, *sorted((session[ExternalTrees].latest() or ExternalTrees()).trees)]

@@ -1,4 +1,4 @@
-"""The contents of files in a page: each once, most of them as what changed in another, up to a number of bytes."""
+"""The contents of files in a page: each is included once, most as differences from another, up to a size limit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weakfs.session import MissingBlob
 
 @frozen
 class PageLimits:
-    """How much a page holds; what is left out is named in it.
+    """Limits on the contents of a page; the page says what was left out.
 
-    `file_bytes` is the largest file whose content is included; `changed_bytes` is for all contents that a row changed,
-    `unchanged_bytes` for files that were there and never changed. `entries` counts the names of complete trees, and
-    `blame_lines` the lines of all versions of files whose origin is included.
+    `file_bytes` is the maximum size of a file whose content is included. `changed_bytes` limits the total size of
+    contents that rows changed, `unchanged_bytes` that of files that never changed. `entries` limits the number of names
+    in complete trees, and `blame_lines` the number of lines, in all versions of files, whose origins are included.
     """
 
     rows: int = 50_000
@@ -30,19 +30,20 @@ class PageLimits:
     blame_lines: int = 4_000_000
 
 
-# A longer chain of changed contents takes too long to put together; a shorter one makes the page larger.
+# The maximum length of a chain of differences: longer ones take too long to assemble, shorter ones make the page
+# larger.
 MAX_CHAIN = 64
 
 
 @define(eq=False)
 class PageContents:
-    """The contents of a page, numbered in the order in which they were first asked for.
+    """The contents of a page, numbered in the order in which they were first requested.
 
-    An entry is the text; or `[base, prefix, suffix, middle]`: the entry that it is like, how many UTF-16 units at its
-    start and end are the same, and what is between them; or an object with `size` and `why` it has no text: "binary",
-    "missing" from storage, "large", "full" if the page holds too much already ("unchanged" for a file that no row
-    changed), or "omitted" on request. With
-    `why: "encoding"` there is a `text` in which bytes that are not UTF-8 are U+FFFD.
+    An entry is one of three: the text; `[base, prefix, suffix, middle]`, with the number of a similar entry, how many
+    UTF-16 units at its start and end are the same, and the text between them; or an object with `size` and the reason
+    `why` there is no text: "binary", "missing" from storage, "large", "full" if the page is full ("unchanged" for a
+    file that no row changed), or "omitted" on request. With `why: "encoding"` there is a `text` in which bytes that are
+    not UTF-8 are U+FFFD.
     """
 
     limits: PageLimits
@@ -54,7 +55,7 @@ class PageContents:
     _unchanged_bytes: int = 0
 
     def number(self, leaf: Leaf, *, is_changed: bool, base: Leaf | None = None) -> int:
-        """Return the number of a file's content, which is added if it is new.
+        """Return the number of a file's content; add the content if it is new.
 
         `base` is the content that it replaced.
         """
@@ -69,7 +70,7 @@ class PageContents:
         return number
 
     def count_left_out(self) -> dict[str, int]:
-        """Count the contents that have no text, by the reason."""
+        """Count the contents without text, by reason."""
         counts: dict[str, int] = {}
         for number in range(len(self.entries)):
             why = self._why(number)
@@ -120,12 +121,12 @@ class PageContents:
             return {"size": size, "why": "encoding", "text": data.decode("utf-8", "replace")}
 
     def _against(self, number: int, text: str, base: Leaf | None) -> tuple[object, int]:
-        """Return the entry for a text, and about how many bytes it takes."""
+        """Return the entry for a text, and its approximate size in bytes."""
         other = None if base is None else self._numbers.get((kind_of(base), blob_digest(base)))
         chain = 0 if other is None else self._chains.get(other, 0) + 1
         if base is None or other is None or other == number or chain > MAX_CHAIN or self._why(other) is not None:
             return text, len(text)
-        # Only a content that was included as text is a base, so this one can be read and decoded.
+        # Only a content that was included as text can be a base, so this one can be read and decoded.
         old = content_of(base).decode()
         prefix, suffix = common_ends(old, text)
         middle = text[prefix : len(text) - suffix]

@@ -1,4 +1,4 @@
-"""The timeline of a session as one HTML document: no server, no network, nothing but itself."""
+"""The timeline of a session as one self-contained HTML document, without a server or network access."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from weakfs.history.page.contents import PageLimits
 from weakfs.history.page.rows import page_data
 from weakfs.session import Session
 
-# In the order in which they build on one another.
+# The parts of the script; later ones use earlier ones.
 SCRIPTS = (
     *("contents.js", "differences.js", "syntax.js", "trees.js", "row_list.js", "live.js", "details.js", "page.js"),
 )
 
-# What could end the block of data or be read as markup, and halves of surrogate pairs, which UTF-8 cannot hold.
+# Characters that could end the data block or be read as markup, and lone surrogates, which UTF-8 cannot represent.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def timeline_page(session: Session, where: str, *, limits: PageLimits | None = None, with_contents: bool = True) -> str:
     """Return an HTML page of a session's timeline that needs no server and loads nothing.
 
-    `where` is the file or location of the session as a user types it in a shell, for the commands that the page shows.
-    Without `with_contents`, the page has the names of files and the numbers of lines, but no line of any file. Contents
-    beyond `limits` are left out, and the page says how many.
+    `where` is the file or location of the session as typed in a shell, for the commands that the page shows. Without
+    `with_contents`, the page has the names of files and the numbers of lines, but no contents. Contents beyond `limits`
+    are left out, and the page says how many.
 
     The page runs one script and allows no other; all data of the session is shown as text.
     """
@@ -35,14 +35,14 @@ def timeline_page(session: Session, where: str, *, limits: PageLimits | None = N
 
 
 def live_page() -> tuple[str, str]:
-    """Return the page without a session, which asks the server that it came from, and its content security policy."""
+    """Return the page without data, which it requests from its server, and its content security policy."""
     nothing: dict[str, object] = {"rows": [], "forks": [], "contents": [], "left_out": {}}
     return _document({"session": "", "where": "", "is_live": True, **nothing}, connect="'self'")
 
 
 def _document(data: object, *, connect: str) -> tuple[str, str]:
     style, script = _template("page.css"), "".join(map(_template, SCRIPTS))
-    # The script stays out of the global scope.
+    # The script does not use the global scope.
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
     policy = (
         f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; "
@@ -53,7 +53,7 @@ def _document(data: object, *, connect: str) -> tuple[str, str]:
 
 
 def embedded(value: object) -> str:
-    """Return JSON that can stand in a `script` element: the characters of markup are escapes."""
+    """Return JSON that is safe in a `script` element: markup characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -25,20 +25,22 @@ Place = tuple[str | None, str]
 
 
 def page_data(session: Session, *, limits: PageLimits | None = None, with_contents: bool = True) -> Fields:
-    """Return what a page shows of a session, as plain values for JSON. O(records), plus what they changed.
+    """Return the data of a session's page, as plain values for JSON. O(records), plus what they changed.
 
-    `rows` are in the order of the page, where the rows of a fork come before the row of its merge. A row's `parent` is
-    the position of the row whose files its own follow; `state` lists how they differ, where that is not what `files`
-    lists, and is `None` where they are not known. The `blame` of a file, which is the last item of an entry in `state`,
-    has in turn the row that wrote the next lines, or `None`, and how many lines these are; or it is an object: how many
-    items are the `same`, at the start and at the end, as for the file that was replaced, and those `between`.
+    `rows` are in the order of the page, in which the rows of a fork come before the row of its merge. A row's `parent`
+    is the position of the row whose files its own are based on. `state` lists how the files differ from those, unless
+    `files` says the same; it is `None` if the files are not known.
+
+    The `blame` of a file is the last item of an entry in `state`. It alternates between the row that wrote the next
+    lines, or `None`, and the number of these lines. Or it is an object: `same` is the number of items at the start and
+    at the end that the blame of the replaced file has too, and `between` are the items between them.
     """
     return _Page(session, limits or PageLimits(), with_contents).data()
 
 
 @frozen(eq=False)
 class _Version(FileVersion):
-    """A file after a row, the number of its content, where its blame belongs, and the version that it replaced."""
+    """A file after a row: the number of its content, the entry for its blame, and the version that it replaced."""
 
     content: int
     fields: Fields | list[object]
@@ -51,10 +53,10 @@ class _Lane:
 
     number: int
     fork: str | None
-    # Its records.
+    # The numbers of its first and its last record.
     first: int
     last: float
-    # The row after which it left.
+    # The row after which the lane branched off.
     start: int | None = None
     newest: int | None = None
     view: SessionView | None = None
@@ -62,7 +64,7 @@ class _Lane:
     merge: tuple[RowChanges, SessionView | None] | None = None
     # The newest version of each file that its rows changed.
     versions: dict[Place, _Version] = field(factory=dict[Place, _Version])
-    # Its rows, each after the number of its record.
+    # Its rows, each with the number of its record.
     states: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
 
 
@@ -97,7 +99,7 @@ class _Page:
         self._lanes = [_Lane(0, None, 0, float("inf"))]
         for one in found:
             seq = one.row.last if one.step is None else one.step.record.seq
-            # A snapshot after the last record of a merge is taken to be one of what was merged into.
+            # A snapshot after the last record of a merge is assumed to be of the session that was merged into.
             while seq is not None and self._lanes[-1].last < seq + (one.row.kind == "snapshot"):
                 self._leave()
             self._add(one)
@@ -121,7 +123,7 @@ class _Page:
     def _add(self, one: RowChanges) -> None:
         lane = self._lanes[-1]
         if one.step is None or one.step.base is None:
-            # The files after a snapshot are those before it.
+            # The files after a snapshot are the same as before it.
             self._append(lane, one, lane.view if one.step is None else one.step.after)
             return
         event = one.step.record.event
@@ -135,7 +137,8 @@ class _Page:
         self._lanes.append(side)
 
     def _row_at(self, base: int, fork: str) -> int | None:
-        """Return the row after which a fork left: one of its own that were merged before, or of what is around it."""
+        """Return the row after which a fork branched off: one of its own rows merged earlier, or one of the lane around
+        it."""
         own = (one for one in self._ended if one.fork == fork and one.first <= base <= one.last)
         around = (one for one in reversed(self._lanes) if one.first <= base)
         lane = next(own, None) or next(around)
@@ -192,7 +195,7 @@ class _Page:
                 self._row_of[record] = number
 
     def _state(self, lane: _Lane, one: RowChanges, view: SessionView | None) -> object:
-        """Return how the files after a row differ from those after its parent, unless that is what it changed."""
+        """Return how the files after a row differ from those after its parent, unless `files` says the same."""
         if view is None:
             return None
         if lane.view is None:
@@ -253,9 +256,9 @@ class _Page:
         return fields
 
     def _add_blame(self) -> int:
-        """Add who wrote the lines of changed files, and return of how many versions this was left out.
+        """Add the blame of changed files, and return the number of versions for which it was left out.
 
-        The newest version of each file comes first, then the others from the newest to the oldest.
+        The newest version of each file comes first, then the others, newest first.
         """
         newest: list[_Version] = []
         older: list[_Version] = []
@@ -290,7 +293,7 @@ def _changed_runs(old: list[object], new: list[object]) -> object:
     return new if len(between) + 6 >= len(new) else {"same": [start, end], "between": between}
 
 
-# Returned for a state that is what the row changed.
+# Returned if the state follows from the changes of the row.
 _AS_FILES = object()
 
 

@@ -1,1 +1,1 @@
-"""Retention: keeping a session or a snapshot store within budgets of bytes, age and number."""
+"""Retention: keeping a session or a snapshot store within limits on size, age and number."""

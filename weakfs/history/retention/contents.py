@@ -1,4 +1,4 @@
-"""The contents of a timeline: what the files, the records, the calls and each snapshot hold, each content once."""
+"""The contents of a timeline: those of the files, the records, the calls and each snapshot, without repetitions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from weakfs.session.files.content_references import parts_of
 from weakfs.session.history.snapshot_table import SnapshotEntry
 from weakfs.session.history.timeline import Timeline, ordered_snapshots
 
-# What has been visited, by id. Keeping it also keeps its id from being reused.
+# Visited objects by id. Keeping an object alive prevents its id from being reused.
 Seen = dict[int, object]
 
 _SHARED = -1
 
 
 def contents_in(values: Iterable[object], seen: Seen) -> Iterator[tuple[bytes, int]]:
-    """Yield the digest and the size of each content in some values, except for parts that were `seen` before."""
+    """Yield the digest and the size of each content in some values, skipping objects that are in `seen`."""
     stack = list(values)
     while stack:
         item = stack.pop()
@@ -53,8 +53,8 @@ def contents_in(values: Iterable[object], seen: Seen) -> Iterator[tuple[bytes, i
 class Contents:
     """The contents of one timeline, and of the same timeline after some of its history was dropped.
 
-    Those of records and snapshots are read once: a search for what fits into a budget looks at them many times. Each
-    content has a number here, so that a thousand snapshots of the same files take little memory.
+    The contents of records and snapshots are collected once, because a search for what fits within a limit looks at
+    them many times. Each content has a number here, so that a thousand snapshots of the same files take little memory.
     """
 
     line: Timeline
@@ -70,12 +70,12 @@ class Contents:
         }
 
     def size(self, after: Timeline) -> int:
-        """Return the size of all contents of a timeline that this one was shortened to."""
+        """Return the total size of the contents of a shortened version of this timeline."""
         found = {number for holder in self._holders(after) for number in holder.contents}
         return sum(self._sizes[number] for number in found)
 
     def holders(self, after: Timeline) -> tuple[Holder, ...]:
-        """Return what holds contents in a timeline that this one was shortened to. O(all that each holds)."""
+        """Return the holders of contents in a shortened version of this timeline. O(everything that each holds)."""
         every = list(self._holders(after))
         owners: dict[int, int] = {}
         for place, holder in enumerate(every):
@@ -101,7 +101,7 @@ class Contents:
             yield _Held("snapshot", self._of_snapshots[entry.snapshot_id], entry)
 
     def _in_records(self, after: Timeline) -> list[int]:
-        """Return the contents of the records, and of the state that they start from."""
+        """Return the contents of the records, and of the state from which they start."""
         found = [*self._in((after.externals, after.base.state if len(after.rows) else None))]
         for numbers in self._of_rows[after.dropped - self.line.dropped :]:
             found += numbers

@@ -1,4 +1,4 @@
-"""The rules of retention, and the report of what they removed and of what the rest takes."""
+"""The limits of retention, and the report on what was removed and on the size of the rest."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ HolderKind = Literal["files", "records", "calls", "snapshot"]
 
 @frozen
 class Retention:
-    """What to keep. A limit that is `None` removes nothing; with several, what exceeds any of them goes, oldest first.
+    """What to keep. `None` means no limit; whatever exceeds any of the limits is removed, oldest first.
 
-    `max_bytes` limits the size of contents, each counted once. `max_records` and `max_snapshots` are numbers of the
-    newest to keep. Snapshots with a tag stay, unless `keep_tags` is false. Tool calls go with their records, unless
-    `keep_calls`. Raises `ValueError` if nothing is limited, or by a negative number.
+    `max_bytes` limits the total size of contents, each counted once. `max_records` and `max_snapshots` are how many of
+    the newest to keep. Tagged snapshots are kept unless `keep_tags` is false. Tool calls are removed with their records
+    unless `keep_calls` is true. Raises `ValueError` if no limit is given, or a negative one.
     """
 
     max_bytes: int | None = None
@@ -37,17 +37,17 @@ class Retention:
             raise ValueError(f"cannot keep {negative[0] if negative else self.max_age}: a limit is 0 or more")
 
     def oldest(self, now: int) -> int | None:
-        """Return the time, in nanoseconds, before which things are too old; `None` if age is not limited."""
+        """Return the oldest time to keep, in nanoseconds; `None` if age is not limited."""
         return None if self.max_age is None else now - self.max_age // timedelta(microseconds=1) * 1_000
 
 
 @frozen
 class Holder:
-    """Something that keeps contents: the current files, the records, the calls or one snapshot.
+    """A holder of contents: the current files, the records, the calls or one snapshot.
 
-    `bytes` is the size of all that it holds, `exclusive` of what nothing else holds: what dropping it alone would free.
-    For a snapshot in a store, `bytes` is the size of its files, and `exclusive` what is stored for it alone.
-    `at` is the time of a snapshot, in nanoseconds; `name` is its id.
+    `bytes` is the size of everything that it holds, `exclusive` the size of what nothing else holds, which dropping it
+    alone would free. For a snapshot in a store, `bytes` is the size of its files, and `exclusive` the size of what is
+    stored for it alone. `at` is the time of a snapshot, in nanoseconds; `name` is its id.
     """
 
     kind: HolderKind
@@ -59,17 +59,17 @@ class Holder:
 
     @property
     def shared(self) -> int:
-        """The size of what something else holds too."""
+        """The size of what other holders hold too."""
         return max(self.bytes - self.exclusive, 0)
 
 
 @frozen
 class PruneReport:
-    """What was removed, or with `preview` would be.
+    """What was removed, or with `preview` would be removed.
 
-    `records` and `calls` are numbers of them. `dropped` are the snapshots that go, with what each of them alone holds
-    before that; `kept` is what holds contents afterwards. `excess` is by how many bytes the rest still exceeds
-    `max_bytes`: more cannot go.
+    `records` and `calls` are the numbers of removed records and calls. `dropped` are the dropped snapshots, with sizes
+    from before; `kept` are the remaining holders of contents. `excess` is the number of bytes by which the rest still
+    exceeds `max_bytes` although nothing else can be removed.
     """
 
     preview: bool
@@ -83,7 +83,7 @@ class PruneReport:
 
     @property
     def freed(self) -> int:
-        """The size of the contents that go."""
+        """The size of the removed contents."""
         return self.bytes_before - self.bytes_after
 
     @property

@@ -1,4 +1,4 @@
-"""`prune`: keep a session, or the snapshots of a directory, within limits of bytes, age and number."""
+"""`prune`: keep a session, or the snapshots of a directory, within limits on size, age and number."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from weakfs.snapshots import Store
 def prune(target: Session | Store | HostFilesystem, retention: Retention, *, preview: bool = False) -> PruneReport:
     """Remove the oldest records, calls and snapshots until the rest is within the limits, and free their contents.
 
-    The current files never go. Snapshots with a tag stay, unless `keep_tags` is false; if they, and the files, are
-    larger than `max_bytes`, everything else goes, and the report says by how much the limit is still exceeded. Dropped
-    records can no longer be read or rolled back to. With `preview` nothing is changed.
+    Current files are never removed. Tagged snapshots are kept unless `keep_tags` is false; if they and the files are
+    larger than `max_bytes`, everything else is removed, and the report says by how much the limit is still exceeded.
+    Dropped records can no longer be read or rolled back to. With `preview`, nothing is changed.
 
-    A session is changed in one step, in storage too: a crash leaves all of it or what is kept. Save a session that was
-    loaded from a file. For a directory of the host, or a store, these are the snapshots in the store, and records and
-    calls do not count; those that the filesystem's session can still roll back to stay. Snapshots are dropped one by
-    one, and then the store is compacted: if that is interrupted, prune again.
+    A session is changed atomically, also in storage. If it was loaded from a file, save it again. For a directory of
+    the host or a store, only the snapshots in the store are pruned, except those that the filesystem's session can
+    still roll back to. They are dropped one by one, and then the store is compacted; if that is interrupted, prune
+    again.
 
-    Raises `SessionError` for a fork and inside a transaction, and what `Session.compact` and `Store.compact` raise.
+    Raises `SessionError` for a fork and inside a transaction, and the errors of `Session.compact` and `Store.compact`.
     """
     if isinstance(target, Session):
         return prune_session(target, retention, preview=preview)

@@ -1,4 +1,4 @@
-"""Retention of a session: which records, calls and snapshots go, and their removal in one step."""
+"""Retention of a session: selecting records, calls and snapshots, and removing them in one step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weakfs.session.slices.schema import Rules
 
 @frozen
 class _Cut:
-    """What goes: the records up to number `seq`, and snapshots by their ids."""
+    """What to remove: the records up to number `seq`, and snapshots by id."""
 
     seq: int
     snapshots: frozenset[str]
@@ -61,7 +61,7 @@ def _shorten(line: Timeline, rules: Rules, retention: Retention, now: int) -> Pr
 
 
 def _within_limits(line: Timeline, retention: Retention, oldest: int | None) -> _Cut:
-    """Return what exceeds the numbers and the age."""
+    """Return the cut after which the limits on number and age are kept."""
     snapshots = ordered_snapshots(line)
     seq = line.dropped
     if retention.max_records is not None:
@@ -76,7 +76,7 @@ def _within_limits(line: Timeline, retention: Retention, oldest: int | None) -> 
 
 
 def _number_older(line: Timeline, oldest: int) -> int:
-    """Return how many of the first records are older: records are only dropped from the beginning on."""
+    """Return how many of the first records are older; records can only be dropped from the beginning."""
     return next((place for place, row in enumerate(line.rows) if row[0] >= oldest), len(line.rows))
 
 
@@ -85,9 +85,9 @@ def _droppable(snapshots: Sequence[SnapshotEntry], retention: Retention) -> set[
 
 
 def _within_size(contents: Contents, rules: Rules, retention: Retention, least: _Cut) -> _Cut:
-    """Return the cut, from `least` on, after which the rest fits into `max_bytes`; everything if none does.
+    """Return the smallest cut, at least `least`, after which the rest fits into `max_bytes`; everything if none does.
 
-    What was recorded one record less far back would not fit: sizes are looked at in a binary search.
+    O(log n) sizes are computed, by binary search.
     """
     line = contents.line
     snapshots = ordered_snapshots(line)
@@ -119,7 +119,7 @@ def _apply(line: Timeline, rules: Rules, cut: _Cut, retention: Retention) -> Non
     calls = _number_of_calls(line, rules)
     count = line.compact(rules, line.seq - cut.seq, None if retention.keep_calls else 0)
     if cut.snapshots and not count and calls == _number_of_calls(line, rules):
-        # A base of its own, so that a storage writes the session anew and frees what only these snapshots needed.
+        # A new base, so that storage rewrites the session and frees what only these snapshots needed.
         base = line.base
         line.base = Mark(base.seq, base.state, base.logs, base.block_end)
 

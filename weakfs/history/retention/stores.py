@@ -1,4 +1,4 @@
-"""Retention of a snapshot store: which snapshots go, and what that frees."""
+"""Retention of a snapshot store: selecting the snapshots to drop, and what that frees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.snapshots.store.usage import Usage
 
 
 def prune_store(target: Store | HostFilesystem, retention: Retention, *, preview: bool) -> PruneReport:
-    """Drop what exceeds the limits from a store and compact it; see `prune`."""
+    """Drop from a store what exceeds the limits, and compact it; see `prune`."""
     if retention.max_records is not None:
         raise ValueError("cannot limit records: a store of snapshots has none; prune the session instead")
     if isinstance(target, Store):
@@ -36,7 +36,7 @@ def _pruned(
     *,
     preview: bool,
 ) -> PruneReport:
-    """Drop those of the candidates, oldest first, that exceed the limits."""
+    """Drop the candidates that exceed the limits, oldest first."""
     every = store.list()
     costs = {one.snapshot.snapshot_id: one for one in store.account(every)}
     usage = Usage(store, keep)
@@ -66,7 +66,7 @@ def _holder(one: StoredSnapshot, frees: int) -> Holder:
 def _within_limits(
     every: Sequence[StoredSnapshot], droppable: Sequence[StoredSnapshot], retention: Retention, oldest: int | None
 ) -> list[StoredSnapshot]:
-    """Return what exceeds the number and the age."""
+    """Return the snapshots that exceed the limits on number and age."""
     most = retention.max_snapshots
     older = [] if most is None else [one.snapshot_id for one in every[: max(len(every) - most, 0)]]
     return [one for one in droppable if one.snapshot_id in older or (oldest is not None and one.created_ns < oldest)]
@@ -79,7 +79,8 @@ def _within_size(
     least: list[StoredSnapshot],
     max_bytes: int,
 ) -> list[StoredSnapshot]:
-    """Return `least`, and as many of the oldest that may go as have to for the rest to fit; all if it never does."""
+    """Return `least`, and as many of the oldest droppable snapshots as needed for the rest to fit; all if it never
+    does."""
     rest = [one for one in droppable if one not in least]
 
     def fits(number: int) -> bool:

@@ -1,4 +1,4 @@
-"""Tools for Anthropic's SDK over a session: memory, text editor, and any toolset.
+"""Tools for Anthropic's SDK that work on a session: memory, text editor, and the tools of any toolset.
 
 `client.beta.messages.tool_runner(tools=[MemoryTool(session), *runnable_tools(toolset)])`. Every call is recorded and
 can be undone. Needs the extra `weakfs[anthropic]`.

@@ -1,4 +1,4 @@
-"""The text editor tool: the commands of Anthropic's `text_editor` tools over the files of a session."""
+"""The text editor tool: the commands of Anthropic's `text_editor` tools, on the files of a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.tools import Toolset
 
 EditorVersion = Literal["20250728", "20250429", "20250124", "20241022"]
 
-# The older versions have another name, and the command undo_edit.
+# The older versions have another name, and the additional command undo_edit.
 NAMES: dict[EditorVersion, str] = {
     "20250728": "str_replace_based_edit_tool",
     "20250429": "str_replace_based_edit_tool",
@@ -28,7 +28,7 @@ def _definition(version: EditorVersion, max_characters: int | None) -> BetaToolU
     if version not in NAMES:
         raise ValueError(f"there is no version {version!r} of the text editor; use one of {', '.join(NAMES)}")
     if max_characters is not None and (version != "20250728" or max_characters < 1):
-        raise ValueError("max_characters is a number above 0, and only for the version 20250728; leave it out")
+        raise ValueError("max_characters must be a number above 0, and needs the version 20250728; leave it out")
     definition: dict[str, object] = {"type": f"text_editor_{version}", "name": NAMES[version]}
     if max_characters is not None:
         definition["max_characters"] = max_characters
@@ -43,10 +43,10 @@ def _toolset(
 
 
 class TextEditorTool(BetaBuiltinFunctionTool):
-    """Anthropic's text editor tool over the files of a session, or over a filesystem with that session.
+    """Anthropic's text editor tool on the files of a session, or on a filesystem with that session.
 
-    Each command is one call of the session: it is recorded, and undone if it fails. `version` is that of the tool's
-    type, and `max_characters` bounds what `view` shows of a file.
+    Each command is one call of the session: it is recorded, and undone if it fails. `version` is the version in the
+    tool's type, and `max_characters` limits how much of a file `view` shows.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from weakfs.messages import clip
 from weakfs.tools import Receipt, Tool, ToolCall, ToolContext, ToolResult, require_filesystem
 from weakfs.tools.results import answer_verbatim, summarize
 
-# The lines around a change that are shown.
+# The number of lines shown before and after a change.
 AROUND = 4
 
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -29,7 +29,7 @@ EDITS = ("create", "str_replace", "insert")
 
 @frozen(kw_only=True)
 class EditorParams:
-    """What the editor takes; which of these a command needs is checked when it runs."""
+    """The parameters of all commands of the editor; each command checks those that it needs."""
 
     command: str
     path: str
@@ -42,7 +42,7 @@ class EditorParams:
 
 
 def editor_tool(name: str, max_characters: int | None, *, has_undo: bool) -> Tool:
-    """Return the editor as a tool of weakfs."""
+    """Return the editor as a weakfs tool."""
     return Tool(
         name,
         "View, create and edit text files.",
@@ -136,7 +136,7 @@ def _str_replace(params: EditorParams, files: Filesystem) -> str:
 
 def _insert(params: EditorParams, files: Filesystem) -> str:
     path, at = _existing_file(params, files), cast(int, params.insert_line)
-    # The versions of the tool have different names for it.
+    # Versions of the tool have different names for this parameter.
     text = params.insert_text if params.insert_text is not None else params.new_str
     if text is None:
         raise Refused("Parameter `insert_text` is required for command: insert")
@@ -146,7 +146,7 @@ def _insert(params: EditorParams, files: Filesystem) -> str:
             f"Invalid `insert_line` parameter: {at}. It should be within the range of lines of the file: "
             f"[0, {len(lines)}]"
         )
-    # A text that ends with a newline is whole lines.
+    # A text that ends with a line break consists of whole lines.
     whole = new[:-1] if len(new) > 1 and new[-1] == "" else new
     files.write(path, "\n".join([*lines[:at], *whole, *lines[at:]]))
     snippet = [*lines[max(0, at - AROUND) : at], *whole, *lines[at : at + AROUND]]
@@ -158,7 +158,7 @@ def _insert(params: EditorParams, files: Filesystem) -> str:
 
 
 def _undo(params: EditorParams, context: ToolContext, name: str) -> str:
-    """Take back the last edit of a file that was not taken back yet."""
+    """Undo the last edit of a file that has not been undone yet."""
     path, undone = normalize(params.path), 0
     for call in reversed(context.session[ToolCall].all()):
         if call.tool != name or call.status != "ok":

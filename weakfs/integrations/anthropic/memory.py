@@ -1,4 +1,4 @@
-"""The memory tool: `/memories` of a session, where the SDK's `BetaLocalFilesystemMemoryTool` has a directory."""
+"""The memory tool, like the SDK's `BetaLocalFilesystemMemoryTool` but on `/memories` of a session."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _toolset(session: Session, filesystem: Filesystem | None) -> Toolset:
 
 
 class MemoryTool(BetaAbstractMemoryTool):
-    """Anthropic's memory tool over the directory `/memories` of a session, or of a filesystem with that session.
+    """Anthropic's memory tool on the directory `/memories` of a session, or of a filesystem with that session.
 
-    Each command is one call of the session, with the name `memory`: it is recorded, and undone if it fails. The answers
-    are those of `BetaLocalFilesystemMemoryTool`.
+    Each command is one call of the session, named `memory`: it is recorded, and undone if it fails. The answers are
+    those of `BetaLocalFilesystemMemoryTool`.
     """
 
     def __init__(

@@ -17,10 +17,10 @@ ROOT = "/memories"
 MAX_LINES = 999_999
 NUMBER_WIDTH = len(str(MAX_LINES))
 
-# What ext4 says of a small directory; directories of weakfs have no size.
+# The size that ext4 reports for a small directory; directories in weakfs have no size.
 DIRECTORY_SIZE = 4096
 
-# An error lists this many places at which a text occurs.
+# The maximum number of places listed in an error about a text that is not unique.
 MOST_PLACES = 1000
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename", "clear_all_memory"]
@@ -28,7 +28,7 @@ Command = Literal["view", "create", "str_replace", "insert", "delete", "rename",
 
 @frozen(kw_only=True)
 class MemoryParams:
-    """What the memory tool takes; which of these a command needs is checked when it runs."""
+    """The parameters of all commands of the memory tool; each command checks those that it needs."""
 
     command: Command
     path: str | None = None
@@ -43,7 +43,7 @@ class MemoryParams:
 
 
 class Refused(Exception):
-    """A command that fails, with the text for the model."""
+    """A command failed; the message is the text for the model."""
 
 
 def memory_handler(params: MemoryParams, *, context: ToolContext) -> ToolResult[Receipt]:
@@ -191,7 +191,7 @@ def _text(value: str | None) -> str:
 
 
 def _located(given: str) -> str:
-    """Return the canonical path of a path that a model sent, resolved by its segments."""
+    """Return the canonical form of a path that a model sent, with `.` and `..` resolved."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
         raise Refused(f"Path must start with /memories, got: {given}")
     if "\0" in given or "\\" in given:
@@ -227,7 +227,7 @@ def _content(files: Filesystem, path: str, given: str) -> str:
 
 
 def places(content: str, text: str) -> Iterator[int]:
-    """Yield the line of each place at which a text begins, overlapping ones included."""
+    """Yield the line number of each occurrence of a text, including overlapping ones."""
     line, last, at = 1, 0, content.find(text)
     while at != -1:
         line += content.count("\n", last, at)
@@ -236,7 +236,7 @@ def places(content: str, text: str) -> Iterator[int]:
 
 
 def shown_places(content: str, text: str) -> str:
-    """Return the numbers of the lines at which a text begins, the first thousand of them."""
+    """Return the line numbers of the first thousand occurrences of a text."""
     found = places(content, text)
     shown = ", ".join(map(str, islice(found, MOST_PLACES)))
     return shown if next(found, None) is None else f"{shown}, ..."

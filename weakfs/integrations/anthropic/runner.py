@@ -1,4 +1,4 @@
-"""The tools of a toolset as the SDK's runnable tools, for `client.beta.messages.tool_runner`."""
+"""The tools of a toolset as runnable tools of the SDK, for `client.beta.messages.tool_runner`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weakfs.tools import ToolResult, Toolset
 def runnable_tools(toolset: Toolset, *, caller: str | None = None) -> list[BetaBuiltinFunctionTool]:
     """Return the tools of a toolset for the runner of an `Anthropic` client.
 
-    `caller` names who makes the calls. Raises `ToolError` for a call that failed, which the runner sends to the model.
+    `caller` names who makes the calls. A failed call raises `ToolError`, which the runner sends to the model.
     """
     return [RunnableTool(toolset, definition, caller) for definition in toolset.definitions("anthropic")]
 
@@ -62,7 +62,7 @@ class AsyncRunnableTool(BetaAsyncBuiltinFunctionTool):
 
 
 def shown(result: ToolResult[object]) -> BetaFunctionToolResultType:
-    """Return what the model sees of a result; raises `ToolError` for a call that failed."""
+    """Return the content of a result for the model; raises `ToolError` for a failed call."""
     if not result.success:
         raise ToolError(result.message)
     if not result.images:

@@ -1,7 +1,7 @@
-"""Sessions under the Claude Agent SDK: hooks that record every tool, our tools in process, transcripts in storage.
+"""Sessions for the Claude Agent SDK: hooks that record every tool, weakfs tools in process, transcripts in storage.
 
-`hooks` gives `ClaudeAgentOptions(hooks=...)`, `mcp_server` one of its `mcp_servers`, and `StorageSessionStore` its
-`session_store`. Needs the extra `weakfs[claude-agent]`.
+In `ClaudeAgentOptions`, pass the result of `hooks` as `hooks`, that of `mcp_server` in `mcp_servers`, and a
+`StorageSessionStore` as `session_store`. Needs the extra `weakfs[claude-agent]`.
 """
 
 from __future__ import annotations

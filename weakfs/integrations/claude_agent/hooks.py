@@ -1,4 +1,4 @@
-"""Hooks of the Claude Agent SDK that record its own tools, Bash included, as calls of a session."""
+"""Hooks for the Claude Agent SDK that record its own tools, including Bash, as calls of a session."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def hooks(
     not_recorded: Collection[str] = READ_ONLY_TOOLS,
     undo_failed: bool = False,
 ) -> dict[HookEvent, list[HookMatcher]]:
-    """Return hooks that make each tool that Claude Code runs a call of the toolset, under its `tool_use_id`.
+    """Return hooks that record each tool that Claude Code runs as a call of the toolset, with its `tool_use_id` as id.
 
-    The toolset's filesystem is a `HostFilesystem` over the agent's working directory. What changes there between
-    `PreToolUse` and `PostToolUse` becomes the changes of the call. Tools that run at the same time are one call, under
-    the id of the first: nobody can tell which of them changed what. A tool that fails keeps what it did, as Claude
-    expects; `undo_failed` undoes it and tells Claude so, unless another tool ran at the same time.
+    The toolset must use a `HostFilesystem` on the agent's working directory. Whatever changes there between
+    `PreToolUse` and `PostToolUse` is recorded as the changes of the call. Tools that run at the same time share one
+    call with the id of the first, because their changes cannot be told apart. A failed tool keeps its changes, as
+    Claude expects; with `undo_failed` they are undone and Claude is informed, unless another tool ran at the same time.
 
-    Tools named in `not_recorded`, and those of `mcp_server` with its default name, are not recorded here. A tool that
-    the toolset's policy forbids is denied. Any other failure of a hook is logged, and the tool runs unrecorded. The
-    hooks need asyncio, not trio.
+    Tools named in `not_recorded`, and those of `mcp_server` with its default name, are not recorded. A tool that the
+    toolset's policy forbids is denied. If a hook fails for any other reason, the failure is logged and the tool runs
+    unrecorded. The hooks require asyncio, not trio.
     """
     events = ClaudeEvents(ToolRecorder(toolset, caller, undo_failed), frozenset(not_recorded), logger)
 

@@ -1,4 +1,4 @@
-"""The tools of a `Toolset` as an MCP server in the process of the Claude Agent SDK."""
+"""The tools of a `Toolset` as an in-process MCP server for the Claude Agent SDK."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from weakfs.tools import Toolset
 
 
 def mcp_server(toolset: Toolset, *, name: str = "weakfs") -> McpSdkServerConfig:
-    """Return a server for `ClaudeAgentOptions(mcp_servers={name: ...})`: names and schemas are those of the toolset."""
+    """Return a server for `ClaudeAgentOptions(mcp_servers={name: ...})`, with the toolset's names and schemas."""
     return McpSdkServerConfig(type="sdk", name=name, instance=toolset_server(toolset))

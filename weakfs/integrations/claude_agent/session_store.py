@@ -2,8 +2,8 @@
 
 | key, below the prefix | value |
 | --- | --- |
-| `PROJECT/SESSION/main/NUMBER` | a batch of entries, and when it was stored |
-| `PROJECT/SESSION/sub/SUBPATH/NUMBER` | the same of a subagent |
+| `PROJECT/SESSION/main/NUMBER` | a batch of entries, with the time at which it was stored |
+| `PROJECT/SESSION/sub/SUBPATH/NUMBER` | the same for a subagent |
 | `PROJECT/SESSION/summary` | the SDK's summary of the session |
 """
 
@@ -31,8 +31,8 @@ from weakfs.storage import AsyncStorage, StorageDamaged
 class StorageSessionStore(SessionStore):
     """Transcripts in storage, for `ClaudeAgentOptions(session_store=...)`.
 
-    `storage` is what `await weakfs.storage.aopen(url)` returns; closing it is the caller's. Several processes may
-    append to one session. An entry that arrives twice, as a retry may send it, is loaded once if it has a `uuid`.
+    `storage` is the result of `await weakfs.storage.aopen(url)`; the caller must close it. Several processes may append
+    to one session. An entry that is sent twice, as by a retry, is loaded once if it has a `uuid`.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class StorageSessionStore(SessionStore):
         self._storage = storage
         self._prefix = prefix
         self._clock = clock
-        # The number that the next batch of a transcript probably has.
+        # The probable number of the next batch of each transcript.
         self._next: dict[str, int] = {}
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
@@ -67,7 +67,7 @@ class StorageSessionStore(SessionStore):
         return found or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """Return the sessions of a project that have a main transcript, and when each was appended to."""
+        """Return the sessions of a project that have a main transcript, each with the time of its last append."""
         listed: list[SessionStoreListEntry] = []
         for session_id in await self._session_ids(project_key):
             keys = await self._storage.keys(self._transcript({"project_key": project_key, "session_id": session_id}))
@@ -101,7 +101,7 @@ class StorageSessionStore(SessionStore):
             if await self._storage.create(f"{transcript}{number:012d}", value) is not None:
                 self._next[transcript] = number + 1
                 return
-            # Another process has appended.
+            # Another process has appended a batch.
             number = None
 
     async def _fold(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
@@ -146,13 +146,13 @@ def _segment(what: str, text: str) -> str:
 
 
 def _encoded(value: object) -> bytes:
-    # The standard library's encoder takes what Claude may write: large integers and halves of surrogate pairs.
+    # The standard library's encoder supports what Claude may write: large integers and lone surrogates.
     return json.dumps(value, separators=(",", ":")).encode()
 
 
 @frozen
 class _Batch:
-    """Entries that were stored together, and when, in milliseconds."""
+    """Entries that were stored together, and the time in milliseconds."""
 
     at: int
     entries: list[SessionStoreEntry]
@@ -162,7 +162,7 @@ def _batch(name: str, value: bytes) -> _Batch:
     found = _decoded(name, value)
     at, entries = found.get("at"), found.get("entries")
     if not isinstance(at, int) or not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
-        raise _damaged(name, "it has no entries, or not the time at which they were stored")
+        raise _damaged(name, "its entries or the time at which they were stored are missing")
     return _Batch(at, cast("list[SessionStoreEntry]", entries))
 
 

@@ -1,6 +1,6 @@
-"""Hooks for Claude Code, which record every tool that it runs as a call of a session.
+"""Hooks for Claude Code that record every tool that it runs as a call of a session.
 
-`weakfs hooks install claude-code` puts them into a project, as `install` does. Needs no extra.
+`weakfs hooks install claude-code` and `install` add them to a project. Needs no extra.
 """
 
 from __future__ import annotations

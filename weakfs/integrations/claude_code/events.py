@@ -1,4 +1,4 @@
-"""The events of Claude Code's hooks, and what they do to the calls of a session."""
+"""Handling of the events of Claude Code's hooks: they begin and end calls of a session."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from weakfs.class_decorators import define
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.tools.calls.external_call import ExternalCallFailed
 
-# Tools of Claude Code that change no files of their own, and are not recorded. Agents run while their subagents' tools
-# do, which are recorded.
+# Tools of Claude Code that change no files themselves, and so are not recorded. The tools of subagents are recorded.
 READ_ONLY_TOOLS = frozenset(
     {
         "Agent",
@@ -29,11 +28,12 @@ READ_ONLY_TOOLS = frozenset(
     }
 )
 
-# The events to which hooks belong: the begin and the ends of a tool, and those of a turn, since a tool that was denied
-# or interrupted has no end of its own.
+# The events that need hooks: the beginning and the ends of a tool, and those of a turn, because a tool that was denied
+# or interrupted reports no end.
 EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SubagentStop", "Stop")
 
-# Codes of calls that the toolset's own rules refuse. Any other refusal, as of an unreadable file, must not stop a tool.
+# Error codes of calls that the toolset's rules refuse. Any other failure, such as an unreadable file, must not stop a
+# tool.
 DENIED = frozenset({"operation_forbidden", "policy_denied", "read_only"})
 
 Answer = dict[str, Any]
@@ -41,14 +41,14 @@ Answer = dict[str, Any]
 
 @define(eq=False)
 class ClaudeEvents:
-    """Answer the events of an agent: its tools are recorded by `recorder`, but for those in `not_recorded`."""
+    """Answers the events of an agent, and records its tools with `recorder`, except those in `not_recorded`."""
 
     recorder: ToolRecorder
     not_recorded: frozenset[str]
     logger: logging.Logger
 
     async def answer(self, event: Mapping[str, Any]) -> Answer:
-        """Return the answer to one event, which is empty if Claude needs to know nothing. Never raises."""
+        """Return the answer to one event, empty if there is nothing to report. Never raises."""
         name = event.get("hook_event_name")
         try:
             if name == "PreToolUse":
@@ -63,7 +63,7 @@ class ClaudeEvents:
             self.logger.warning("a tool is not recorded: %s", refused)
             return {"systemMessage": f"weakfs did not record this tool: {refused}"}
         except Exception:
-            self.logger.exception("a tool, or what it changed, is not recorded: %s failed", name)
+            self.logger.exception("a tool or its changes were not recorded: %s failed", name)
         return {}
 
     async def _begin(self, event: Mapping[str, Any]) -> Answer:
@@ -83,15 +83,15 @@ class ClaudeEvents:
 
 
 def _agent(event: Mapping[str, Any]) -> str:
-    """Return whose event it is: a session's main agent, or a subagent of it."""
+    """Return the agent that an event belongs to: a session's main agent or one of its subagents."""
     return f"{event.get('session_id', '')}/{event.get('agent_id', '')}"
 
 
 def _ended(event: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Return which agents have ended with a turn.
+    """Return a function that tells which agents have ended with a turn.
 
-    Subagents in the background go on when the main agent stops, and a message to it may come while they work. Which
-    of them do, only `Stop` says.
+    Subagents in the background continue when the main agent stops, and it may get a message while they work. Only the
+    event `Stop` says which of them continue.
     """
     main = f"{event.get('session_id', '')}/"
     if event["hook_event_name"] != "Stop":

@@ -1,9 +1,8 @@
-"""What Claude Code runs as a hook: hand the event to the server of the project, and print its answer.
+"""The program that Claude Code runs as a hook: it passes the event to the project's server and prints the answer.
 
-This is a program of its own that imports next to nothing, since Claude Code starts it twice for each tool:
-`python -I -S hook.py SERVER DIRECTORY LOCATION`. `socket` alone takes as long as Python needs to start, 16 ms; the
-module that it is made of takes 1. An error exits with status 1, which Claude Code shows without stopping the
-tool.
+Claude Code starts it twice for each tool, as `python -I -S hook.py SERVER DIRECTORY LOCATION`, so it imports almost
+nothing: importing `socket` takes 16 ms, as long as starting Python, but `_socket` takes only 1 ms. If an error occurs,
+it exits with status 1, which Claude Code shows without stopping the tool.
 """
 
 import _socket
@@ -22,9 +21,9 @@ WAIT = 0.02
 
 
 def socket_path(server: str) -> str:
-    """Return where a server of this name listens; the directory of the socket is the user's own.
+    """Return the path of the socket of a server, in a directory that only this user may access.
 
-    Raises `OSError` if somebody else made that directory.
+    Raises `OSError` if that directory belongs to somebody else.
     """
     place = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
     place = os.path.join(place, f"weakfs-{os.getuid()}")
@@ -33,7 +32,7 @@ def socket_path(server: str) -> str:
     except FileExistsError:
         found = os.lstat(place)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise PermissionError(f"{place!r} is not a directory that only you may use; remove it") from None
+            raise PermissionError(f"{place!r} is not a directory that only you can access; remove it") from None
     return os.path.join(place, f"{server}.sock")
 
 
@@ -58,8 +57,8 @@ def ask(path: str, event: bytes) -> bytes:
 
 
 def start(server: str, directory: str, location: str) -> "subprocess.Popen[bytes]":
-    """Start a server that outlives this process, and return its process; it ends itself if there is one already."""
-    import subprocess  # Python needs 20 ms to load it.
+    """Start a server that outlives this process, and return its process, which exits if a server is running already."""
+    import subprocess  # Imported here because loading it takes 20 ms.
 
     library = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
     program = (
@@ -94,12 +93,12 @@ def main() -> int:
 
 
 def log_path(server: str) -> str:
-    """Return the file that has what the server of a project printed."""
+    """Return the file to which a project's server writes its output."""
     return socket_path(server).removesuffix(".sock") + ".log"
 
 
 def is_served(server: str) -> bool:
-    """Return whether there is a server, which may be starting or ending."""
+    """Return whether a server is running, starting or ending."""
     import fcntl
 
     with open(lock_path(server), "a") as lock:
@@ -122,7 +121,7 @@ def ask_new(server: str, directory: str, location: str, event: bytes) -> bytes:
             if process.poll() or time.monotonic() > until:
                 raise OSError(f"its server did not start; see {log_path(server)}") from error
             time.sleep(WAIT)
-            # One that found another server has ended with status 0; since then the other may have ended too.
+            # Status 0 means that the new process found another server, which may have ended since.
             if process.poll() == 0 and not is_served(server):
                 process = start(server, directory, location)
 

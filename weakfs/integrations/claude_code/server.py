@@ -1,4 +1,4 @@
-"""The server of a project: it keeps the session open and answers the hooks, which are processes of their own."""
+"""The server of a project: it keeps the session open and answers the hooks, which run in separate processes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from weakfs.integrations.claude_code.hook import lock_path, socket_path
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.messages import a_type
 
-# After how many seconds without an event a server ends.
+# A server ends after this many seconds without an event.
 IDLE = 1800.0
-# The longest event, in bytes: a hook has all that a tool wrote.
+# The maximum size of an event in bytes: it includes all output of a tool.
 MAX_EVENT = 64 << 20
 
 logger = logging.getLogger("weakfs.integrations.claude_code")
@@ -35,11 +35,11 @@ class HookServer:
 
     _directory: str
     _session: Session
-    # Not empty while a tool is under way: a server that finds it so knows that the last one was killed meanwhile.
+    # A file that is not empty while a tool runs: if a new server finds it like that, the last server was killed.
     _mark: TextIO
     _idle: float = IDLE
     _events: ClaudeEvents = field(init=False)
-    # Which directory was opened.
+    # The identity of the directory that was opened.
     _opened: tuple[int, int] = field(init=False)
     _opening: asyncio.Lock = field(factory=asyncio.Lock, init=False)
     _stopped: asyncio.Event = field(factory=asyncio.Event, init=False)
@@ -48,11 +48,11 @@ class HookServer:
 
     @classmethod
     def of(cls, directory: str, location: str, mark: TextIO, *, idle: float = IDLE) -> HookServer:
-        """Open the session of a project, or make it."""
+        """Open or create the session of a project."""
         if mark.read():
-            # What the tool of then changed stays, as Claude expects; the next scan finds it.
+            # The changes of the tool that ran then stay, as Claude expects; the next scan finds them.
             HostRoot(directory, None).recover(keeps_files=True)
-        # Other processes, such as `weakfs undo`, may change it meanwhile.
+        # Other processes, such as `weakfs undo`, may change the session meanwhile.
         made = cls(directory, Session.open(location, on_conflict="merge"), mark, idle)
         made._open()
         return made
@@ -64,24 +64,24 @@ class HookServer:
         self._opened = _identity(self._directory)
 
     async def _open_again(self) -> None:
-        """Open what has taken the place of the directory since, as a new clone or work tree does."""
+        """Open the directory again if another one has replaced it, such as a new clone or work tree."""
         async with self._opening:
             try:
                 if _identity(self._directory) == self._opened:
                     return
             except OSError:
-                return  # The answer says so.
+                return  # The answer to the event reports this error.
             await self._events.recorder.finish()
             await asyncio.to_thread(self._open)
 
     async def serve(self, path: str) -> None:
-        """Listen on a socket until the time is over or the process is asked to end."""
+        """Listen on a socket until the server has been idle too long, or the process is told to end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._stopped.set)
         temporary = f"{path}.{os.getpid()}"
         server = await asyncio.start_unix_server(self._answer, temporary)
-        # Whoever finds the socket is answered.
+        # The socket exists only once the server can answer.
         os.replace(temporary, path)
         try:
             while not await self._is_over():
@@ -151,7 +151,7 @@ def _event(text: bytes) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serve the project that the arguments name, unless another process does."""
+    """Serve the project that the arguments name, unless another process already serves it."""
     server, directory, location = sys.argv[1:]
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     path = socket_path(server)

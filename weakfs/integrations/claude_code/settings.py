@@ -1,4 +1,4 @@
-"""The settings of Claude Code in a project: putting the hooks in, and taking them out again."""
+"""The settings of Claude Code in a project: adding and removing the hooks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from weakfs.integrations.claude_code.events import EVENTS
 
 # How long Claude Code waits for a hook, in seconds: the first one starts a server and scans the project.
 TIMEOUT = 60
-# By what our hooks are known among others.
+# What identifies our hooks among others.
 MARK = "claude_code/hook.py"
 
 Settings = dict[str, Any]
 
 
 class SettingsError(WeakfsError, ValueError):
-    """Raised if the settings of a project cannot be read or changed."""
+    """The settings of a project cannot be read or changed."""
 
 
 @frozen
@@ -41,18 +41,18 @@ class Installed:
 
 
 def install(directory: str | os.PathLike[str], location: str | None = None, *, shared: bool = False) -> Installed:
-    """Put the hooks into a project's settings, in place of those that are there.
+    """Add the hooks to a project's settings, replacing earlier ones.
 
-    The session is kept at `location`, by default in a folder of the user's state directory. The settings are those of
-    this user, `.claude/settings.local.json`, or with `shared` the project's `.claude/settings.json`. Raises
-    `SettingsError` for settings that are not valid, `NotADirectoryError` for a directory that is none, and `ValueError`
-    for a session that would be inside it, or whose URL has a password: settings are no place for one.
+    The session is stored at `location`, by default in a folder of the user's state directory. The settings are this
+    user's `.claude/settings.local.json`, or with `shared` the project's `.claude/settings.json`. Raises `SettingsError`
+    if the settings are not valid, `NotADirectoryError` if `directory` is not a directory, and `ValueError` if the
+    session would be inside it, or if its URL contains a password, which would be written to the settings.
     """
     root = os.path.realpath(directory)
     if not os.path.isdir(root):
         raise NotADirectoryError(f"cannot install hooks in {os.fspath(directory)!r}: it is not a directory")
     made = Installed(_path(root, shared=shared), root, _location(root, location))
-    # One server for each directory and session.
+    # There is one server for each directory and session.
     server = sha256(os.fsencode(f"{made.directory}\n{made.location}")).hexdigest()[:24]
     words = [sys.executable, "-I", "-S", os.path.abspath(hook.__file__), server, made.directory, made.location]
     entry = {"matcher": "*", "hooks": [{"type": "command", "command": shlex.join(words), "timeout": TIMEOUT}]}
@@ -68,7 +68,7 @@ def install(directory: str | os.PathLike[str], location: str | None = None, *, s
 
 
 def uninstall(directory: str | os.PathLike[str]) -> list[Path]:
-    """Take the hooks out of a project's settings, and return the files that had them. The session stays."""
+    """Remove the hooks from a project's settings, and return the files that had them. The session is kept."""
     root = os.path.realpath(directory)
     found = [path for path in _paths(root) if _ours(_read(path))]
     for path in found:
@@ -83,14 +83,14 @@ def installed(directory: str | os.PathLike[str]) -> list[Installed]:
 
 
 def default_location(directory: str) -> str:
-    """Return the folder in the user's state directory that keeps the session of a project."""
+    """Return the folder in the user's state directory that stores the session of a project."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     name = re.sub(r"[^A-Za-z0-9._-]", "-", os.path.basename(directory)) or "root"
     return f"folder:{state}/weakfs/claude-code/{name}-{sha256(os.fsencode(directory)).hexdigest()[:12]}"
 
 
 def _location(root: str, location: str | None) -> str:
-    """Return a location as the server can use it, which has another working directory."""
+    """Return an absolute location, because the server has another working directory."""
     from weakfs.storage.engines.urls import redacted
     from weakfs.storage.locations import local_path, url_of
 
@@ -99,15 +99,15 @@ def _location(root: str, location: str | None) -> str:
     if path is None:
         if redacted(found) != found:
             raise ValueError(
-                f"cannot keep the session in {redacted(found)!r}: its password would be written to the settings; leave "
-                "it out, and put it where the server's client looks for it, as in ~/.pgpass"
+                f"cannot store the session in {redacted(found)!r}: its password would be written to the settings; "
+                "leave it out, and put it where the database client looks for it, such as ~/.pgpass"
             )
         return found
     absolute = os.path.realpath(path)
     if os.path.commonpath([root, absolute]) == root:
         raise ValueError(
-            f"cannot keep the session in {absolute!r}: it is inside the project, and every change would change it; "
-            "choose another place with --session"
+            f"cannot store the session in {absolute!r}: it is inside the project, so recording a change would be a "
+            "change itself; choose another place with --session"
         )
     return found if os.path.isabs(path) else url_of(found).replace(path, absolute, 1)
 
@@ -144,7 +144,7 @@ def _number(text: str) -> float:
 
 
 def _has_form(settings: object) -> bool:
-    """Return whether settings have the form that we rely on."""
+    """Return whether settings have the expected structure."""
     hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
     if not isinstance(hooks, dict) or not all(isinstance(group, list) for group in hooks.values()):
         return False
@@ -153,7 +153,7 @@ def _has_form(settings: object) -> bool:
 
 
 def _change(path: Path, change: Callable[[Settings], None]) -> None:
-    """Change a file of settings as a whole or not at all; one that is left with nothing is removed."""
+    """Change a settings file atomically; remove it if no settings are left."""
     settings = _read(path)
     before = path.read_bytes() if path.exists() else b"\n"
     change(settings)
@@ -165,7 +165,7 @@ def _change(path: Path, change: Callable[[Settings], None]) -> None:
     target = path.resolve()
     with NamedTemporaryFile("wb", dir=target.parent, prefix=f".{target.name}.", delete=False) as new:
         try:
-            # Half of a surrogate pair, which JSON may have, has no other form.
+            # Lone surrogates, which JSON may contain, can only be written as escapes.
             new.write(text.encode(errors="backslashreplace"))
             new.flush()
             os.fsync(new.fileno())
@@ -177,7 +177,7 @@ def _change(path: Path, change: Callable[[Settings], None]) -> None:
 
 
 def _formatted(settings: Settings, *, like: bytes) -> str:
-    """Return settings as JSON with the indentation and line endings of a file."""
+    """Return settings as JSON, with the indentation and line endings of the existing file."""
     found = re.search(rb"\n([ \t]+)\"", like)
     indent: str | int | None = found[1].decode() if found else 2
     separators = None
@@ -203,7 +203,7 @@ def _is_ours(one: object) -> bool:
 
 
 def _ours(settings: Settings) -> list[str]:
-    """Return the words of our command in settings, if they have it."""
+    """Return the words of our hook's command, if the settings contain it."""
     for group in settings.get("hooks", {}).values():
         for entry in group:
             for one in entry.get("hooks") or ():
@@ -213,7 +213,7 @@ def _ours(settings: Settings) -> list[str]:
 
 
 def _remove(settings: Settings) -> None:
-    """Take our hooks out, and what they leave empty."""
+    """Remove our hooks, and whatever they leave empty."""
     hooks = settings.get("hooks", {})
     for event in list(hooks):
         if not any(_is_ours(one) for entry in hooks[event] for one in entry.get("hooks") or ()):

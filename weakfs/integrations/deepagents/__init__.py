@@ -1,6 +1,6 @@
-"""Backends for deepagents over a session: each operation is one recorded call, which can be undone.
+"""Backends for deepagents that use a session: each operation is a recorded call that can be undone.
 
-`WeakfsBackend` has the files, `WeakfsSandbox` runs commands on them too, in a sandbox or a container. Needs the extra
+`WeakfsBackend` provides files; `WeakfsSandbox` also runs commands on them, in a sandbox or a container. Needs the extra
 `weakfs[deepagents]`.
 """
 

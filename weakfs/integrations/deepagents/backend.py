@@ -1,4 +1,4 @@
-"""A backend of deepagents over the files of a session."""
+"""A deepagents backend that uses the files of a session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READING = {tool.name for tool in READING}
 
 @frozen
 class Request:
-    """One call: its name, its arguments, and contents that are not recorded with them."""
+    """One call: its name, its arguments, and contents that are not recorded with the arguments."""
 
     name: str
     arguments: Mapping[str, object]
@@ -45,17 +45,16 @@ class Request:
 class WeakfsBackend(BackendProtocol):
     """The files of a session, for `create_deep_agent(backend=...)`: each operation is one recorded call.
 
-    Without `files` they are the session's own, in memory. What an operation changed can be undone like any other call;
-    an operation that fails has changed nothing. `capability` and `policy` bound what it may do, and `caller` is
-    recorded as who made it.
+    By default the files are the session's own, in memory. An operation can be undone like any other call; one that
+    fails has changed nothing. `capability` and `policy` restrict operations, and `caller` is recorded as their caller.
 
-    `dialect` is for the places where the texts of deepagents disagree. "protocol" does what its protocol says: `write`
-    replaces a file, `glob` returns absolute paths, which permission rules need, and each line that `read` returns has
-    its line ending. "sandbox" does what its sandboxes do and `langchain-tests` wants: `write` refuses to replace a
-    file, `glob` returns directories too, and paths relative to where it searched, and a page that is not the last ends
-    without a line break.
+    `dialect` matters where the protocol of deepagents and its sandboxes disagree. "protocol" follows the protocol:
+    `write` replaces a file, `glob` returns absolute paths, which permission rules need, and each line that `read`
+    returns has its line ending. "sandbox" follows the sandboxes and `langchain-tests`: `write` refuses to replace a
+    file, `glob` also returns directories, and paths relative to the directory searched, and every page but the last
+    ends without a line break.
 
-    Calls may be made at once from any thread and task. Those that change files are made one after another.
+    Thread-safe; any number of tasks may make calls too. Calls that change files are made one after another.
     """
 
     def __init__(
@@ -94,14 +93,14 @@ class WeakfsBackend(BackendProtocol):
     # Making calls
 
     def _made(self, request: Request) -> tuple[ToolResult[object], Exchange]:
-        """Make a call, in its turn if it may change files."""
+        """Make a call; wait for its turn if it may change files."""
         exchange = Exchange(self._dialect, request.contents)
         with nullcontext() if request.name in _READING else self._turns.turn():
             done = self._toolset.call(request.name, request.arguments, caller=self._caller, adapter=exchange)
         return done, exchange
 
     async def _amade(self, request: Request) -> tuple[ToolResult[object], Exchange]:
-        """Make a call as `_made` does; if this is cancelled, the call is undone."""
+        """Make a call as `_made` does; if the task is cancelled, the call is undone."""
         exchange = Exchange(self._dialect, request.contents)
         async with nullcontext() if request.name in _READING else self._turns.aturn():
             done = await self._toolset.acall(request.name, request.arguments, caller=self._caller, adapter=exchange)
@@ -215,11 +214,11 @@ def _upload(files: list[tuple[str, bytes]]) -> Request:
 
 
 def _answer(request: Request, done: ToolResult[object], exchange: Exchange, kind: type[R]) -> R:
-    """Return what the handler handed over, or the answer of a call that failed."""
+    """Return the result that the handler left in the exchange, or the answer of a failed call."""
     if done.success and isinstance(exchange.answer, kind):
         return exchange.answer
     if kind is list:
-        # One answer for each file: none of them was done.
+        # An answer for each file: none of them was processed.
         paths = request.arguments["paths"]
         assert isinstance(paths, list)
         each = FileUploadResponse if request.name == "upload_files" else FileDownloadResponse
@@ -228,7 +227,7 @@ def _answer(request: Request, done: ToolResult[object], exchange: Exchange, kind
 
 
 def _message(request: Request, done: ToolResult[object]) -> str:
-    """Return an error in the words that agents of deepagents know, with ours behind them."""
+    """Return an error in the words that deepagents uses, followed by our message."""
     path = request.arguments.get("file_path", request.arguments.get("path"))
     if done.error_code == "not_found" and path is not None:
         return f"Error: File '{path}' not found: {done.message}"

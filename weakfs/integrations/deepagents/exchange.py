@@ -1,4 +1,4 @@
-"""What a backend and the handlers of its calls hand to one another, beside what is recorded of a call."""
+"""The exchange between a backend and the handlers of its calls, apart from what is recorded of a call."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from weakfs.class_decorators import define
 from weakfs.tools import Receipt, ToolContext, ToolResult
 from weakfs.tools.results import answer, summarize
 
-# Where the texts of deepagents disagree with one another.
+# What to follow where the protocol of deepagents and its sandboxes disagree.
 Dialect = Literal["protocol", "sandbox"]
 
 
 @define
 class Exchange:
-    """The answer of a call for deepagents, which the handler puts in, and contents that are too large for arguments."""
+    """The handler's answer for deepagents, and contents that are too large for recorded arguments."""
 
     dialect: Dialect
     contents: tuple[bytes, ...] = ()
@@ -24,11 +24,11 @@ class Exchange:
 
 
 def exchange_of(context: ToolContext) -> Exchange:
-    """Return what the backend that makes the call handed over."""
+    """Return the exchange of the call."""
     return cast(Exchange, context.adapter)
 
 
 def answered(context: ToolContext, given: object, summary: str) -> ToolResult[Receipt]:
-    """Hand a result over, and return the short answer to record."""
+    """Store a result for the backend, and return the short answer to record."""
     exchange_of(context).answer = given
     return answer(Receipt(summary_text=summarize(summary)))

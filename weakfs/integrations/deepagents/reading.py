@@ -28,9 +28,9 @@ from weakfs.integrations.deepagents.exchange import Dialect, answered, exchange_
 from weakfs.messages import plural
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
 
-# More matches of a search than this are left out, and the result says so.
+# The maximum number of matches of a search; the result says if there are more.
 MAX_MATCHES = 10_000
-# As the sandboxes of deepagents: more would not fit into a model's context.
+# The same as in deepagents' sandboxes: more would not fit into a model's context.
 MAX_BINARY_SIZE = 512_000
 
 
@@ -84,7 +84,7 @@ def ls(params: PathParams, *, context: ToolContext) -> ToolResult[Receipt]:
 
 
 def read(params: ReadParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Read text by lines, or what is no text as base64."""
+    """Read lines of text, or a whole file that is not text as base64."""
     fs = require_filesystem(context)
     path = params.file_path
     data = _content(fs, path)
@@ -105,11 +105,11 @@ def read(params: ReadParams, *, context: ToolContext) -> ToolResult[Receipt]:
 
 
 def grep(params: GrepParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Find the lines that hold a text."""
+    """Find the lines that contain a text."""
     fs = require_filesystem(context)
     includes = None if params.glob is None else compile_grep_include_glob(params.glob)
     top = _root(params.path)
-    # No line holds a line break.
+    # No line contains a line break.
     found = [] if "\n" in params.pattern else fs.grep(re.escape(params.pattern), path=top, max_matches=-1)
     base = fs.stat(top).path.rstrip("/")
     most = MAX_MATCHES if params.max_count is None else params.max_count
@@ -147,7 +147,7 @@ def glob(params: GlobParams, *, context: ToolContext) -> ToolResult[Receipt]:
 
 
 def download_files(params: DownloadParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Return the contents of files, or for each why there are none."""
+    """Return the contents of each file, or the error that prevented reading it."""
     fs = require_filesystem(context)
     given = [_download(fs, path) for path in params.paths]
     return answered(context, given, f"downloaded {plural(len(given), 'file')}")
@@ -163,7 +163,7 @@ READING = (
 
 
 def error_code_of(error: Exception) -> str:
-    """Return the code of deepagents for an error, or its message."""
+    """Return the error code of deepagents for an error, or the message if there is no code for it."""
     codes: Iterable[tuple[type[Exception], str]] = (
         (FileNotFoundError, "file_not_found"),
         (IsADirectoryError, "is_directory"),
@@ -184,7 +184,7 @@ def _download(fs: Filesystem, path: str) -> FileDownloadResponse:
 
 
 def _content(fs: Filesystem, path: str) -> bytes:
-    """Return the bytes of a file that its owner may read: in memory, and for root, no permission bits keep it."""
+    """Return the bytes of a file; refuse a file that its owner may not read, even in memory and for root."""
     data = fs.read_bytes(path).content
     if not _may_read(fs, path):
         raise fault(PermissionError, EACCES, f"cannot read {path!r}: its owner may not read it; change its mode first")
@@ -195,12 +195,12 @@ def _may_read(fs: Filesystem, path: str) -> bool:
     try:
         return bool(fs.stat(path).mode & 0o400)
     except PermissionError:
-        # It may be read although it may not be looked at.
+        # A file whose status is hidden may still be read.
         return True
 
 
 def _text_of(path: str, data: bytes) -> str | None:
-    """Return the text of a file; `None` for an image or the like, and for what is not UTF-8."""
+    """Return the text of a file; `None` for images and other media, and for what is not UTF-8."""
     kind = mimetypes.guess_type(path)[0] or ""
     is_media = kind.startswith(("image/", "audio/", "video/")) or kind == "application/pdf"
     if (is_media and kind not in ("image/svg+xml", "video/mp2t")) or b"\0" in data[:8192]:
@@ -226,7 +226,7 @@ def _info(fs: Filesystem, entry: FileEntry) -> FileInfo:
     try:
         return _described(info, fs.stat(entry.path))
     except OSError:
-        # It may be listed, but not looked at, or it is gone.
+        # Its status is hidden, or the entry is gone.
         return info
 
 

@@ -1,4 +1,4 @@
-"""A sandbox of deepagents over the files of a session: a backend that runs commands too."""
+"""A deepagents sandbox that uses the files of a session: a backend that also runs commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.session import Session
 from weakfs.tools import Capability, Policy, Tool, ToolContext, ToolResult
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
 
-# What `timeout` does of GNU coreutils.
+# The exit code of GNU `timeout` for a command that timed out.
 TIMED_OUT = 124
 
 MAX_OUTPUT = 1 << 20
@@ -23,7 +23,7 @@ MAX_OUTPUT = 1 << 20
 
 @frozen
 class ExecuteParams:
-    """What `execute` takes; a timeout of 0 is the longest one."""
+    """What `execute` takes; a timeout of 0 means the longest one allowed."""
 
     command: str
     timeout: float | None = field(default=None)
@@ -32,9 +32,9 @@ class ExecuteParams:
 class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
     """The files of a session, and commands on them: files and commands have the same paths, below `mounted_at`.
 
-    A command is one call: what it changed can be undone, and is undone at once if the command times out. It runs in the
-    sandbox of the tool `shell`, or for a `ContainerFilesystem` in the container, whose own paths are used. `shell` are
-    the options of commands. The rest is as for `WeakfsBackend`.
+    A command is one call: its changes can be undone, and are undone at once if it times out. It runs in the sandbox of
+    the tool `shell` with the options `shell`, or, for a `ContainerFilesystem`, in the container with the container's
+    own paths. Otherwise it works like `WeakfsBackend`.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
         return self.session.session_id
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
-        """Run a shell command; standard output and standard error come in the order in which they were written."""
+        """Run a shell command; its output has standard output and standard error in the order of writing."""
         return _response(*self._made(Request("execute", {"command": command, "timeout": timeout})))
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
-        """Run a shell command; if this is cancelled, it is killed, and what it changed is undone."""
+        """Run a shell command; if the task is cancelled, the command is killed and its changes are undone."""
         return _response(*await self._amade(Request("execute", {"command": command, "timeout": timeout})))
 
 

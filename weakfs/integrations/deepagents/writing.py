@@ -43,7 +43,7 @@ class DeleteParams:
 
 @frozen
 class UploadParams:
-    """What is recorded of the arguments of `upload_files`: the paths, and the sizes of the contents."""
+    """The recorded arguments of `upload_files`: the paths, and the sizes of the contents."""
 
     paths: tuple[str, ...] = field(factory=tuple[str, ...])
     sizes: tuple[int, ...] = field(factory=tuple[int, ...])
@@ -57,14 +57,14 @@ def write(params: WriteParams, *, context: ToolContext) -> ToolResult[Receipt]:
 
 
 def edit(params: EditParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Replace text that occurs exactly so, once unless all of it is to be replaced."""
+    """Replace an exact text, which must occur once unless all occurrences are to be replaced."""
     fs = require_filesystem(context)
     found = fs.read(params.file_path, limit=-1)
     if params.old_string == params.new_string:
         raise ValueError("Error: old_string and new_string are the same; give the text that should replace it")
     done = perform_string_replacement(found.content, params.old_string, params.new_string, params.replace_all)
     if isinstance(done, str):
-        # Sandboxes of deepagents speak of multiple occurrences.
+        # The sandboxes of deepagents use the words "multiple occurrences".
         count = found.content.count(params.old_string) if params.old_string else 0
         raise ValueError(f"{done} (multiple occurrences)" if count > 1 else done)
     fs.splice(found.path, _pieces(found.content, params.old_string, params.new_string))
@@ -81,7 +81,7 @@ def delete(params: DeleteParams, *, context: ToolContext) -> ToolResult[Receipt]
 
 
 def upload_files(params: UploadParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Write files, each of which may fail by itself."""
+    """Write several files; each may fail without affecting the others."""
     fs = require_filesystem(context)
     given: list[FileUploadResponse] = []
     for path, content in zip(params.paths, exchange_of(context).contents, strict=True):

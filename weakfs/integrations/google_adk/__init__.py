@@ -1,7 +1,7 @@
-"""Google's Agent Development Kit over a session: an environment, artifacts, and rewinds that take the files back too.
+"""Sessions for Google's Agent Development Kit: an environment, artifacts, and rewinds that also restore files.
 
-`WeakfsEnvironment` is for `EnvironmentToolset`, `WeakfsArtifactService` and `RewindPlugin` for a runner. Needs the
-extra `weakfs[google-adk]`.
+`WeakfsEnvironment` is for an `EnvironmentToolset`; `WeakfsArtifactService` and `RewindPlugin` are for a runner. Needs
+the extra `weakfs[google-adk]`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Artifacts of Google's ADK as files of a session: each version is a file, and saving it one recorded call."""
+"""Artifacts of Google's ADK as files of a session: each version is a file, and saving one is a recorded call."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from weakfs.tools.results import answer, summarize
 
 USER_PREFIX = "user:"
 METADATA = ".json"
-# How many references from artifact to artifact are followed.
+# The maximum number of references from artifact to artifact that are followed.
 MAX_REFERENCES = 5
 
 
 @frozen
 class ArtifactParams:
-    """What is recorded of a call: the directory of the artifact's versions, and the size of a new one."""
+    """The recorded arguments of a call: the directory of the artifact's versions, and the size of a new version."""
 
     path: str
     size: int | None = None
@@ -36,7 +36,7 @@ class ArtifactParams:
 
 @define
 class _Exchange:
-    """A part on its way to the handler, and the number of the version on its way back."""
+    """The part for the handler to save, and the version number that it returns."""
 
     part: types.Part = field(factory=types.Part)
     custom_metadata: dict[str, Any] | None = None
@@ -45,11 +45,11 @@ class _Exchange:
 
 
 class WeakfsArtifactService(BaseArtifactService):
-    """Artifacts in the files of a session, which are its own in memory unless `files` are given.
+    """Artifacts in `files`, by default the session's own files in memory.
 
-    Version n of an artifact is the file n in a directory named after application, user, session and artifact; its MIME
-    type and metadata are in the file n.json beside it. Artifacts are saved, rolled back, forked and undone together
-    with all else in the session. `directory` is where they are kept, and `caller` is recorded as who saved them.
+    Version n of an artifact is the file n in a directory named after application, user, session and artifact; the file
+    n.json next to it has its MIME type and metadata. Artifacts are saved, rolled back, forked and undone together with
+    everything else in the session. `directory` is where they are stored, and `caller` is recorded as the caller.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class WeakfsArtifactService(BaseArtifactService):
             target = _target(part, scope)
             scope, filename, version = target.scope, target.filename, target.version
         raise InputValidationError(
-            f"cannot load artifact {filename!r}: it is a reference, and more than {MAX_REFERENCES} of them follow one "
-            f"another; save an artifact that refers to no other"
+            f"cannot load artifact {filename!r}: it is part of a chain of more than {MAX_REFERENCES} references; "
+            f"save an artifact that does not refer to another one"
         )
 
     async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str | None = None) -> list[str]:
@@ -122,7 +122,7 @@ class WeakfsArtifactService(BaseArtifactService):
     async def delete_artifact(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> None:
-        """Delete an artifact with all its versions; `undo` brings it back."""
+        """Delete an artifact with all its versions; `undo` restores it."""
         path = self._path(_Scope(app_name, user_id, session_id), filename)
         if self._toolset.filesystem.exists(path):
             await self._call("delete_artifact", path, _Exchange())
@@ -130,7 +130,7 @@ class WeakfsArtifactService(BaseArtifactService):
     async def list_versions(
         self, *, app_name: str, user_id: str, filename: str, session_id: str | None = None
     ) -> list[int]:
-        """Return the numbers of the versions of an artifact."""
+        """Return the version numbers of an artifact."""
         return self._versions(self._path(_Scope(app_name, user_id, session_id), filename))
 
     async def list_artifact_versions(
@@ -207,7 +207,7 @@ class WeakfsArtifactService(BaseArtifactService):
         arguments = {"path": path, "size": size}
         done = await self._toolset.acall(name, arguments, caller=self._caller, adapter=exchange)
         while done.error_code == "already_exists":
-            # Another version was saved at the same time.
+            # Another version was saved at the same time, so try the next number.
             done = await self._toolset.acall(name, arguments, caller=self._caller, adapter=exchange)
         if not done.success:
             raise OSError(done.message)
@@ -215,7 +215,7 @@ class WeakfsArtifactService(BaseArtifactService):
 
 @frozen
 class _Scope:
-    """Whose artifacts are meant."""
+    """The owner of artifacts: an application, a user and perhaps a session."""
 
     app_name: str
     user_id: str
@@ -228,7 +228,7 @@ class _Scope:
             artifact_util.validate_path_segment(self.session_id, "session_id")
 
     def uri(self, filename: str) -> str:
-        """Return the URI of an artifact without the number of its version."""
+        """Return the URI of an artifact without its version number."""
         user = f"weakfs://apps/{self.app_name}/users/{self.user_id}"
         owner = user if filename.startswith(USER_PREFIX) else f"{user}/sessions/{self.session_id}"
         return f"{owner}/artifacts/{filename}"
@@ -236,7 +236,7 @@ class _Scope:
 
 @frozen
 class _Target:
-    """What a reference leads to."""
+    """The artifact that a reference points to."""
 
     scope: _Scope
     filename: str
@@ -281,7 +281,7 @@ def _versions(files: Filesystem, path: str) -> list[int]:
 
 
 def _name(name: str) -> str:
-    """Return a name as one part of a path."""
+    """Return a name as one segment of a path."""
     quoted = quote(name, safe=" !#$&'()+,;=@[]{}~^`")
     return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
 
@@ -309,7 +309,7 @@ def _target(part: types.Part, scope: _Scope) -> _Target:
 
 
 def _is_removed(part: types.Part) -> bool:
-    """Whether a version is what a rewind leaves of an artifact that did not exist then."""
+    """Return whether a version is the empty one that a rewind saves for an artifact that did not exist before."""
     blob = part.inline_data
     return blob is not None and not blob.data and blob.mime_type == "application/octet-stream"
 
@@ -323,14 +323,14 @@ def _mime_type(part: types.Part) -> str | None:
 
 
 def _content(part: types.Part) -> bytes:
-    """Return the bytes of an artifact; a reference to data elsewhere has none."""
+    """Return the bytes of an artifact; empty if it refers to data elsewhere."""
     if part.inline_data is not None:
         return part.inline_data.data or b""
     return (part.text or "").encode()
 
 
 def _described(part: types.Part) -> Mapping[str, Any]:
-    """Return everything of a part but its bytes."""
+    """Return all fields of a part except its bytes."""
     left = part.model_copy(update={"text": None})
     if part.inline_data is not None:
         left = left.model_copy(update={"inline_data": part.inline_data.model_copy(update={"data": b""})})

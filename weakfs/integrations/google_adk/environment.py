@@ -1,4 +1,4 @@
-"""An environment of Google's ADK over the files of a session: each operation is one recorded call."""
+"""An environment of Google's ADK that uses the files of a session: each operation is one recorded call."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from weakfs.tools.results import answer, summarize
 
 MAX_OUTPUT = 1 << 20
 
-# Exit codes as shells and `timeout` use them, for commands that did not run and that were killed.
+# The exit codes of shells and of `timeout`: for commands that could not run, and for those that timed out.
 CANNOT_RUN = 126
 TIMED_OUT = 124
 
-# What the methods of an environment raise; an `OSError` for all other codes.
+# The exceptions that an environment's methods raise, by error code; `OSError` for all other codes.
 _ERRORS: Mapping[str, type[Exception]] = {
     "invalid_arguments": ValueError,
     "invalid_input": ValueError,
@@ -40,7 +40,7 @@ _ERRORS: Mapping[str, type[Exception]] = {
 
 @frozen
 class ExecuteParams:
-    """What `execute` takes; without a timeout it is the longest one."""
+    """What `execute` takes; the default timeout is the longest one allowed."""
 
     command: str
     timeout: float | None = None
@@ -48,7 +48,7 @@ class ExecuteParams:
 
 @frozen
 class FileParams:
-    """What is recorded of the arguments of the other operations: the path, and the size of a content."""
+    """The recorded arguments of the other operations: the path, and the size of the content."""
 
     path: str
     size: int | None = None
@@ -56,7 +56,7 @@ class FileParams:
 
 @define
 class _Exchange:
-    """What an environment and a handler hand to one another, beside what is recorded of a call."""
+    """The exchange between an environment and a handler, apart from what is recorded of a call."""
 
     shell: ShellOptions
     content: bytes = b""
@@ -66,11 +66,11 @@ class _Exchange:
 class WeakfsEnvironment(BaseEnvironment):
     """The files of a session, and commands on them, for `EnvironmentToolset(environment=...)`.
 
-    Without `files` they are the session's own, in memory. Files and commands have the same paths, below `working_dir`,
-    where relative paths start; those of a `ContainerFilesystem` are the container's own. A command that ends keeps what
-    it changed, whatever its exit code; one that times out or is cancelled is undone. Commands run in the sandbox of the
-    tool `shell`, whose options are `shell`. `capability` and `policy` bound what may be done, and `caller` is recorded
-    as who did it. The session stays open when the environment is closed.
+    By default the files are the session's own, in memory. Files have the same paths in commands: below `working_dir`,
+    where relative paths start, or the container's own paths for a `ContainerFilesystem`. A command that ends keeps its
+    changes, whatever its exit code; one that times out or is cancelled is undone. Commands run in the sandbox of the
+    tool `shell` with the options `shell`. `capability` and `policy` restrict operations, and `caller` is recorded as
+    their caller. The session stays open when the environment is closed.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class WeakfsEnvironment(BaseEnvironment):
 
     @property
     def working_dir(self) -> Path:
-        """Where commands run and relative paths start."""
+        """The directory in which commands run and relative paths start."""
         return self._working_dir
 
     async def initialize(self) -> None:
@@ -119,7 +119,8 @@ class WeakfsEnvironment(BaseEnvironment):
     async def execute(self, command: str, *, timeout: float | None = None) -> ExecutionResult:
         """Run a shell command in the working directory.
 
-        A command that could not run has the exit code 126, one that timed out 124; `stderr` ends with the reason.
+        The exit code is 126 for a command that could not run and 124 for one that timed out; then `stderr` ends with
+        the reason.
         """
         done, exchange = await self._call("execute", {"command": command, "timeout": timeout})
         result = exchange.executed or ExecutionResult(exit_code=CANNOT_RUN)
@@ -135,13 +136,13 @@ class WeakfsEnvironment(BaseEnvironment):
         return result
 
     async def read_file(self, path: str | Path) -> bytes:
-        """Return the content of a file; raises `FileNotFoundError` if there is none."""
+        """Return the content of a file; raises `FileNotFoundError` if it does not exist."""
         done, exchange = await self._call("read_file", {"path": self._path(path)})
         _raise_failure(done)
         return exchange.content
 
     async def write_file(self, path: str | Path, content: str | bytes) -> None:
-        """Write a file as a whole; parent directories are created."""
+        """Write a whole file; missing parent directories are created."""
         data = content.encode() if isinstance(content, str) else content
         done, _ = await self._call("write_file", {"path": self._path(path), "size": len(data)}, data)
         _raise_failure(done)
@@ -174,13 +175,13 @@ def execute(params: ExecuteParams, *, context: ToolContext) -> ToolResult[ShellR
 
 
 def read_file(params: FileParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Read a file as a whole."""
+    """Read a whole file."""
     _exchange(context).content = require_filesystem(context).read_bytes(params.path).content
     return answer(Receipt(summary_text=summarize(f"read {params.path}")))
 
 
 def write_file(params: FileParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Write a file as a whole."""
+    """Write a whole file."""
     done = require_filesystem(context).write_bytes(params.path, _exchange(context).content, mode="overwrite")
     return answer(Receipt(summary_text=summarize(f"wrote {done.path}")))
 

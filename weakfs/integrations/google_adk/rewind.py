@@ -1,4 +1,4 @@
-"""Rewinds of Google's ADK that take the files of an environment back too."""
+"""Rewinds of Google's ADK that also restore the files of an environment."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.runners import Runner
 
-# The key of an event's `custom_metadata` that has the session's last record before the invocation.
+# The key in an event's `custom_metadata` for the number of the session's last record before the invocation.
 RECORD = "weakfs_record"
 
 
 class RewindPlugin(BasePlugin):
-    """Take the files of `session` back when a conversation of the ADK is rewound.
+    """Restore the files of `session` when a conversation of the ADK is rewound.
 
     The first event of each invocation has the number of the session's last record in its `custom_metadata`. After
-    `Runner.rewind_async` the files are restored when the next run begins; `rewind` does both at once. The restore is
-    recorded, so that `session.undo()` takes it back. What other programs changed in a directory of the host is kept.
+    `Runner.rewind_async`, the files are restored when the next run begins; `rewind` does both at once. The restore is
+    recorded, so that `session.undo()` reverses it. Changes of other programs in a directory of the host are kept.
 
-    Use one session of weakfs for each session of the ADK: a rewind takes back everything that happened in it since.
+    Use a separate weakfs session for each ADK session: a rewind undoes everything that happened in it since.
     """
 
     def __init__(self, session: Session, *, name: str = "weakfs_rewind") -> None:
         super().__init__(name)
         self._session = session
-        # The last record before each invocation that has no event yet.
+        # The number of the last record before each invocation that has no event yet.
         self._began: dict[str, int] = {}
 
     async def rewind(self, runner: Runner, *, user_id: str, session_id: str, rewind_before_invocation_id: str) -> None:
@@ -64,12 +64,12 @@ class RewindPlugin(BasePlugin):
     async def _restore(self, events: Sequence[Event]) -> None:
         record = _pending_record(events)
         if record is not None and record < self._session.seq:
-            # Files of the host take a while.
+            # Restoring files of the host takes a while.
             await asyncio.to_thread(self._session.restore, record, foreign="keep")
 
 
 def _pending_record(events: Sequence[Event]) -> int | None:
-    """Return the record that the rewinds since the last run lead back to, if there are any."""
+    """Return the number of the record to restore after rewinds since the last run; `None` if there were none."""
     last_run = max((number for number, event in enumerate(events) if _record_of(event) is not None), default=-1)
     rewound = [event.actions.rewind_before_invocation_id for event in events[last_run + 1 :]]
     found = [_record_before(events[: last_run + 1], invocation) for invocation in rewound if invocation is not None]
@@ -77,7 +77,7 @@ def _pending_record(events: Sequence[Event]) -> int | None:
 
 
 def _record_before(events: Sequence[Event], invocation_id: str) -> int | None:
-    """Return the last record before an invocation: its own, or that of the next one that has one."""
+    """Return the number of the last record before an invocation, as noted for it or for the next one that has it."""
     start = next((number for number, event in enumerate(events) if event.invocation_id == invocation_id), len(events))
     return next((record for event in events[start:] if (record := _record_of(event)) is not None), None)
 

@@ -1,4 +1,4 @@
-"""Tool calls of LangChain's agents as transactions of a session, and files that follow the agent back in time.
+"""LangChain agents whose tool calls are transactions of a session, and whose files follow time travel.
 
 `create_agent(model, structured_tools(toolset), middleware=[SessionMiddleware(toolset)], checkpointer=...)`. Needs the
 extra `weakfs[langchain]`.

@@ -1,4 +1,4 @@
-"""The middleware: each tool call is a transaction of a session, which goes back in time with its thread."""
+"""The middleware: each tool call is a transaction of a session, which follows its thread back in time."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ ToolHandler = Callable[[ToolCallRequest], Answer]
 
 @frozen
 class _Begun:
-    """A call of a tool that is about to be made."""
+    """A tool call that is about to be made."""
 
     name: str
     tool_call_id: str
     call_id: str
     caller: str
-    # What the state has, and whether the session was taken back to it.
+    # The position in the state, and whether the session was rolled back to it.
     position: Position | None
     went_back: bool
 
 
 class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Make each tool call of an agent a transaction of a session, and take the session back in time with its thread.
+    """Make each tool call of an agent a transaction of a session, which follows its thread back in time.
 
-    A tool that fails, raises or is interrupted leaves no change in the session or in the files of `toolset`; each call
-    is recorded and can be undone. That holds for tools that know nothing of the session too. `tools` limits it to
-    those, by name; by default it is for every tool of the agent. Tools that run at the same time are transactions of
-    their own. On files outside memory they take turns, because nobody could tell which of them changed what.
+    A tool that fails, raises or is interrupted leaves no changes in the session or in the files of `toolset`; each call
+    is recorded and can be undone. This also holds for tools that know nothing of the session. `tools` restricts it to
+    the named tools; by default it applies to every tool of the agent. Tools that run at the same time are separate
+    transactions. On files outside memory they take turns, because their changes could not be told apart.
 
-    With a checkpointer, the state of the graph has the session's last record. A run that goes on from an earlier
-    checkpoint, or from another line of them, first rolls the session back to what it was then, if the thread has
-    changed anything since. The rollback is recorded, so that `session.undo()` takes it back, and the line that was left
-    can be gone back to as well. What other programs changed in a directory of the host stays in the files that the
-    session has not changed since; `foreign` is that of `Session.rollback`.
+    With a checkpointer, the state of the graph holds the number of the session's last record. A run that continues from
+    an earlier checkpoint, or from another branch, first rolls the session back to its state at that checkpoint if the
+    thread has changed anything since. The rollback is recorded, so that `session.undo()` reverses it, and you can
+    return to the branch that was left. In a directory of the host, changes of other programs are kept in files that the
+    session has not changed since; `foreign` is passed to `Session.rollback`.
 
-    Give each thread a session of its own: going back raises `SessionError` if another thread has changed something
-    since. Agents that work on one session share one middleware.
+    Use a separate session for each thread: going back raises `SessionError` if another thread has changed something
+    since. Agents that work on the same session must share one middleware.
     """
 
     state_schema = PositionState
@@ -78,7 +78,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     # Going back in time
 
     def before_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Go back to the position of the state, if its thread has left it, and note where the run begins."""
+        """Roll back to the position in the state if the thread has left it, and note where the run begins."""
         info = runtime.execution_info
         return self._begin(state, info, lineage() if self._needs_lineage(info) else None)
 
@@ -103,13 +103,13 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         here = self._positions.here()
         if position == here:
             return None
-        # It replaces one that is greater too: that of an older session with the same id.
+        # It replaces even a greater position, which is of an older session with the same id.
         return {POSITION: Overwrite(here) if position else here}
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelCallResult[Any]:
-        """Go back to the position of the state, if its thread has left it, before the model goes on from there."""
+        """Roll back to the position in the state if the thread has left it, before the model continues from there."""
         went_back = self._goes_back(request)
         return self._with_note(handler(request), went_back)
 
@@ -132,7 +132,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return ExtendedModelResponse(response, Command(update={POSITION: Overwrite(self._positions.here())}))
 
     def _is_inside(self) -> bool:
-        """Return whether this agent runs in a tool of another one on the same session, which does all this for it."""
+        """Return whether this agent runs inside a tool of another agent on the same session, which handles all this."""
         outer = outer_work(self.toolset.session)
         if outer is not None:
             outer.has_agent = True
@@ -163,7 +163,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> Any:
-        """Await a tool as a call of the session. If it is cancelled, what it changed is undone."""
+        """Await a tool as a call of the session; if the task is cancelled, the tool's changes are undone."""
         if self._is_inside() or not self._is_wanted(request):
             return await handler(request)
         async with self._aturn(request):
@@ -196,7 +196,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return self._calls.is_in_memory or (isinstance(request.tool, SessionTool) and request.tool.read_only)
 
     def _begun(self, request: ToolCallRequest) -> _Begun:
-        """Take the session to where the call begins, and name the call."""
+        """Roll the session back to where the call begins, and choose the id of the call."""
         info: ExecutionInfo | None = request.runtime.execution_info
         step, position = step_of(info), cast("dict[str, Any]", request.state).get(POSITION)
         went_back = self._positions.go_back(step, position)
@@ -205,7 +205,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return _Begun(request.tool_call["name"], tool_call_id, call_id, caller_of(info), position, went_back)
 
     def _outcome(self, begun: _Begun, work: Work, result: ToolResult[object]) -> Any:
-        """Return what the tool answered, or raise its error; or say why its changes were undone."""
+        """Return the answer of the tool or raise its error; if its changes were undone, return why."""
         if work.error is not None:
             raise work.error
         has_failed = work.answer is None or not any(one.status == "error" for one in messages_of(work.answer))

@@ -1,4 +1,4 @@
-"""Positions: which record of the session the files of a checkpoint belong to, and going back to it."""
+"""Positions: the record of the session to which a checkpoint's files belong, and rolling back to it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from weakfs.session.undo.reversion import Foreign
 from weakfs.tools import ToolCall
 from weakfs.tools.slices import FilesSeen
 
-# The key of the graph's state that has the position.
+# The key of the position in the graph's state.
 POSITION = "weakfs_position"
 
-# The status of a call that an interrupt ended although its changes stay: an agent in it goes on later.
+# The status of a call that was interrupted but keeps its changes, because an agent inside it continues later.
 INTERRUPTED = "interrupted"
 
 # What the cause of a rollback says before its mark, and what those of reversions say before the id of a call.
@@ -30,19 +30,19 @@ _GOING_BACK = "langchain"
 _REVERTING = "revert "
 _REVERSIONS = (_REVERTING, "undo ", "redo ", "restore ")
 
-# At the end of the id of a call, and of the cause of a rollback: the thread, the step, and which attempt it is.
+# The suffix of a call's id and of a rollback's cause: the thread, the step and the number of the attempt.
 _MARK = re.compile(r"(.*)@([0-9a-f]{8})\.([0-9a-f]{8})(?:\.\d+)?", re.DOTALL)
 
 
 class Position(TypedDict):
-    """The last record of a session that the files of a checkpoint have."""
+    """The last record of a session that is included in the files of a checkpoint."""
 
     session: str
     record: int
 
 
 def newest(left: Position, right: Position) -> Position:
-    """Return the later of the positions that tools of one step reached."""
+    """Return the later of two positions that tools of one step reached."""
     is_older = bool(left) and left["session"] == right["session"] and left["record"] > right["record"]
     return left if is_older else right
 
@@ -55,12 +55,12 @@ class PositionState(AgentState[Any]):
 
 @frozen
 class Step:
-    """A step of a graph's thread. The tools that run at the same time share one."""
+    """A step of a graph's thread. Tools that run at the same time share a step."""
 
-    # Digests.
+    # Digests of the thread's id and of the step.
     thread: str
     step: str
-    # Who makes the calls of the thread.
+    # The caller of the thread's calls.
     caller: str
     # For an agent that is part of a larger graph, the step of the agent itself; `step` is that of the whole graph.
     inner: str | None = None
@@ -76,7 +76,7 @@ def step_of(info: ExecutionInfo | None) -> Step | None:
     """
     if info is None or info.thread_id is None:
         return None
-    # LangGraph takes ids of threads that are no texts.
+    # LangGraph accepts thread ids that are not strings.
     thread, own, caller = _digest(str(info.thread_id)), _digest(info.checkpoint_id), caller_of(info)
     if not is_in_graph(info):
         return Step(thread, own, caller)
@@ -85,17 +85,17 @@ def step_of(info: ExecutionInfo | None) -> Step | None:
 
 
 def caller_of(info: ExecutionInfo | None) -> str:
-    """Return who makes the calls of a thread."""
+    """Return the caller of a thread's calls."""
     return "langchain" if info is None or info.thread_id is None else one_line(f"langchain/{info.thread_id}")
 
 
 @frozen
 class Past:
-    """What was done after a position."""
+    """What has happened since a position."""
 
-    # The thread did something in another step: it has left the line that its state is on.
+    # Whether the thread changed something in another step, so that it has left the branch of its state.
     has_left: bool
-    # Another thread changed something.
+    # Whether another thread changed something.
     has_others: bool
     # The calls of this step that changed something, newest first.
     done: tuple[str, ...]
@@ -104,7 +104,7 @@ class Past:
 
 
 class Positions:
-    """The positions of one session: where a thread is, and taking the session back to where it was."""
+    """The positions of one session, and rolling the session back to them."""
 
     def __init__(self, session: Session, foreign: Foreign | None) -> None:
         self._session = session
@@ -116,9 +116,10 @@ class Positions:
         return Position(session=self._session.session_id, record=self._session.seq)
 
     def go_back(self, step: Step | None, position: Position | None) -> bool:
-        """Roll the session back to a position if the thread has done anything since; return whether it had to.
+        """Roll the session back to a position if the thread has changed anything since; return whether that was
+        necessary.
 
-        What tools of the same step did stays. Raises `SessionError` if another thread changed something meanwhile.
+        Changes of tools of the same step stay. Raises `SessionError` if another thread changed something meanwhile.
         """
         number = self._own_record(position)
         if step is None or number is None:
@@ -130,8 +131,8 @@ class Positions:
                 return False
             if past.has_others:
                 raise SessionError(
-                    f"cannot take session {self._session.session_id!r} back to record {number}: another "
-                    f"thread has worked in it since; give each thread a session of its own, or use session.revert"
+                    f"cannot roll session {self._session.session_id!r} back to record {number}: another "
+                    f"thread has worked in it since; use a separate session for each thread, or session.revert"
                 )
             seen = self._session.at(number)[FilesSeen].latest()
             self._session.rollback(number, cause=f"{_GOING_BACK}{step}", foreign=self._foreign)
@@ -139,9 +140,9 @@ class Positions:
             return True
 
     def begin_call(self, tool_call_id: str, step: Step | None, position: Position | None) -> str:
-        """Return the id for a call. If it was made in this step before, what it did then is reverted first.
+        """Return the id for a call. If the call was made before in this step, its earlier changes are reverted first.
 
-        It is made again if the process ended before its answer was stored, and if it is to be repeated.
+        A call is made again if the process ended before its answer was stored, or if the step is repeated.
         """
         if step is None:
             return self._session.next_id(f"{tool_call_id}@")
@@ -195,11 +196,11 @@ class Positions:
         return found, min((begin for begin, _ in found.values()), default=None)
 
     def _own_record(self, position: Position | None) -> int | None:
-        # A state in which nothing has been noted has an empty one.
+        # The position is empty if nothing has been noted in the state yet.
         return position["record"] if position and position["session"] == self._session.session_id else None
 
     def _forget(self, caller: str, then: FilesSeen | None) -> None:
-        """Let a caller know the versions of files that it knew then: its conversation has no more of them."""
+        """Reset the versions of files that a caller has seen: its conversation no longer contains the later ones."""
         known = self._session[FilesSeen]
         now = known.latest()
         # A key is a filesystem and a caller.
@@ -228,7 +229,7 @@ class Positions:
                 reverted.add(text)
             elif (thread, number) == (step.thread, step.step):
                 if isinstance(one.event, RolledBack):
-                    # What was done before is undone.
+                    # What came before was undone by this record.
                     went_back = True
                     continue
                 known.add(text)
@@ -246,10 +247,10 @@ def _is_by_thread(record: Record, name: str) -> bool:
 
 
 def _text_and_change(record: Record) -> tuple[str | None, bool]:
-    """Return the text of a record that may have a mark, and whether it stands for a change."""
+    """Return the text of a record that may have the suffix, and whether the record is a change."""
     event = record.event
     if isinstance(event, RolledBack):
-        # A call that failed is rolled back too, with its id as the cause.
+        # The rollback of a failed call has the call's id as its cause.
         return None if event.failed else record.cause, True
     if isinstance(event, ToolCall):
         return event.call_id, event.status == "ok" and event.first_seq is not None and event.error_code != INTERRUPTED
@@ -257,7 +258,7 @@ def _text_and_change(record: Record) -> tuple[str | None, bool]:
 
 
 def _marked(text: str | None) -> tuple[str, str, str] | None:
-    """Return what a text says before its mark, and the thread and the step of the mark."""
+    """Return a text without its suffix, and the thread and the step in the suffix."""
     found = None if text is None else _MARK.fullmatch(text)
     return None if found is None else (found[1], found[2], found[3])
 

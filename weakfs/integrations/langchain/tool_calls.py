@@ -1,4 +1,4 @@
-"""Tools of LangChain as calls of a session: what a tool changed is undone if it fails."""
+"""LangChain tools as calls of a session: the changes of a tool that fails are undone."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from weakfs.session import Session
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, Toolset, ToolValidationError
 from weakfs.tools.results import answer, failed, summarize
 
-# What a tool answers: a message, a command, or several of them.
+# The answer of a tool: a message, a command, or several of them.
 Answer = Any
 
-# The longest answer of a tool that is recorded, in characters.
+# The maximum length of a recorded answer, in characters.
 MAX_MESSAGE = 2000
 
-# The tools that this code is part of, the innermost last.
+# The tools inside which this code runs, innermost last.
 _works: ContextVar[tuple[Work, ...]] = ContextVar("weakfs_langchain_works", default=())
 
 
 @define(eq=False)
 class Work:
-    """What a tool of LangChain does in one call of a session, and how it ended."""
+    """The run of a LangChain tool in one call of a session, and how it ended."""
 
     session: Session
     perform: Callable[[], Any] = field(repr=False)
-    # Where LangGraph keeps the checkpoints of graphs in it.
+    # The namespace in which LangGraph stores the checkpoints of graphs inside the tool.
     namespace: str
     answer: Answer = None
     error: Exception | None = None
-    # Whether an agent in it works on the same session.
+    # Whether an agent inside the tool works on the same session.
     has_agent: bool = False
 
     def ended(self, given: Answer) -> ToolResult[object]:
-        """Take the answer of the tool, and return that of the call."""
+        """Store the answer of the tool, and return the answer of the call."""
         self.answer = given
         messages = messages_of(given)
         text = "\n".join(clip(message.text, MAX_MESSAGE) for message in messages) or "done"
@@ -54,26 +54,26 @@ class Work:
         return answer(Receipt(summary_text=summarize(text)), text)
 
     def raised(self, error: Exception) -> ToolResult[object]:
-        """Take the error of the tool, and return the answer of the call."""
+        """Store the error of the tool, and return the answer of the call."""
         self.error = error
         if not isinstance(error, GraphBubbleUp):
             return failed(Receipt, "error", "tool_failed", f"{type(error).__name__}: {error}")
         if isinstance(error, ParentCommand):
             return answer(Receipt(summary_text="the tool handed over to the graph around it"))
         if self.has_agent or self._is_of_graph(error):
-            # An agent in it goes on where it was, with the files as they are.
+            # An agent inside the tool will continue where it was, with the files as they are.
             return answer(Receipt(summary_text="the tool was interrupted", error_code=INTERRUPTED))
-        # It is run from its beginning when the graph goes on.
+        # The tool will run again from its beginning when the graph continues.
         return failed(Receipt, "error", INTERRUPTED, "the tool was interrupted")
 
     def _is_of_graph(self, error: GraphBubbleUp) -> bool:
-        """Return whether a graph in the tool was interrupted, not the tool itself."""
+        """Return whether a graph inside the tool was interrupted, rather than the tool itself."""
         interrupts = cast("Sequence[Interrupt]", error.args[0] if error.args else ())
         return any(one.id != Interrupt.from_ns(None, self.namespace).id for one in interrupts)
 
 
 def outer_work(session: Session) -> Work | None:
-    """Return the innermost tool of a session that this code is part of."""
+    """Return the innermost tool of a session inside which this code runs."""
     return next((work for work in reversed(_works.get()) if work.session is session), None)
 
 
@@ -91,12 +91,12 @@ def messages_of(given: Answer) -> list[ToolMessage]:
 
 @frozen
 class _Anything:
-    """The arguments of a tool that is not ours."""
+    """The unchecked arguments of a tool of another program."""
 
 
 @frozen(eq=False)
 class _ForeignTool(Tool):
-    """The tool of every call: its arguments are recorded as they are."""
+    """The tool of every call: its arguments are recorded without a check."""
 
     def read_arguments(self, arguments: object) -> object:
         if not isinstance(arguments, Mapping):
@@ -136,8 +136,8 @@ def _part_of(work: Work) -> Iterator[None]:
 class ForeignCalls:
     """Makes calls of tools that know nothing of the session.
 
-    In memory such a tool can only use the session's own filesystem. Other files are scanned before and after it, so
-    that what programs did to them is part of the call too.
+    If the files are in memory, such a tool can only change them through the session's filesystem. Other files are
+    scanned before and after it, so that changes by programs are part of the call too.
     """
 
     def __init__(self, toolset: Toolset) -> None:
@@ -153,14 +153,14 @@ class ForeignCalls:
     def call(
         self, name: str, arguments: Mapping[str, object], *, call_id: str, caller: str, work: Work
     ) -> ToolResult[object]:
-        """Run a tool as one call, and return the answer of the call; `work` has that of the tool."""
+        """Run a tool as one call, and return the answer of the call; `work` has the answer of the tool."""
         runtime = (None, None, work, None)
         return self._toolset._call(name, arguments, call_id, caller, None, None, runtime, external=self._tool).perform()
 
     async def acall(
         self, name: str, arguments: Mapping[str, object], *, call_id: str, caller: str, work: Work
     ) -> ToolResult[object]:
-        """Await a tool as one call, as `call` runs it. If this is cancelled, what it changed is undone."""
+        """Await a tool as one call, as `call` runs one; if the task is cancelled, the tool's changes are undone."""
         runtime = (None, None, work, None)
         made = self._toolset._call(name, arguments, call_id, caller, None, None, runtime, external=self._async_tool)
         return await made.aperform()

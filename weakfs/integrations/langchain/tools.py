@@ -13,27 +13,27 @@ from weakfs.class_decorators import frozen
 from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.schemas.content import Provider
 
-# Under which name the providers' definitions have the schema of the arguments.
+# The key under which each provider's definitions have the schema of the arguments.
 _SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters")
 
-# What a model reads, and for the program the id of the call.
+# The content for the model, and an artifact with the id of the call for the program.
 Content = tuple[str | list[dict[str, Any]], dict[str, Any]]
 
 
 @frozen
 class Identity:
-    """The id of a call, and who makes it."""
+    """The id of a call, and its caller."""
 
     call_id: str
     caller: str | None
 
 
-# Those of the call that the middleware is about to make.
+# The identity of the call that the middleware is about to make.
 identity: ContextVar[Identity | None] = ContextVar("weakfs_langchain_identity", default=None)
 
 
 class SessionTool(StructuredTool):
-    """A tool of a toolset. Each call is a recorded call, and one that fails has changed nothing."""
+    """A tool of a toolset. Each call is recorded, and a call that fails has changed nothing."""
 
     read_only: bool = False
 
@@ -41,12 +41,12 @@ class SessionTool(StructuredTool):
 def structured_tools(toolset: Toolset, *, caller: str | None = None) -> list[StructuredTool]:
     """Return the tools of a toolset for `create_agent`, or for a model's `bind_tools`.
 
-    A call that fails is a message with the status "error" that says why. So is one with wrong arguments. The artifact
-    of the others has the `call_id`, under which the session has the receipt. `caller` is recorded as who made the
-    calls, unless a `SessionMiddleware` names the thread.
+    A failed call, including one with wrong arguments, returns a message with the status "error" and the reason. The
+    artifact of a successful call has the `call_id` with which the session records the receipt. `caller` is recorded as
+    the caller, unless a `SessionMiddleware` names the thread.
     """
     provider = toolset.provider or "mcp"
-    # Gemini's are the same tools with the same names of arguments.
+    # Gemini's tools and their argument names are the same.
     form: Provider = "anthropic" if provider == "gemini" else provider
     known = {tool.name: tool for tool in toolset.tools}
     made: list[StructuredTool] = []
@@ -87,7 +87,7 @@ def _tool(
 def _content(result: ToolResult[object], call_id: str) -> Content:
     if not result.success:
         raise ToolException(result.message)
-    # Checkpoints have it too; the receipt is in the session.
+    # Checkpoints store the artifact too, so it has no receipt; that is in the session.
     artifact = {"call_id": call_id}
     if not result.images:
         return result.message, artifact

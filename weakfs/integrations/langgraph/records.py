@@ -1,4 +1,4 @@
-"""Where the parts of a thread are in storage, and how they are written.
+"""The keys and formats with which the parts of a thread are stored.
 
 | key, below the prefix and the thread | value |
 | --- | --- |
@@ -6,7 +6,7 @@
 | `channel/NAMESPACE/CHANNEL/VERSION` | the value of a channel |
 | `writes/NAMESPACE/ID/TASK/INDEX` | a write of a task that belongs to no checkpoint yet |
 
-`ID` is written such that the newest checkpoint of a namespace is the first in the order of keys.
+`ID` is encoded so that the newest checkpoint of a namespace comes first in the order of keys.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weakfs.storage import StorageDamaged
 # A type of the serializer, and the data.
 Typed = tuple[str, bytes]
 
-# The longest segment of a key, in characters.
+# The maximum length of a segment of a key, in characters.
 MAX_SEGMENT = 160
 
 
@@ -69,27 +69,27 @@ class Place:
 
 
 def segment(text: str) -> str:
-    """Return any text as one segment of a key; a long one ends in its digest, since keys are not longer than 900."""
+    """Return any text as one segment of a key; a long one is cut and ends in its digest, because keys have a limit."""
     escaped = quote(text, safe=":|")
     if len(escaped) > MAX_SEGMENT:
         return f"{escaped[: MAX_SEGMENT - 65]}~{sha256(text.encode()).hexdigest()}"
-    # Segments are not empty and do not begin with a dot. No other text has these forms.
+    # Segments must not be empty or begin with a dot. No other text has these forms.
     return "%" if not escaped else "%2E" + escaped[1:] if escaped.startswith(".") else escaped
 
 
 def newest_first(checkpoint_id: str) -> str:
-    """Return a segment whose order is the reverse of that of the ids, one that begins with another included."""
+    """Return a segment for an id; segments sort in the reverse order of ids, even if one id is a prefix of another."""
     return bytes(255 - byte for byte in checkpoint_id.encode()).hex() + "z"
 
 
 def packed(header: Mapping[str, object], parts: Mapping[str, Typed]) -> bytes:
-    """Return a line of JSON with the header and the sizes of the parts, and the parts after it."""
+    """Return a line of JSON with the header and the sizes of the parts, followed by the parts."""
     sizes = {name: [kind, len(data)] for name, (kind, data) in parts.items()}
     line = json.dumps({**header, "parts": sizes}, separators=(",", ":")).encode()
     return b"\n".join([line, b"".join(data for _, data in parts.values())])
 
 
-# What the header and the parts of each kind of value have.
+# The header fields and the parts of each kind of value.
 Kind = tuple[tuple[str, ...], tuple[str, ...]]
 CHECKPOINT: Kind = (("id", "parent", "namespace", "thread"), ("checkpoint", "metadata"))
 CHANNEL: Kind = ((), ("value",))
@@ -97,7 +97,7 @@ WRITE: Kind = (("task", "index", "channel", "path"), ("value",))
 
 
 def parts_of(key: str, value: bytes, kind: Kind) -> tuple[dict[str, Any], dict[str, Typed]]:
-    """Return the header and the parts of a value. Raises `StorageDamaged` if it has not what its kind has."""
+    """Return the header and the parts of a value; raises `StorageDamaged` if it lacks what its kind must have."""
     line, _, data = value.partition(b"\n")
     try:
         header = json.loads(line)
@@ -111,7 +111,7 @@ def parts_of(key: str, value: bytes, kind: Kind) -> tuple[dict[str, Any], dict[s
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(key, error) from error
     if at != len(data):
-        raise damaged(key, "it is not as long as it says")
+        raise damaged(key, "its length does not match its header")
     missing = [*(name for name in kind[0] if name not in header), *(name for name in kind[1] if name not in found)]
     if missing:
         raise damaged(key, f"it has no {missing[0]}")

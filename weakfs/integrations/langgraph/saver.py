@@ -1,4 +1,4 @@
-"""A checkpoint saver of LangGraph over any storage."""
+"""A LangGraph checkpoint saver that uses any storage."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from weakfs.integrations.langgraph.records import (
 from weakfs.messages import a_type
 from weakfs.storage import Storage
 
-# The class has a method `list`.
+# Inside the class, `list` is a method.
 Writes = list[PendingWrite]
 
 # The type under which a channel without a value is stored.
 EMPTY = "empty"
-# In the metadata of a checkpoint: the channels whose values are made from the writes of its ancestors.
+# The key in a checkpoint's metadata for channels whose values are computed from the writes of its ancestors.
 DELTA_CHANNELS = "counters_since_delta_snapshot"
-# How many checkpoints `list` reads at a time.
+# The number of checkpoints that `list` reads at a time.
 PAGE = 50
 
 
 class StorageSaver(BaseCheckpointSaver[str]):
-    """A checkpoint saver over any storage: a folder, SQLite, PostgreSQL, Redis, an object store.
+    """A checkpoint saver that uses any storage: a folder, SQLite, PostgreSQL, Redis, an object store.
 
-    `storage` is what `weakfs.storage.open(url)` returns; closing it is the caller's. A checkpoint is there as a whole
-    or not at all, whatever happens to the process. Several processes may work on one thread: each keeps its checkpoints
-    and writes. A write that is repeated is stored once. Async methods run in a thread.
+    `storage` is the result of `weakfs.storage.open(url)`; the caller must close it. Checkpoints are stored atomically,
+    whatever happens to the process. Several processes may work on one thread: each keeps its checkpoints and writes. A
+    repeated write is stored once. Async methods run in a thread.
     """
 
     def __init__(self, storage: Storage, *, prefix: str = "langgraph", serde: SerializerProtocol | None = None) -> None:
@@ -61,7 +61,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
         self._prefix = prefix
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return the checkpoint that is named, or the latest one of its thread and namespace."""
+        """Return the named checkpoint or, without a name, the latest one of the thread and namespace."""
         place = self._place(config)
         checkpoint_id = get_checkpoint_id(config)
         if checkpoint_id:
@@ -107,7 +107,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint: first the values of the channels that changed, then the checkpoint itself."""
+        """Store a checkpoint: first the values of the changed channels, then the checkpoint itself."""
         place = self._place(config)
         values = checkpoint["channel_values"]
         channels = {
@@ -135,7 +135,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store the writes of a task; those that are stored already stay as they are."""
+        """Store the writes of a task; writes that are stored already are not replaced."""
         place = self._place(config)
         directory = place.writes(cast(str, get_checkpoint_id(config)))
         replaced: dict[str, bytes] = {}
@@ -144,7 +144,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
             header = {"task": task_id, "index": index, "channel": channel, "path": task_path}
             key, written = f"{directory}{segment(task_id)}/{index}", packed(header, {"value": self._dumped(value)})
             if index < 0:
-                # Errors, interrupts and what resumes them: the last one counts.
+                # For errors, interrupts and resumptions, the last write counts.
                 replaced[key] = written
             else:
                 self._storage.create(key, written)
@@ -156,7 +156,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
         self._storage.clear(self._thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints that these runs made, with their writes. Reads the metadata of all threads."""
+        """Delete the checkpoints of these runs, with their writes. Reads the metadata of all threads."""
         runs = set(run_ids)
         for place in self._places(None) if runs else ():
             kept: dict[str, bytes] = {}
@@ -173,7 +173,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and writes of a thread to another one."""
         source, target = self._thread(source_thread_id), self._thread(target_thread_id)
-        # Checkpoints come last: each has its channels and its writes.
+        # Checkpoints are copied last, so that each has its channels and its writes.
         for part in ("channel/", "writes/", "checkpoint/"):
             for key, value in self._storage.items(source + part):
                 if part == "checkpoint/":
@@ -182,9 +182,9 @@ class StorageSaver(BaseCheckpointSaver[str]):
                 self._storage.set(target + key.removeprefix(source), value)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep the latest checkpoint of each namespace, or with "delete" none.
+        """Keep only the latest checkpoint of each namespace, or with "delete" none.
 
-        Ancestors that hold what the delta channels of the latest checkpoint are made of are kept too.
+        Ancestors from which the delta channels of the latest checkpoint are computed are kept too.
         """
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"strategy is {strategy!r}; use 'keep_latest' or 'delete'")
@@ -198,11 +198,11 @@ class StorageSaver(BaseCheckpointSaver[str]):
                 self._delete(place, {key: found[key] for key in found if key not in kept}, kept)
 
     def get_next_version(self, current: str | int | None, channel: None) -> str:
-        """Return a version after `current`, which no other process gives to another value."""
+        """Return a version after `current` that no other process uses for another value."""
         number = current if isinstance(current, int) else 0 if current is None else int(current.split(".")[0])
         return f"{number + 1:032}.{random.random():016}"
 
-    # The same as coroutine functions
+    # Coroutine functions
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint as `get_tuple` does."""
@@ -253,7 +253,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
         """Prune threads as `prune` does."""
         await asyncio.to_thread(lambda: self.prune(thread_ids, strategy=strategy))
 
-    # Where things are
+    # Keys
 
     def _thread(self, thread_id: str) -> str:
         return f"{self._prefix}/{segment(str(thread_id))}/"
@@ -264,7 +264,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
         return Place(thread_id, given.get("checkpoint_ns", ""), self._thread(thread_id))
 
     def _places(self, config: RunnableConfig | None) -> Iterator[Place]:
-        """Yield the namespaces that are asked for, of one thread or of all."""
+        """Yield the requested namespaces, of one thread or of all threads."""
         given = {} if config is None else config.get("configurable", {})
         if config is not None and given.get("checkpoint_ns") is not None:
             yield self._place(config)
@@ -280,14 +280,15 @@ class StorageSaver(BaseCheckpointSaver[str]):
     def _names(self, directory: str) -> Iterable[str]:
         return [name.removesuffix("/") for name in self._storage.children(directory) if name.endswith("/")]
 
-    # What is there
+    # Stored values
 
     def _checkpoints(self, place: Place, *, after: str | None = None) -> Iterator[tuple[str, bytes]]:
-        """Yield the checkpoints of a namespace with their keys, the newest first, or those older than one."""
+        """Yield the checkpoints of a namespace with their keys, newest first; with `after`, only those older than
+        it."""
         last = "" if after is None else place.checkpoint(after)
         while keys := self._storage.keys(place.checkpoints, after=last, limit=PAGE):
             values = self._storage.get_many(keys)
-            # One that is missing was deleted meanwhile.
+            # A missing one was deleted meanwhile.
             yield from ((key, values[key]) for key in keys if key in values)
             last = keys[-1]
 

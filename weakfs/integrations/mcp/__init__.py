@@ -1,14 +1,14 @@
-"""An MCP server over a session: its tools, its files as resources, and a stand-in for the reference filesystem server.
+"""MCP servers for a session: its tools, its files as resources, and a replacement for the reference filesystem server.
 
-`toolset_server` serves the tools of a `Toolset`, `filesystem_server` those of `@modelcontextprotocol/server-filesystem`
-over directories of the host. Both return a low-level `mcp.server.Server`, which `serve_stdio` and `serve_http` run.
-Needs the extra `weakfs[mcp]`.
+`toolset_server` serves the tools of a `Toolset`; `filesystem_server` serves the tools of
+`@modelcontextprotocol/server-filesystem` for directories of the host. Both return a low-level `mcp.server.Server`,
+which `serve_stdio` and `serve_http` run. Needs the extra `weakfs[mcp]`.
 """
 
 from __future__ import annotations
 
 try:
-    # mcp_types is part of mcp since 2.0.
+    # mcp_types has been part of mcp since 2.0.
     import mcp.server.lowlevel  # noqa: F401
     import mcp_types  # noqa: F401
 except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Calls of tools: one `tools/call` request is one call of the toolset, with its id and caller."""
+"""Tool calls: each `tools/call` request is one call of the toolset, with its id and caller."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Answer = Callable[[str, ToolResult[object]], types.CallToolResult]
 CALL_ID = "weakfs/callId"
 ERROR_CODE = "weakfs/errorCode"
 
-# The longest name of a client that is recorded, and the longest id of a request.
+# The maximum recorded lengths of a client's name and of a request's id.
 MAX_NAME = 100
 
 
 def call_id_of(context: Context) -> str:
-    """Return the id of a call: the request's JSON-RPC id, and what makes it unique in the session.
+    """Return the id of a call: the request's JSON-RPC id, with a suffix that makes it unique in the session.
 
     Clients count their requests from 0 or 1 on every connection, and a session in storage does not make a call with a
     known id twice.
@@ -40,7 +40,7 @@ def call_id_of(context: Context) -> str:
 
 
 def caller_of(context: Context) -> str:
-    """Return who makes a call: the client's name, and over HTTP with a session, the beginning of the session's id."""
+    """Return the caller: the client's name and, for an HTTP session, the beginning of the session's id."""
     params = context.session.client_params
     name = "mcp" if params is None else f"{params.client_info.name} {params.client_info.version}".strip()
     headers: Mapping[str, str] = getattr(context.request, "headers", None) or {}
@@ -55,7 +55,7 @@ def failure(message: str, *, code: str) -> types.CallToolResult:
 
 
 def plain_receipt(result: ToolResult[object]) -> dict[str, object]:
-    """Return a receipt as plain JSON values, without those that are not known."""
+    """Return a receipt as plain JSON values, without unknown ones."""
     return cast("dict[str, object]", _without_nulls(json.loads(recorded(result.value))))
 
 
@@ -68,9 +68,9 @@ def _without_nulls(value: object) -> object:
 
 @frozen(eq=False)
 class CallHandler:
-    """Handles `tools/call`: makes the call and turns its result into MCP's, whatever happens.
+    """Handles `tools/call`: makes the call and always returns an MCP result.
 
-    A request that is cancelled, or whose connection ends, is rolled back.
+    If the request is cancelled or the connection ends, the call is rolled back.
     """
 
     toolset: Callable[[], Toolset]
@@ -90,7 +90,7 @@ class CallHandler:
             if done.error_code is not None:
                 meta[ERROR_CODE] = done.error_code
         except SessionError as error:
-            # A conflict with another process that uses the session, for example. The call is undone.
+            # For example, a conflict with another process that uses the session. The call is undone.
             return failure(f"the call was undone: {error}", code="session_error")
         except Exception as error:
             logger.exception("the tool %s failed unexpectedly; the call was undone", params.name)

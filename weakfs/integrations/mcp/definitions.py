@@ -11,7 +11,7 @@ from weakfs.integrations.mcp.calls import plain_receipt
 from weakfs.tools import Receipt, ToolResult, Toolset
 from weakfs.tools.schemas import schema_of
 
-# Hints of the tools that `definitions` has none for.
+# Hints for tools that have none in their definitions.
 _KEEPS = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
@@ -31,7 +31,7 @@ _HINTS: Mapping[str, types.ToolAnnotations] = {
 
 
 def listed(toolset: Toolset) -> list[types.Tool]:
-    """Return the definitions of a toolset's tools, in their order."""
+    """Return the definitions of a toolset's tools, in the toolset's order."""
     receipts = {tool.name: tool.receipt for tool in toolset.tools}
     found: list[types.Tool] = []
     for definition in toolset.definitions("mcp"):
@@ -46,22 +46,23 @@ def listed(toolset: Toolset) -> list[types.Tool]:
 
 
 def answered(result: ToolResult[object]) -> types.CallToolResult:
-    """Return the result of a call as MCP's, with the receipt as structured content where the tool declares it."""
+    """Return the result of a call as an MCP result, with the receipt as structured content if its schema is
+    declared."""
     content = types.CallToolResult.model_validate({"content": result.content("mcp")}).content
     structured = plain_receipt(result) if result.success and _is_described(type(result.value)) else None
     return types.CallToolResult(content=content, structured_content=structured, is_error=not result.success)
 
 
 def _is_described(receipt: type) -> bool:
-    """Return whether a receipt is one of the library's own, which say all that the message says.
+    """Return whether a receipt class is one of the library's own, which contain everything that the message says.
 
-    What tools of users return is theirs, and need not fit the class that they declare.
+    The receipts of custom tools may not.
     """
     return issubclass(receipt, Receipt) and receipt is not Receipt and receipt.__module__.startswith("weakfs.")
 
 
 def _output_schema(receipt: type) -> dict[str, object]:
-    """Return the schema of a receipt; every value that may be unknown is left out rather than null."""
+    """Return the schema of a receipt, in which unknown values are left out rather than null."""
     schema = dict(schema_of(receipt))
     schema["required"] = ["status", "summary_text"]
     return schema

@@ -1,8 +1,9 @@
-"""Notifications about resources: records of the session become events for the clients that asked for them.
+"""Notifications about resources: records of the session become events for the clients that subscribed to them.
 
-Clients up to 2025-11-25 subscribe to single resources and are told of changes of the list without asking. Since
-2026-07-28 a client opens a stream with `subscriptions/listen`. Delivery is fire and forget in both. Records of other
-processes are told of too, but not those about files that the toolset's capability or policy hides.
+In protocol versions up to 2025-11-25, clients subscribe to single resources, and are notified of changes to the list
+without a subscription. Since 2026-07-28, a client opens a stream with `subscriptions/listen`. Delivery is
+fire-and-forget in both. Clients are also notified of records of other processes, but not of those about files that the
+toolset's capability or policy hides.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ from weakfs.tools.slices import FileSeen, KeptBlob, ToolCall
 
 logger = logging.getLogger("weakfs.integrations.mcp")
 
-# Records that change no file, and those that leave the list of files as it is.
+# Records that change no files, and those that do not change the list of files.
 _SILENT = (EntryFound, ExternalFsSnapshot, FileSeen, KeptBlob, LowerEntry, ToolCall, TreeSeen)
 _SAME_LIST = (DirectoryMade, FileAppended, FileSpliced, ModeChanged)
 
-# How many resources one client may subscribe to, and how many different ones all clients together may listen for.
+# The maximum number of resources to which one client may subscribe, and which all clients together may listen for.
 MOST_SUBSCRIPTIONS = 10_000
 
 
 class Notifications:
-    """Follows the session while clients are connected, and tells each what it asked for.
+    """Follows the session while clients are connected, and notifies each according to its subscriptions.
 
-    Records that arrive while the event loop is busy are told of together. The session keeps no reference to a client
-    that has gone.
+    Records that arrive while the event loop is busy are reported together. The session keeps no reference to a client
+    that has disconnected.
     """
 
     def __init__(self, toolset: Toolset) -> None:
@@ -62,9 +63,9 @@ class Notifications:
         files = toolset.filesystem
         self._point = point_of(files)
         self._guard = guard_of(guarded(files, toolset.capability, toolset.policy, "read"))
-        # Clients of older revisions, and the URIs that each subscribed to.
+        # Clients with older protocol versions, and the URIs to which each has subscribed.
         self._clients: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
-        # The URIs for which streams of the newer revision are open.
+        # The URIs for which streams of the newer protocol version are open.
         self._listened: Counter[str] = Counter()
         self._lock = Lock()
         self._waiting: list[Record] = []
@@ -74,7 +75,7 @@ class Notifications:
         self._watching: asyncio.Task[None] | None = None
 
     async def remember_client(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Middleware: remember each client of an older revision, which is told of changes of the list."""
+        """Middleware: remember each client with an older protocol version, to notify it of changes to the list."""
         if self._loop is not (loop := asyncio.get_running_loop()):
             self._follow(loop)
         connection = _connection(ctx)
@@ -83,11 +84,11 @@ class Notifications:
         return await call_next(ctx)
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Tell this client of changes of a resource; a directory stands for everything below it."""
+        """Subscribe this client to a resource; a directory includes everything below it."""
         uris, uri = self._clients.setdefault(_connection(context), set()), str(params.uri)
         _check(uri)
         if len(uris) >= MOST_SUBSCRIPTIONS:
-            raise MCPError(types.INVALID_PARAMS, f"there are {len(uris)} subscriptions already; end some first")
+            raise MCPError(types.INVALID_PARAMS, f"there are {len(uris)} subscriptions already; cancel some first")
         uris.add(uri)
         return types.EmptyResult()
 
@@ -99,7 +100,7 @@ class Notifications:
     def listening(
         self, listen: ListenHandler
     ) -> Callable[[Context, types.SubscriptionsListenRequestParams], Awaitable[types.SubscriptionsListenResult]]:
-        """Return the handler of `subscriptions/listen`: the SDK's, while the URIs of the stream are known here."""
+        """Return the handler of `subscriptions/listen`: the SDK's, which also notes the URIs of the stream here."""
 
         async def handler(
             context: Context, params: types.SubscriptionsListenRequestParams
@@ -117,7 +118,7 @@ class Notifications:
         return handler
 
     def _follow(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Follow the session from this event loop on; one that ended takes no more."""
+        """Follow the session in this event loop, replacing a loop that has ended."""
         if self._unsubscribe is not None:
             self._unsubscribe()
         with self._lock:
@@ -127,7 +128,7 @@ class Notifications:
             self._watching = loop.create_task(self._watch())
 
     async def _watch(self) -> None:
-        """Take over what other processes do in the session, as long as the event loop runs."""
+        """Fetch what other processes do in the session, as long as the event loop runs."""
         try:
             async for _ in self._session.awatch():
                 pass
@@ -135,14 +136,14 @@ class Notifications:
             logger.exception("clients are no longer notified of changes by other processes")
 
     def _noticed(self, record: Record) -> None:
-        """Queue a record; called in any thread."""
+        """Queue a record; may be called in any thread."""
         if isinstance(record.event, _SILENT):
             return
         with self._lock:
             self._waiting.append(record)
             loop = self._loop if len(self._waiting) == 1 else None
         if loop is not None:
-            # It may have ended meanwhile.
+            # The loop may have ended meanwhile.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._start_telling)
 
@@ -168,7 +169,7 @@ class Notifications:
                 await connection.notify("notifications/resources/updated", {"uri": uri})
 
     def _paths(self, record: Record) -> set[str]:
-        """Return the paths at which a record changed something, as clients know them, without the hidden ones."""
+        """Return the paths at which a record changed something, in the form that clients use, without hidden ones."""
         named = [getattr(record.event, name, None) for name in ("path", "source", "destination")]
         found = [path for path in named if isinstance(path, str)]
         if not found:
@@ -181,7 +182,7 @@ class Notifications:
         return self._guard is None or self._guard.may_name(path)
 
     def _concerns(self, uri: str, paths: set[str]) -> bool:
-        """Return whether a resource may have changed: one at, below or above these paths."""
+        """Return whether a resource may have changed because it is at, below or above one of these paths."""
         try:
             place = Place.of(uri)
         except (OSError, ValueError):
@@ -193,7 +194,7 @@ class Notifications:
 
 
 def _connection(context: Context) -> Connection:
-    # The SDK hands out a session of its own for each request; what lasts as long as the client is its connection.
+    # The SDK creates a session object for each request; only the connection lasts as long as the client.
     return context.session._connection
 
 

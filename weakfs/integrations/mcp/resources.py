@@ -24,20 +24,20 @@ from weakfs.tools.permissions import may_show
 SCHEME = "weakfs"
 PAGE = 500
 
-# What SDKs of older revisions expect for a resource that is not there, and later ones.
+# The error code for a missing resource in older protocol versions.
 RESOURCE_NOT_FOUND = -32002
 
 
 @frozen
 class Place:
-    """What the URI of a resource names: a canonical path, and a moment unless it is now."""
+    """What a resource's URI names: a canonical path and, for an earlier version, a moment."""
 
     path: str
     at: str | None = None
 
     @classmethod
     def of(cls, uri: str) -> Place:
-        """Read a URI; raise `ValueError` for any other."""
+        """Parse a URI; raise `ValueError` if it is not in one of the two forms."""
         parts = urlsplit(uri)
         query = parse_qs(parts.query, keep_blank_values=True)
         if parts.scheme != SCHEME or parts.netloc or not query.keys() <= {"at"} or parts.fragment:
@@ -53,7 +53,7 @@ def uri_of(path: str) -> str:
 class Resources:
     """Handlers of `resources/list`, `resources/templates/list` and `resources/read`.
 
-    A capability and a policy of the toolset hold here too. Hidden files and what lies in hidden directories can be read
+    The toolset's capability and policy apply here too. Hidden files and everything in hidden directories can be read
     but are not listed.
     """
 
@@ -61,7 +61,7 @@ class Resources:
         self._toolset = toolset
 
     async def list(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """List the files in the order of their paths, a page at a time. O(files before the page)."""
+        """List one page of the files, in the order of their paths. O(files before the page)."""
         after = _after(None if params is None else params.cursor)
         found = await asyncio.to_thread(self._page, after)
         cursor = urlsafe_b64encode(found[PAGE - 1].path.encode()).decode() if len(found) > PAGE else None
@@ -73,7 +73,7 @@ class Resources:
     async def templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """List the one template: a path, and a moment."""
+        """List the only template: a path and a moment."""
         template = types.ResourceTemplate(
             uri_template="weakfs:///{+path}{?at}",
             name="file",
@@ -147,7 +147,7 @@ def _after(cursor: str | None) -> str | None:
 
 
 def _files(files: Filesystem, directory: str, after: str | None) -> Iterator[FileEntry]:
-    """Yield the entries below a directory in the order of their paths, segment by segment, behind `after`."""
+    """Yield the entries below a directory whose paths come after `after`, in the order of their segments."""
     for entry in sorted(files.list(directory), key=lambda one: one.name):
         if entry.name.startswith(".") or (after is not None and _is_before(entry.path, after)):
             continue
@@ -158,7 +158,7 @@ def _files(files: Filesystem, directory: str, after: str | None) -> Iterator[Fil
 
 
 def _is_before(path: str, after: str) -> bool:
-    """Return whether everything at and below a path has been listed."""
+    """Return whether everything at and below a path comes before `after`, and so has been listed."""
     segments, last = path.split("/"), after.split("/")
     return segments < last[: len(segments)]
 
@@ -168,5 +168,5 @@ def _media_type(path: str) -> str | None:
 
 
 def _code(context: Context) -> int:
-    # 2026-07-28 has no code of its own for this.
+    # Version 2026-07-28 has no specific code for this.
     return RESOURCE_NOT_FOUND if context.protocol_version < "2026" else types.INVALID_PARAMS

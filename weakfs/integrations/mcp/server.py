@@ -1,4 +1,4 @@
-"""The server of a toolset: tools and resources on the SDK's low-level server."""
+"""The server of a toolset: tools and resources, on the SDK's low-level server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from weakfs.integrations.mcp.resources import Resources
 from weakfs.tools import Toolset
 
 INSTRUCTIONS = (
-    "Every call either succeeds as a whole or changes nothing. timeline shows what happened; undo takes the last "
-    "change back, revert one call, restore brings a snapshot back. Files are resources: weakfs:///path, and "
+    "Every call either succeeds as a whole or changes nothing. timeline shows what happened; undo reverses the last "
+    "change, revert reverses one call, restore brings back a snapshot. Files are resources: weakfs:///path, and "
     "weakfs:///path?at=RECORD for an earlier version."
 )
 
@@ -25,10 +25,10 @@ INSTRUCTIONS = (
 def toolset_server(
     toolset: Toolset, *, name: str = "weakfs", instructions: str | None = INSTRUCTIONS, resources: bool = True
 ) -> Server[Any]:
-    """Return a server of a toolset's tools and, with `resources`, of its files.
+    """Return a server for a toolset's tools and, with `resources`, its files.
 
-    The toolset must not be changed by another server at the same time unless its session is opened with
-    `on_conflict="merge"`. Closing the session is left to the caller.
+    No other server may change the session at the same time unless it was opened with `on_conflict="merge"`. The caller
+    must close the session.
     """
     tools = listed(toolset)
 

@@ -1,4 +1,4 @@
-"""Tools for the history of a session: `timeline` and `snapshot`, beside those of `weakfs.tools.HISTORY_TOOLS`."""
+"""Tools for the history of a session: `timeline` and `snapshot`, in addition to `weakfs.tools.HISTORY_TOOLS`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weakfs.tools.permissions import may_show
 from weakfs.tools.permissions.guard import guard_of
 from weakfs.tools.results import answer, summarize
 
-# How many files a row of the message names.
+# The maximum number of files that a row of the message names.
 MOST_FILES = 8
 SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
 
@@ -32,7 +32,7 @@ class TimelineParams:
 
 @frozen
 class TimelineFile:
-    """One file that a row changed, and its lines if they are known."""
+    """One file that a row changed, and the numbers of lines if they are known."""
 
     path: str
     change: str
@@ -43,7 +43,7 @@ class TimelineFile:
 
 @frozen(kw_only=True)
 class TimelineEntry:
-    """One row of the answer: `call_id` is what `revert` takes, `last_record` what `restore` takes."""
+    """One row of the answer; `call_id` is an argument for `revert`, `last_record` for `restore`."""
 
     kind: str
     at: str
@@ -59,7 +59,7 @@ class TimelineEntry:
 
 @frozen(kw_only=True)
 class TimelineReceipt(Receipt):
-    """What `timeline` found, oldest first."""
+    """The rows that `timeline` found, oldest first."""
 
     rows: tuple[TimelineEntry, ...] | None = None
 
@@ -112,14 +112,14 @@ def _rows(context: ToolContext, below: str | None) -> Iterator[TimelineRow]:
 
 
 def _shown_file(context: ToolContext, file: ChangedFile) -> ChangedFile:
-    """Return a file of a row; one that came from a hidden place looks added."""
+    """Return a file of a row; one that was moved from a hidden path is shown as added."""
     if file.source is None or may_show(context.filesystem, file.source):
         return file
     return evolve(file, change="added", source=None)
 
 
 def _shown_target(context: ToolContext, row: TimelineRow) -> str:
-    """Return the target of a row, or "" if it might name something hidden: a file, or any text of another caller."""
+    """Return the target of a row, or "" if it might reveal a hidden file or a text of another caller."""
     own = row.caller is not None and row.caller == context.caller
     if guard_of(context.filesystem) is None or row.kind == "snapshot" or own:
         return row.target

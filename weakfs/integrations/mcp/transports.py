@@ -28,7 +28,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 async def serve_stdio(server: AnyServer) -> None:
     """Serve one client over standard input and output, until it closes them.
 
-    Meanwhile everything else that is printed goes to standard error. If the task is cancelled, it ends at once.
+    Meanwhile all other output to standard output goes to standard error. If the task is cancelled, the server ends at
+    once.
     """
     options = server.create_initialization_options(NotificationOptions(resources_changed=True))
     with _stdin_through_pipe() as end:
@@ -43,21 +44,21 @@ async def serve_stdio(server: AnyServer) -> None:
 
 
 async def _pass_valid(read: Any, messages: MemoryObjectSendStream[Any], write: Any) -> None:
-    """Pass messages on, and answer those that cannot be read: their senders would wait for ever."""
+    """Pass messages on, and answer those that cannot be read, so that their senders do not wait forever."""
     async with messages:
         async for item in read:
             await (write.send(_refusal(item)) if isinstance(item, Exception) else messages.send(item))
 
 
 def _refusal(problem: Exception) -> SessionMessage:
-    """Return the answer to a line that is no message, with its id if that can be found."""
+    """Return the answer to a line that is not a valid message, with its id if that can be found."""
     errors = problem.errors(include_url=False) if isinstance(problem, ValidationError) else []
     is_json = not any(error["type"] == "json_invalid" for error in errors)
-    # The whole message is the input where a field of it is missing.
+    # If a field is missing, the problem's input is the whole message.
     found = next((error["input"] for error in errors if isinstance(error["input"], dict)), None)
     if errors and not is_json:
         with suppress(RecursionError, ValueError):
-            # Python reads no integer of thousands of digits.
+            # Python does not parse integers with thousands of digits.
             found = json.loads(errors[0]["input"], parse_int=lambda number: int(number[:20]))
     request_id = cast("dict[str, object]", found).get("id") if isinstance(found, dict) else None
     error = types.ErrorData(
@@ -70,9 +71,9 @@ def _refusal(problem: Exception) -> SessionMessage:
 
 @contextmanager
 def _stdin_through_pipe() -> Generator[Callable[[], None]]:
-    """Put a pipe in the place of standard input, and yield a function that ends it.
+    """Replace standard input by a pipe, and yield a function that closes the pipe.
 
-    The transport reads in a thread that it waits for, however long the client keeps standard input open.
+    The transport waits for a thread that reads standard input, and the client may keep that open.
     """
     original = os.dup(0)
     reader, writer = os.pipe()
@@ -88,7 +89,7 @@ def _stdin_through_pipe() -> Generator[Callable[[], None]]:
 
 
 def _copy(source: int, pipe: FileIO) -> None:
-    # The pipe is closed meanwhile if nobody wants more.
+    # The pipe may be closed meanwhile if no more input is wanted.
     with suppress(OSError, ValueError), pipe:
         while data := os.read(source, 1 << 16):
             while data:
@@ -98,14 +99,14 @@ def _copy(source: int, pipe: FileIO) -> None:
 def http_app(server: AnyServer, *, host: str = "127.0.0.1", allowed_hosts: Sequence[str] = ()) -> Starlette:
     """Return the ASGI application of a server, with one endpoint, `/mcp`.
 
-    Requests are refused whose `Host` header is neither this machine's nor in `allowed_hosts`, such as
-    "files.example.com", or whose `Origin` is another's: pages in a browser cannot reach it by rebinding a name. There
-    is no authentication. Raises `ValueError` for a `host` other than a loopback address without `allowed_hosts`.
+    To prevent DNS rebinding by pages in a browser, a request is refused if its `Host` header names neither this machine
+    nor one of `allowed_hosts`, such as "files.example.com", or if its `Origin` is a different host. There is no
+    authentication. Raises `ValueError` if `host` is not a loopback address and `allowed_hosts` is not given.
     """
     if host not in LOOPBACK and not allowed_hosts:
         raise ValueError(
-            f"cannot serve on {host!r}: everyone who can reach it could change the files; serve on 127.0.0.1, or name "
-            f"the hosts that clients use in allowed_hosts and put a proxy with authentication before it"
+            f"cannot serve on {host!r}: anyone who can reach it could change the files; serve on 127.0.0.1, or name "
+            f"the hosts that clients use in allowed_hosts and put a proxy with authentication in front of it"
         )
     names = [*(name if ":" not in name else f"[{name}]" for name in LOOPBACK), *allowed_hosts]
     security = TransportSecuritySettings(
@@ -125,6 +126,6 @@ async def serve_http(
     import uvicorn
 
     app = http_app(server, host=host, allowed_hosts=allowed_hosts)
-    # Nothing goes to standard output.
+    # Log nothing to standard output.
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
     await uvicorn.Server(config).serve()

@@ -1,4 +1,4 @@
-"""A session's files as a mounted directory, for any program: each change is an event. Needs `weakfs[mount]`, and FUSE.
+"""A session's files as a mounted directory for any program; each change is an event. Needs `weakfs[mount]` and FUSE.
 
 `mount(files, directory)` mounts a filesystem while a block runs. What programs write to a file is stored when they
 close or sync it.

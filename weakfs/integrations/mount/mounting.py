@@ -1,4 +1,4 @@
-"""Mounting: the loop in a thread, its begin and its end, and checkouts that are the mount itself."""
+"""Mounting: starting and ending the FUSE loop in a thread, and checkouts that are the mount itself."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ from weakfs.filesystem.paths import normalize
 from weakfs.integrations.mount.operations import Fuse, Operations
 from weakfs.snapshots.scan.read_back import without_set_id
 
-# How many seconds mounting may take, and unmounting while a program still has files open.
+# How long mounting may take, and unmounting while a program still has files open, in seconds.
 PATIENCE = 10.0
-# How often to look, in seconds.
+# The polling interval, in seconds.
 WAIT = 0.02
 # The flag of the `unshare` system call for the working directory and the umask (linux/sched.h).
 CLONE_FS = 0x200
 
 
 class MountError(WeakfsError, OSError):
-    """Raised if files cannot be mounted or unmounted."""
+    """Files cannot be mounted or unmounted."""
 
 
 @define(eq=False)
 class Mount:
-    """Files that are mounted at `directory`, made by `mount`.
+    """Files that `mount` has mounted at `directory`.
 
-    `files` is the filesystem to give to a toolset: its commands and external calls work in the mount, and what they
-    change there belongs to their call.
+    `files` is the filesystem to give to a toolset: its commands and external calls work in the mount, and their changes
+    there belong to their call.
     """
 
     directory: str
-    # The device that holds the directory itself.
+    # The device of the directory below the mount.
     _device: int
     files: Filesystem = field(init=False)
     _operations: Operations = field(init=False)
-    # Not the thread itself: joining it, and being interrupted, makes it look as if it had ended.
+    # Used instead of joining the thread: after an interrupted join the thread looks as if it had ended.
     _has_begun: Event = field(factory=Event, init=False)
     _has_ended: Event = field(factory=Event, init=False)
     _problem: BaseException | None = field(default=None, init=False)
 
     @property
     def is_mounted(self) -> bool:
-        """Whether the files are mounted; somebody else may unmount them."""
+        """Whether the files are still mounted; another program may unmount them."""
         return not self._has_ended.is_set()
 
     def store(self) -> None:
@@ -70,7 +70,7 @@ class Mount:
             store_all() if operations.context is None else operations.context.run(store_all)
 
     def wait(self) -> None:
-        """Wait until somebody unmounts the files."""
+        """Wait until the files are unmounted."""
         # With a timeout, so that signals are handled meanwhile.
         while not self._has_ended.wait(0.5):
             pass
@@ -119,10 +119,10 @@ class Mount:
                 self.store()
         finally:
             if self.is_mounted:
-                # If a program still works there, the directory is free at once, the rest when the program has ended.
+                # A lazy unmount: if a program still works there, the rest is freed when the program has ended.
                 option = _unmount(self.directory, ["-u", "-uz"])
                 self._has_ended.wait(PATIENCE if option == "-u" else 0.1)
-            # What unmounts when this process dies may be a little later than the thread.
+            # The helper that unmounts if this process dies may end a little later than the thread.
             for _ in range(int(PATIENCE / WAIT)):
                 if _device(self.directory) == self._device:
                     break
@@ -132,7 +132,7 @@ class Mount:
 
     @contextmanager
     def _lent(self, files: InMemoryFilesystem, path: str) -> Iterator[CheckoutDirectory]:
-        """Perform what programs do as part of the caller's transaction; undo it if the block raises."""
+        """Perform the operations of programs as part of the caller's transaction; undo them if the block raises."""
         operations = self._operations
         canonical = normalize(path)
         session = files._changing("run a program in", canonical)
@@ -165,7 +165,7 @@ class Mount:
 
 
 class FilesystemOnMount(InMemoryFilesystem):
-    """Files in memory whose checkouts are the directory at which they are mounted."""
+    """Files in memory whose checkouts are their mount."""
 
     __slots__ = ("_mount",)
 
@@ -184,7 +184,7 @@ class FilesystemOnMount(InMemoryFilesystem):
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> AbstractContextManager[Checkout]:
-        """Lend the mount to a program. The filesystem's limits hold while it writes, and `read_back` is not needed."""
+        """Lend the mount to a program. The filesystem's limits apply while it writes, so `read_back` is not needed."""
         return self._mount._lent(self, path)
 
 
@@ -194,18 +194,20 @@ def mount(
 ) -> Iterator[Mount]:
     """Mount files at an empty directory of the host while the block runs.
 
-    `cache_seconds` is how long the kernel may keep the status of entries: leave it 0 if the session changes by other
-    ways than the mount. Raises `MountError` if that is impossible, `NotADirectoryError` or `FileNotFoundError` for a
-    directory that is none. A mount of weakfs there whose process was killed is removed first.
+    `cache_seconds` is how long the kernel may cache the status of entries; leave it at 0 if the session also changes in
+    other ways than through the mount. If the process of an earlier weakfs mount there was killed, that mount is removed
+    first. Raises `MountError` if the files cannot be mounted, and `NotADirectoryError` or `FileNotFoundError` if
+    `directory` is not a directory.
 
-    A thread of this process answers the kernel: do not map files of the mount into this process, which would wait for
-    itself.
+    A thread of this process answers the kernel, so do not map files of the mount into this process: it would deadlock.
     """
     place = os.path.abspath(directory)
     if _is_dead(place):
         _unmount(place, ["-uz"])
     if os.listdir(place):
-        raise MountError(f"cannot mount at {place!r}: the directory is not empty, and its files would be hidden")
+        raise MountError(
+            f"cannot mount at {place!r}: the directory is not empty, and its files would be hidden; use an empty one"
+        )
     made = Mount(place, os.stat(place).st_dev)
     made._start(files, read_only=read_only, cache_seconds=cache_seconds)
     try:
@@ -227,7 +229,7 @@ def _unmount(directory: str, options: Sequence[str]) -> str:
 
 
 def _is_dead(directory: str) -> bool:
-    """Whether a mount of ours is there whose process was killed, and that nobody unmounted."""
+    """Return whether a weakfs mount whose process was killed is still mounted there."""
     try:
         os.stat(directory)
     except OSError as error:
@@ -237,7 +239,7 @@ def _is_dead(directory: str) -> bool:
         return False
     with open("/proc/self/mountinfo", errors="surrogateescape") as lines:
         mounts = [line.split(" ") for line in lines]
-    # The last mount of a directory is the one that is seen. The kernel writes these characters as octal numbers.
+    # Only the last mount at a directory is visible. The kernel escapes these characters as octal numbers.
     shown = re.sub(r"[ \t\n\\]", lambda found: f"\\{ord(found[0]):03o}", directory)
     kinds = [fields[fields.index("-") + 1] for fields in mounts if fields[4] == shown]
     if kinds[-1:] != ["fuse.weakfs"]:
@@ -249,7 +251,7 @@ def _is_dead(directory: str) -> bool:
 
 
 def _device(directory: str) -> int | None:
-    """Return the device that holds a directory; `None` while a mount there has lost its process."""
+    """Return the device of a directory; `None` if a mount there has lost its process."""
     try:
         return os.stat(directory).st_dev
     except OSError:
@@ -265,7 +267,7 @@ def _unshare_working_directory() -> None:
 
 
 def _keep_signal_handlers() -> None:
-    """Take signals back: FUSE handles those that end a process, and would keep it alive."""
+    """Restore the signal handlers: FUSE replaces those of termination signals, and would keep the process alive."""
     if current_thread() is main_thread():
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
             handler = signal.getsignal(number)

@@ -1,4 +1,4 @@
-"""Files that programs have open: what they write is kept here until they close or sync the file."""
+"""Files that programs have open: what they write is buffered here until they close or sync the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakfs.filesystem import Filesystem
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import is_within
 
-# The size in bytes that a file may have while it is written, where the filesystem has no limit: it is in memory.
+# The maximum size in bytes of a file that is being written, because it is in memory; used if there is no other limit.
 LARGEST = 1 << 30
 
 
@@ -20,9 +20,8 @@ LARGEST = 1 << 30
 class OpenFile:
     """A file that programs have open, however many times.
 
-    `path` is `None` once the file is deleted; it has no status then but its own. `written` is the content with what
-    was written since it was last stored, `None` if nothing was, and `base` the content without. `start` and `stop`
-    enclose what differs, if both are of one length.
+    `path` is `None` once the file is deleted. `base` is the content as last stored; `written` is the content with later
+    writes, `None` if there were none. If both have the same length, `start` and `stop` enclose what differs.
     """
 
     path: str | None
@@ -32,7 +31,7 @@ class OpenFile:
     start: int = 0
     stop: int = 0
     modified_ns: int = 0
-    # Whether a program was told that this could not be stored.
+    # Whether a program got the error that this could not be stored.
     is_refused: bool = False
 
     def mark(self, start: int, stop: int) -> None:
@@ -41,11 +40,11 @@ class OpenFile:
 
     @property
     def size(self) -> int | None:
-        """The size of what was written, `None` if nothing was."""
+        """The size with unstored writes; `None` if there are none."""
         return None if self.written is None else len(self.written)
 
     def difference(self) -> tuple[int, int, bytes] | None:
-        """Return what was written as one piece of the base; `None` if nothing differs."""
+        """Return the writes as one replacement in the base; `None` if nothing differs."""
         assert self.written is not None
         if len(self.written) == len(self.base):
             start, stop = self.start, self.stop
@@ -65,7 +64,7 @@ class OpenFiles:
     now: Callable[[], int]
     _by_handle: dict[int, OpenFile] = field(factory=dict[int, OpenFile])
     _by_path: dict[str, OpenFile] = field(factory=dict[str, OpenFile])
-    # Files that were deleted while they were open, by the names that FUSE gave them.
+    # Files that were deleted while open, by the names that FUSE gave them.
     _deleted: dict[str, OpenFile] = field(factory=dict[str, OpenFile])
     _numbers: count[int] = field(factory=lambda: count(1))
 
@@ -78,20 +77,20 @@ class OpenFiles:
         return handle
 
     def close(self, handle: int) -> None:
-        """Forget a handle, and the file with its last one. What it wrote has been stored before."""
+        """Forget a handle, and the file with its last handle. Its writes have been stored before."""
         file = self._by_handle.pop(handle)
         file.handles -= 1
         if not file.handles and file.path is not None and self._by_path.get(file.path) is file:
             del self._by_path[file.path]
 
     def at(self, path: str | None, handle: int | None) -> OpenFile | None:
-        """Return the file of a handle, or else the one that is open at a path; `None` if none is."""
+        """Return the file of a handle or, without one, the file that is open at a path; `None` if there is none."""
         if handle is not None and (file := self._by_handle.get(handle)) is not None:
             return file
         return None if path is None else self._by_path.get(path) or self._deleted.get(path)
 
     def read(self, handle: int, size: int, offset: int) -> bytes:
-        """Return bytes as they were last written."""
+        """Return bytes, including unstored writes."""
         file = self._by_handle[handle]
         if file.written is not None:
             return bytes(memoryview(file.written)[offset : offset + size])
@@ -108,7 +107,7 @@ class OpenFiles:
         file.mark(offset, offset + len(data))
 
     def truncate(self, file: OpenFile, length: int) -> None:
-        """Cut the file, or fill it up with zeros."""
+        """Truncate the file, or extend it with zeros."""
         written = self._writable(file, length)
         file.mark(min(length, len(written)), max(length, len(written)))
         if length < len(written):
@@ -117,13 +116,14 @@ class OpenFiles:
             written.extend(bytes(length - len(written)))
 
     def store(self, file: OpenFile) -> None:
-        """Make one event of what was written. Nothing is lost if that fails: it can be tried again."""
+        """Store the writes as one event. If that fails, nothing is lost and it can be tried again."""
         if file.written is None or file.path is None:
             return
         file.is_refused = True
         difference = file.difference()
         if not self._holds(file.path, file.base):
-            # Somebody else changed it, or took it back, while the program had it open: the program writes last.
+            # The file was changed or reverted while the program had it open; the program's write wins, as it is the
+            # last.
             self.files.write_bytes(file.path, bytes(file.written), create_parents=False)
         elif difference is not None:
             start, _, content = difference
@@ -136,34 +136,34 @@ class OpenFiles:
         file.written, file.is_refused = None, False
 
     def store_all(self) -> None:
-        """Store what was written to any file, but for what no program was told that it cannot be stored."""
+        """Store the writes to all files, except those whose failure was already reported to a program."""
         for file in list(self._by_path.values()):
             if not file.is_refused:
                 self.store(file)
 
     def discard(self) -> None:
-        """Forget what was written and not stored."""
+        """Discard writes that were not stored."""
         for file in self._by_path.values():
             file.written = None
 
     def hold(self, path: str) -> None:
-        """Keep the content of a file that is about to be deleted, for those who have it open."""
+        """Keep the content of a file that is about to be deleted, for programs that have it open."""
         file = self._by_path.get(path)
         if file is not None:
             self._writable(file, 0)
 
     def deleted(self, path: str, name: str) -> None:
-        """Follow the deletion of a file that was held: those who have it open go on with it under another name."""
+        """Handle the deletion of a held file: programs that have it open keep using it under another name."""
         file = self._by_path.pop(path)
         file.path = None
         self._deleted[name] = file
 
     def forget(self, name: str) -> bool:
-        """Forget a deleted file, if it is one that nobody has open any more."""
+        """Forget a deleted file once no program has it open."""
         return self._deleted.pop(name, None) is not None
 
     def moved(self, source: str, destination: str) -> None:
-        """Follow a move of a file or a directory."""
+        """Update the paths after a move of a file or a directory."""
         for known in (self._by_path, self._deleted):
             for path in [path for path in known if is_within(path, source)]:
                 file = known.pop(path)

@@ -1,4 +1,4 @@
-"""The operations of the kernel on a mount, as calls of a filesystem."""
+"""The kernel's operations on a mount, performed by calls of a filesystem."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from weakfs.reducers.tree.node import FileTree, tree_of
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What utimensat(2) takes for "now" and for "leave it as it is", with 0 seconds.
+# The nanoseconds with which utimensat(2) means "now" and "unchanged", with 0 seconds.
 UTIME_NOW = 0x3FFFFFFF
 UTIME_OMIT = 0x3FFFFFFE
 
 RENAME_NOREPLACE = 1
 
-# FUSE renames an open file that is deleted to a name like this, and deletes it when it is closed.
+# FUSE renames a deleted file that is still open to such a name, and deletes it when it is closed.
 HIDDEN = "/.fuse_hidden"
 
 BLOCK = 4096
-# What `statvfs` shows where nothing limits the files, in blocks and entries.
+# The totals that `statvfs` shows if there is no limit, in blocks and in entries.
 PLENTY = 1 << 30
 
 
 def _operation(perform: Callable[Concatenate[Operations, P], R]) -> Callable[Concatenate[Operations, P], R]:
-    """Perform one operation at a time, as part of the call that is under way, with an error number for any error."""
+    """Perform one operation at a time, as part of the current call, and turn any error into an error number."""
 
     def performed(self: Operations, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self.one_at_a_time:
@@ -68,7 +68,7 @@ def _operation(perform: Callable[Concatenate[Operations, P], R]) -> Callable[Con
 
 @define(eq=False)
 class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfusepy has no types
-    """Operations on `files`, whose paths are the kernel's. `context` is that of the call whose work they are."""
+    """Operations on `files` with the kernel's paths. `context` is the context of the call to which they belong."""
 
     files: Filesystem
     on_mounted: Callable[[], None]
@@ -76,7 +76,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     context: Context | None = None
     is_closed: bool = False
     open_files: OpenFiles = field(init=False)
-    # Directories that are being listed, by handle.
+    # Directories being listed, by handle.
     _directories: dict[int, str] = field(factory=dict[int, str], init=False)
     _directory_handles: count[int] = field(factory=count, init=False)
 
@@ -91,7 +91,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
         return files.now() if isinstance(files, InMemoryFilesystem) else 0
 
     def init(self, path: str) -> None:
-        """Tell that the files are mounted."""
+        """Report that the files are mounted."""
         self.on_mounted()
 
     # Status
@@ -214,7 +214,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
     @_operation
     def release(self, path: str, fh: int) -> int:
         try:
-            # A mapping may have been written after the file was closed.
+            # A memory mapping may have been written after the file was closed.
             self.open_files.store(self._file(fh))
         finally:
             self.open_files.close(fh)
@@ -280,7 +280,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
             if not self.files.stat(source).is_directory:
                 raise fault(IsADirectoryError, EISDIR, f"cannot rename {source!r} to {destination!r}: a directory")
             with self._together():
-                # Refused unless it is empty.
+                # Refused unless the directory is empty.
                 self.files.delete(destination)
                 self.files.move(source, destination)
         else:
@@ -319,7 +319,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
                 self.files.chmod(path, mode & 0o7777)
 
     def _together(self) -> AbstractContextManager[object]:
-        """Make several changes, or none if one fails."""
+        """Make several changes together, or none if one fails."""
         session = getattr(self.files, "session", None)
         return nullcontext() if session is None else session.transaction()
 
@@ -330,7 +330,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
         with files.lock():
             canonical, _, node = files._locate(path, follow=False)
             files._refuse_if_read_only("change the time of", canonical)
-            # The time of a directory is that of its last change.
+            # The time of a directory is the time of its last change, and cannot be set.
             if node is None or type(node) is FileTree:
                 return
             at = files.now()
@@ -354,7 +354,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc,unused-ignore]  # mfu
 
 
 class Fuse(mfusepy.FUSE):  # type: ignore[misc,unused-ignore]  # mfusepy has no types
-    """The loop that answers the kernel, with what version 3 of FUSE adds: handles, and flags of renames."""
+    """The loop that answers the kernel, with the additions of FUSE 3: handles and the flags of renames."""
 
     def truncate_fuse_3(self, path: bytes | None, length: int, fip: Any) -> int:
         return int(self.operations.truncate(self._text(path), length, _handle(fip)))
@@ -382,7 +382,7 @@ def _handle(fip: Any) -> int | None:
 
 
 def _named(path: str) -> str:
-    """Return the canonical path of a path of the kernel's, which has no links and no dots."""
+    """Return the canonical path for a path of the kernel, which contains no links and no dots."""
     return names.from_bytes(os.fsencode(path))
 
 

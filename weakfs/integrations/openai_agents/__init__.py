@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK over a session: its tools, its patch editor, its shell, and a sandbox with its snapshots.
+"""Sessions for the OpenAI Agents SDK: tools, a patch editor, a shell, and a sandbox with snapshots.
 
 `Agent(tools=function_tools(toolset))`, `ApplyPatchTool(editor=SessionEditor(toolset))`,
 `ShellTool(executor=SessionShell(toolset))` and `SandboxRunConfig(client=WeakfsSandboxClient(location))`. Needs the

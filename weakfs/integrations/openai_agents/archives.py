@@ -1,4 +1,4 @@
-"""What is checked and changed of the files of an archive before they are put into a workspace."""
+"""Checks and changes of an archive's files before they are written to a workspace."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.node import FileTree, find, put, walk
 
 SET_ID = 0o6000
-# How much is decompressed at once.
+# How many bytes are decompressed at once.
 PIECE = 1 << 20
-# What reading xz may take: enough for the dictionary of 64 MiB of `xz -9`.
+# The memory limit for reading xz, in bytes: enough for the 64 MiB dictionary of `xz -9`.
 XZ_MEMORY = 96 << 20
-# How much a decoder of xz gets at once: a decoder copies what lies behind the end of its stream.
+# How many bytes an xz decoder gets at once: it copies whatever follows the end of its stream.
 XZ_INPUT = 8 << 10
 
 
 def decompressed(archive: bytes, most: int | None) -> bytes | None:
-    """Return an archive without its compression by gzip, bzip2 or xz, `None` if that is more than `most` bytes.
+    """Decompress an archive from gzip, bzip2 or xz; return `None` if the result has more than `most` bytes.
 
-    What lies beyond `most` is not unpacked. Raises `ValueError` for a stream that is cut off or damaged.
+    Nothing beyond `most` is decompressed. Raises `ValueError` if the stream is truncated or damaged.
     """
-    # A file's name may begin like a compressed stream.
+    # A tar archive starts with a file name, which may look like a compressed stream.
     is_tar = archive[257:262] == b"ustar"
     try:
         if not is_tar and archive.startswith(b"\x1f\x8b\x08"):
@@ -46,7 +46,7 @@ def decompressed(archive: bytes, most: int | None) -> bytes | None:
 
 
 def read_all(data: io.IOBase, most: int | None) -> bytes | None:
-    """Return all that a stream has, `None` if that is more than `most` bytes."""
+    """Return everything in a stream; `None` if that is more than `most` bytes."""
     parts: list[bytes] = []
     size = 0
     while piece := data.read(PIECE):
@@ -58,7 +58,7 @@ def read_all(data: io.IOBase, most: int | None) -> bytes | None:
 
 
 def _read_xz(archive: bytes, most: int | None) -> bytes | None:
-    """Decompress xz with bounded memory, which `lzma.open` cannot."""
+    """Decompress xz with bounded memory, which `lzma.open` does not support."""
     source = io.BytesIO(archive)
     parts: list[bytes] = []
     size = 0
@@ -83,7 +83,7 @@ def _read_xz(archive: bytes, most: int | None) -> bytes | None:
 
 
 def check_archive(tree: FileTree, root: str, max_entries: int | None) -> None:
-    """Raise `ValueError` if a link leads out of `root`, where the tree is put, or if there are too many entries."""
+    """Raise `ValueError` if there are too many entries, or if a link leads out of `root`, where the tree will be."""
     count = 0
     for path, node in walk(tree):
         count += 1
@@ -100,7 +100,7 @@ def check_archive(tree: FileTree, root: str, max_entries: int | None) -> None:
 
 
 def overlaid(tree: FileTree, above: FileTree) -> FileTree:
-    """Return a tree with the entries of another one in place of its own; directories unite."""
+    """Return a tree overlaid with another one: its entries replace existing ones, and directories are merged."""
     for path, node in walk(above):
         segments = segments_of(path)
         if type(node) is FileTree and type(find(tree, segments)) is FileTree:
@@ -118,7 +118,7 @@ def without_set_id(tree: FileTree) -> FileTree:
 
 
 def _leads_out(path: str, target: str, root: str) -> bool:
-    """Return whether the target of a link is above the root on the way to it, whatever links are on that way."""
+    """Return whether the target of a link passes above the root at any point, without following other links."""
     base = root.rstrip("/") + "/"
     if target.startswith("/"):
         if not f"{target}/".startswith(base):

@@ -1,4 +1,4 @@
-"""The client that makes sandboxes over sessions: create, resume, delete."""
+"""The client that creates, resumes and deletes sandboxes that use sessions."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ MAX_OUTPUT = 1 << 20
 
 
 class WeakfsSandboxState(SandboxSessionState):
-    """What is saved of a sandbox: its id is that of the weakfs session. Where that is stored, the client knows."""
+    """The saved state of a sandbox: its id is the id of the weakfs session; the client knows where that is stored."""
 
     type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
 
 
 class WeakfsSandboxOptions(BaseSandboxClientOptions):
-    """The options of one sandbox: the ports that its programs may be reached at. The client has all others."""
+    """The options of one sandbox: the ports at which its programs can be reached. All others belong to the client."""
 
     type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
     exposed_ports: tuple[int, ...] = ()
 
 
 class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
-    """Makes sandboxes whose files are sessions, for `SandboxRunConfig(client=...)`.
+    """Creates sandboxes whose files are sessions, for `SandboxRunConfig(client=...)`.
 
-    With `location`, a folder or a URL, each sandbox is a durable session there, under the id of the sandbox: every
-    change is stored as it is made, and a sandbox is resumed by any process with the same location, even after a kill.
-    Without it sessions are in memory, and a sandbox of another process is resumed from its snapshot. `files` makes the
+    With `location`, a folder or a URL, each sandbox is a durable session there, with the sandbox's id: every change is
+    stored as it is made, and any process with the same location can resume a sandbox, even after a kill. Without it,
+    sessions are in memory, and a sandbox of another process is resumed from its snapshot. `files` creates the
     filesystem of a session, by default one in memory. Commands run with the options `shell`; `capability` and `policy`
-    bound what may be done, and `caller` is recorded as who did it. With `processes`, which needs files in a directory
-    or a container, an agent's commands may keep running, also in a terminal: what they change is not part of a call.
+    restrict operations, and `caller` is recorded as their caller. With `processes`, which needs files in a directory or
+    a container, an agent's commands may keep running, also in a terminal; their changes are not part of a call.
     """
 
     backend_id = "weakfs"
@@ -77,7 +77,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         self._processes = processes
         self._instrumentation = Instrumentation() if instrumentation is None else instrumentation
         self._dependencies = dependencies
-        # The sessions that are open here: all that are not stored, of the others those of sandboxes that run.
+        # The open sessions: all that are not stored, and the stored ones of running sandboxes.
         self._open: dict[str, Session] = {}
 
     def session_of(self, sandbox: SandboxSession) -> Session:
@@ -91,7 +91,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         manifest: Manifest | None = None,
         options: WeakfsSandboxOptions | None = None,
     ) -> SandboxSession:
-        """Make a sandbox with a new session. Raises `ValueError` for a manifest that it cannot satisfy."""
+        """Create a sandbox with a new session; raises `ValueError` if it does not support the manifest."""
         manifest = Manifest() if manifest is None else manifest
         _refuse_unsupported(manifest)
         self._validate_manifest_for_create(manifest)
@@ -105,7 +105,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         return await self._sandbox(state)
 
     async def resume(self, state: SandboxSessionState) -> SandboxSession:
-        """Return the sandbox of a saved state, with the files of its session or else of its snapshot."""
+        """Return the sandbox of a saved state, with the files of its session or, without one, of its snapshot."""
         if not isinstance(state, WeakfsSandboxState):
             raise TypeError(f"cannot resume a sandbox of the type {state.type!r}: pass the state of a weakfs sandbox")
         state.assert_path_grants_rebound()
@@ -113,9 +113,9 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         return await self._sandbox(state)
 
     async def delete(self, session: SandboxSession) -> SandboxSession:
-        """Delete a sandbox: one in memory is gone, and one at a location stays there, with its history.
+        """Delete a sandbox. If its session is at a location, the session stays there with its history.
 
-        `Session.delete(location, sandbox.state.session_id.hex)` deletes what is stored.
+        `Session.delete(location, sandbox.state.session_id.hex)` deletes the stored session.
         """
         key = _inner(session).state.session_id.hex
         found = self._open.pop(key, None)
@@ -124,7 +124,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         return session
 
     def deserialize_session_state(self, payload: dict[str, object]) -> SandboxSessionState:
-        """Return a state that was saved as JSON."""
+        """Return the state from its saved JSON."""
         return self._deserialize_session_state_payload(payload, WeakfsSandboxState)
 
     async def _sandbox(self, state: WeakfsSandboxState) -> SandboxSession:
@@ -144,7 +144,7 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
         return self._wrap_session(sandbox, instrumentation=self._instrumentation)
 
     def _session(self, key: str) -> tuple[Session, bool]:
-        """Return the session of a sandbox, and whether there was one."""
+        """Return the session of a sandbox, and whether it existed already."""
         found = self._open.get(key)
         if found is not None:
             return found, True

@@ -1,4 +1,4 @@
-"""A sandbox of the OpenAI Agents SDK over the files of a session."""
+"""A sandbox of the OpenAI Agents SDK that uses the files of a session."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ FINGERPRINT_VERSION = "weakfs_archive_v1"
 
 
 class WeakfsSandboxSession(TerminalSession):
-    """A sandbox whose files are those of a weakfs session, below the root of the manifest; made by the client.
+    """A sandbox whose files are those of a weakfs session, below the root of the manifest. The client creates it.
 
-    Every change is a recorded call, and so is every read. A command that ends keeps what it changed, whatever its exit
-    code; one that times out or could not run is undone. Commands run in the sandbox of the tool `shell`, as one user,
-    see only the workspace and have no network. With `processes` they may keep running, also in a terminal, and what
-    they change is not part of a call.
+    Every change and every read is a recorded call. A command that ends keeps its changes, whatever its exit code; one
+    that times out or could not run is undone. Commands run in the sandbox of the tool `shell`, as one user, see only
+    the workspace and have no network. With `processes` they may keep running, also in a terminal; their changes are
+    then not part of a call.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class WeakfsSandboxSession(TerminalSession):
         self._caller = caller
         self._on_shutdown = on_shutdown
         self._is_running = True
-        # Whether a path may also be forbidden for another reason than that it leads out of the workspace.
+        # Whether a path may be forbidden for another reason than leading out of the workspace.
         self._is_bounded = capability is not None or policy is not None
         self._turn = asyncio.Lock()
         mounted = mounted_files(files, state.manifest.root)
@@ -121,7 +121,7 @@ class WeakfsSandboxSession(TerminalSession):
         return ExecResult(stdout=executed.stdout, stderr=executed.stderr, exit_code=executed.exit_code)
 
     async def _exec_checked_nonzero(self, *command: str | Path) -> ExecResult:
-        # The entries of a manifest set their permission bits so, one command for each.
+        # The SDK sets the permission bits of each manifest entry with such a command.
         if len(command) != 3 or command[0] != "chmod":
             return await super()._exec_checked_nonzero(*command)
         mode, place = int(str(command[1]), 8), self._place(command[2], for_write=True)
@@ -129,7 +129,7 @@ class WeakfsSandboxSession(TerminalSession):
         return ExecResult(stdout=b"", stderr=b"", exit_code=0)
 
     async def _resolve_exposed_port(self, port: int) -> ExposedPortEndpoint:
-        # The sandbox of commands has a network of its own that nothing outside reaches.
+        # A sandboxed command has its own network, which cannot be reached from outside.
         if not isinstance(self._given, HostFilesystem) or self._processes is None or self._processes.sandbox != "off":
             return await super()._resolve_exposed_port(port)
         return ExposedPortEndpoint(host="127.0.0.1", port=port, tls=False)
@@ -155,7 +155,7 @@ class WeakfsSandboxSession(TerminalSession):
         return cast(bytes, content)
 
     async def write(self, path: Path, data: io.IOBase, *, user: str | User | None = None) -> None:
-        """Write a file as a whole; parent directories are created."""
+        """Write a whole file; missing parent directories are created."""
         self._refuse_user(user)
         place, most = self._place(path, for_write=True), self._given.limits.max_file_size
         content = await asyncio.to_thread(read_all, coerce_write_payload(path=path, data=data).stream, most)
@@ -177,7 +177,7 @@ class WeakfsSandboxSession(TerminalSession):
         return cast("list[FileEntry]", entries)
 
     async def mkdir(self, path: Path | str, *, parents: bool = False, user: str | User | None = None) -> None:
-        """Make a directory; with `parents` it may exist."""
+        """Create a directory; with `parents` it may already exist."""
         self._refuse_user(user)
         place = self._place(path, for_write=True)
 
@@ -187,7 +187,7 @@ class WeakfsSandboxSession(TerminalSession):
         await self._change("make_directory", place, work, path=Path(path))
 
     async def rm(self, path: Path | str, *, recursive: bool = False, user: str | User | None = None) -> None:
-        """Remove a file or link, or with `recursive` a directory, or nothing if there is none."""
+        """Remove a file or link or, with `recursive`, a directory; then a missing entry is not an error."""
         self._refuse_user(user)
         place = self._place(path, for_write=True)
         done, _ = await self._use("remove", place, lambda files: files.delete(place, recursive=recursive))
@@ -199,7 +199,7 @@ class WeakfsSandboxSession(TerminalSession):
             raise WorkspaceArchiveWriteError(path=Path(path), message=done.message)
 
     async def mv(self, source: Path | str, destination: Path | str, *, user: str | User | None = None) -> None:
-        """Rename a file or link, in place of what has the other name unless that is a directory."""
+        """Rename a file or link; an existing destination is replaced unless it is a directory."""
         self._refuse_user(user)
         old, new = self._place(source, for_write=True), self._place(destination, for_write=True)
 
@@ -251,27 +251,27 @@ class WeakfsSandboxSession(TerminalSession):
         return self._is_running
 
     async def persist_workspace(self) -> io.IOBase:
-        """Return the workspace as an uncompressed tar archive, without what the manifest calls ephemeral."""
+        """Return the workspace as an uncompressed tar archive, without entries that the manifest declares ephemeral."""
         archive = await self._archive()
         return io.BytesIO(archive)
 
     async def hydrate_workspace(self, data: io.IOBase) -> None:
-        """Write the files of a tar archive, also one compressed by gzip, bzip2 or xz, into the workspace: all or none.
+        """Write all files of a tar archive, which gzip, bzip2 or xz may have compressed, into the workspace, or none.
 
-        Raises `WorkspaceArchiveWriteError` for an archive with links that lead out of the workspace, or with more
-        entries or bytes than a command may leave behind.
+        Raises `WorkspaceArchiveWriteError` if the archive has links that lead out of the workspace, or more entries or
+        bytes than a command may leave behind.
         """
         await self._unpack(data, is_snapshot=False)
 
     async def _restore_snapshot_into_workspace_on_resume(self) -> None:
-        # One call, so that a snapshot that cannot be restored leaves the files as they are.
+        # Done in one call, so that a snapshot that cannot be restored leaves the files unchanged.
         with await self.state.snapshot.restore(dependencies=self.dependencies) as data:
             await self._unpack(data, is_snapshot=True)
 
     async def _unpack(self, data: io.IOBase, *, is_snapshot: bool) -> None:
-        """Write the files of an archive over those that are there, or those of a snapshot in place of them.
+        """Write the files of an archive over the existing ones; the files of a snapshot replace them all.
 
-        A snapshot has the links that commands made, and they are restored as they were.
+        Links in a snapshot were made by commands, and are restored without a check.
         """
         root = Path(self.state.manifest.root)
         limits = self._archive_limits
@@ -323,7 +323,7 @@ class WeakfsSandboxSession(TerminalSession):
         return cast(bytes, archive)
 
     async def _compute_and_cache_snapshot_fingerprint(self, *, version: str | None = None) -> dict[str, str]:
-        # Archives of equal files are equal.
+        # Archives of the same files have the same bytes.
         digest = sha256(await self._archive())
         digest.update(self._resume_manifest_digest().encode())
         return {"fingerprint": digest.hexdigest(), "version": FINGERPRINT_VERSION}
@@ -346,7 +346,7 @@ class WeakfsSandboxSession(TerminalSession):
             raise WorkspaceArchiveWriteError(path=path, message=done.message)
 
     def _check_within(self, done: ToolResult[object], path: Path | str) -> None:
-        """Raise the error of the SDK for a path that leads out of the workspace by a link."""
+        """Raise the SDK's error if a path leads out of the workspace through a link."""
         if done.error_code == "path_forbidden" and not self._is_bounded:
             raise InvalidManifestPathError(rel=path, reason="escape_root", context={"message": done.message})
 

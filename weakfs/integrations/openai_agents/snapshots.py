@@ -1,4 +1,4 @@
-"""Snapshots of a sandbox, kept as a session in storage: each snapshot is a record, and what is equal is stored once."""
+"""Snapshots of a sandbox, stored as a session: each snapshot is a record, and equal contents are stored once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TAG = "sandbox snapshot"
 class WeakfsSnapshot(SnapshotBase):
     """The files of a sandbox as they were when it stopped, in the session `id` at `location`.
 
-    Any client of sandboxes can use it. Each stop is a record of that session with a snapshot of its own, so that
-    `weakfs timeline`, `diff` and `rollback` work on them; the newest state is restored. `location` is a folder or a
-    URL. A URL is part of the saved state of a sandbox: leave passwords out of it.
+    Any sandbox client can use it. Each stop is a record of that session with its own snapshot, so that `weakfs
+    timeline`, `diff` and `rollback` work with them; the newest state is restored. `location` is a folder or a URL. The
+    location is part of a sandbox's saved state, so do not put passwords into it.
     """
 
     type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
@@ -57,12 +57,12 @@ class WeakfsSnapshot(SnapshotBase):
             raise SnapshotRestoreError(snapshot_id=self.id, path=Path(self.location), cause=error) from error
 
     async def restorable(self, *, dependencies: Dependencies | None = None) -> bool:
-        """Return whether files were stored."""
+        """Return whether there are stored files."""
         return await asyncio.to_thread(is_stored, self.location, self.id)
 
 
 class WeakfsSnapshotSpec(SnapshotSpec):
-    """Snapshots that are kept as sessions at `location`."""
+    """Snapshots that are stored as sessions at `location`."""
 
     type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
     location: str
@@ -73,7 +73,7 @@ class WeakfsSnapshotSpec(SnapshotSpec):
 
 
 def is_stored(location: str, session_id: str) -> bool:
-    """Return whether a session has been stored at a location."""
+    """Return whether a session is stored at a location."""
     store = open_event_store(location)
     try:
         return bool(store.head(session_id))

@@ -38,22 +38,22 @@ from weakfs.tools.handlers import (
     process_tools,
 )
 
-# How long an answer waits if the caller does not say, in seconds.
+# How long an answer waits by default, in seconds.
 START_YIELD = 10.0
 INPUT_YIELD = 0.25
 
-# How long a program has to answer its input before the answer is taken.
+# How long a program may take to react to its input before its output is returned.
 _ECHO = 0.1
 
 _ENDING = 60.0
 
-# The exit code of a command of which none is known: it was killed together with its sandbox.
+# The exit code if none is known, because the command was killed together with its sandbox.
 _UNKNOWN = 137
 
 
 @define
 class _Process:
-    """A process that the agent knows: whether it has a terminal, and how much of its output was handed out."""
+    """A process that the agent knows: whether it has a terminal, and how much of its output was returned."""
 
     process_id: str
     has_terminal: bool
@@ -61,17 +61,17 @@ class _Process:
 
 
 class Terminals:
-    """The running commands of one sandbox, by the numbers that the SDK has for them.
+    """The running commands of one sandbox, by the numbers that the SDK uses for them.
 
-    Each is a background process of the session: its changes are records with the process as their cause.
+    Each is a background process of the session, which is the cause of the records of its changes.
     """
 
     def __init__(self, toolset: Toolset, options: ProcessOptions, caller: str | None) -> None:
-        """Raises `OSError` (ENOTSUP) for files on which no process can work, such as those in memory."""
+        """Raises `OSError` (ENOTSUP) if processes cannot work on the files, for example in memory."""
         files = toolset.filesystem
         if not isinstance(files, SupportsProcesses):
             raise fault(OSError, ENOTSUP, no_processes(files))
-        # Files in memory that are mounted raise the same error here.
+        # Mounted files in memory raise the same error here.
         self._background = files.background
         self._toolset = toolset
         self._options = options
@@ -89,7 +89,7 @@ class Terminals:
                 command=[command], message=done.message, context={"error_code": done.error_code}, retryable=False
             )
         process = _Process(started.process_id, tty)
-        # A session never uses an id again: a number that is used after its end names no other process.
+        # A session never reuses an id, so the number of an ended process never names another one.
         number = int("".join(filter(str.isdigit, process.process_id)))
         self._processes[number] = process
         if not tty:
@@ -97,19 +97,19 @@ class Terminals:
         return number
 
     async def begun(self, number: int, *, seconds: float | None, max_tokens: int | None) -> PtyExecUpdate:
-        """Return what a command that was just started printed until it ended or the time was over."""
+        """Return what a newly started command printed until it ended or the time was over."""
         asked = int((START_YIELD if seconds is None else seconds) * 1000)
         return await self._update(number, clamp_pty_yield_time_ms(asked) / 1000, max_tokens)
 
     @property
     def is_running(self) -> bool:
-        """Whether any command runs, so that no other can have the files to itself."""
+        """Whether any command is running, so that no other can have exclusive use of the files."""
         return any(self._background.get(one.process_id).state != "ended" for one in self._processes.values())
 
     async def run(self, command: str, environment: dict[str, str], *, timeout: float | None) -> tuple[bytes, int]:
-        """Run a command to its end beside those that run; return its output and exit code.
+        """Run a command to its end while others are running; return its output and exit code.
 
-        Raises `TimeoutError` if it has not ended in time: it is then ended, and what it changed stays.
+        Raises `TimeoutError` if it does not end in time: it is then killed, and its changes stay.
         """
         number = await self.start(command, environment, tty=False)
         process = self._known(number)
@@ -131,7 +131,7 @@ class Terminals:
             if not process.has_terminal:
                 raise RuntimeError("stdin is not available for this process")
             done = await self._call("process_input", {"process_id": process.process_id, "text": chars})
-            # A program that has just ended is reported as that below.
+            # A program that has just ended is reported below.
             if not done.success and done.error_code != "process_not_running":
                 raise RuntimeError(done.message)
             await asyncio.sleep(_ECHO)
@@ -172,13 +172,13 @@ class Terminals:
         )
 
     async def _wait(self, process: _Process, seconds: float) -> ProcessWaitReceipt | None:
-        """Return how a process ended, if it does within a number of seconds."""
+        """Return how a process ended, or `None` if it is still running after `seconds`."""
         waited = await self._call("process_wait", {"process_id": process.process_id, "timeout": seconds})
         end = waited.value
         return end if isinstance(end, ProcessWaitReceipt) and end.timed_out is False else None
 
     async def _output(self, process: _Process) -> str:
-        """Return what was printed since the last answer; of more than is kept, the newest part."""
+        """Return the output since the last answer; only its newest part if not all of it is kept."""
         texts: list[str] = []
         while True:
             exchange = Exchange(self._options)
@@ -207,10 +207,10 @@ class Terminals:
 
 
 class TerminalSession(BaseSandboxSession):
-    """A sandbox whose commands may keep running after the call, also in terminals; without `_terminals`, none may."""
+    """A sandbox whose commands may keep running after the call, also in terminals, if `_terminals` is set."""
 
     _terminals: Terminals | None
-    # Held by what changes files: a command needs the files of a host to itself, and agents share a sandbox.
+    # Held while files change: a command needs exclusive use of host files, and agents may share a sandbox.
     _turn: asyncio.Lock
 
     def supports_pty(self) -> bool:
@@ -227,7 +227,7 @@ class TerminalSession(BaseSandboxSession):
         yield_time_s: float | None = None,
         max_output_tokens: int | None = None,
     ) -> PtyExecUpdate:
-        """Start a command, and return what it printed in the first seconds; it ends when it likes."""
+        """Start a command, and return what it printed in the first seconds; it may keep running."""
         if self._terminals is None:
             raise NotImplementedError("this sandbox has no terminals; make the client with processes=ProcessOptions()")
         line = shell_line(self._prepare_exec_command(*command, shell=shell, user=user))
@@ -257,7 +257,7 @@ class TerminalSession(BaseSandboxSession):
     async def _exec_beside(
         self, command: Sequence[str | Path], environment: dict[str, str], limit: float
     ) -> ExecResult:
-        """Run a command while others run, so that what it changes is not part of a call."""
+        """Run a command while others are running, so that its changes are not part of a call."""
         assert self._terminals is not None
         try:
             output, exit_code = await self._terminals.run(shell_line(command), environment, timeout=limit)
@@ -273,13 +273,13 @@ def shell_line(command: Sequence[str | Path]) -> str:
 
 
 def in_terminal(command: str, shell: str) -> str:
-    """Return the command that runs another in a terminal, which is made where it runs, inside the sandbox."""
+    """Return a command that runs another one in a terminal, which is created inside the sandbox."""
     words = shlex.join(["script", "--quiet", "--return", "--flush", "--command", command, "/dev/null"])
     return f'TERM="${{TERM:-dumb}}" SHELL={shlex.quote(shell)} exec {words}'
 
 
 def terminal_tools(options: ProcessOptions) -> tuple[Tool, ...]:
-    """Make the tools that `Terminals` calls: those of the library, with what a sandbox hands to two of them."""
+    """Return the tools that `Terminals` calls: those of the library, two of them with data from the sandbox."""
     used = {tool.name: tool for tool in process_tools(options)}
     used["process_start"] = evolve(used["process_start"], handler=_start)
     used["process_output"] = evolve(used["process_output"], handler=_read)
@@ -287,7 +287,7 @@ def terminal_tools(options: ProcessOptions) -> tuple[Tool, ...]:
 
 
 def _start(params: ProcessStartParams, *, context: ToolContext) -> ToolResult[ProcessStartReceipt]:
-    # The environment is the manifest's, and not recorded.
+    # The environment comes from the manifest, and is not recorded.
     exchange = cast(Exchange, context.adapter)
     return process_start_handler(params, context=context, options=cast(ProcessOptions, exchange.options))
 

@@ -1,4 +1,4 @@
-"""The tools of a session for the OpenAI Agents SDK: function tools, its patch editor and its shell."""
+"""The tools of a session for the OpenAI Agents SDK: function tools, a patch editor and a shell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from weakfs.tools import ToolResult, Toolset
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellReceipt
 
-# The exit code of a command that could not run, as shells use it.
+# The exit code of shells for a command that could not run.
 CANNOT_RUN = 126
 
 _HEADERS = {"create_file": "Add", "update_file": "Update", "delete_file": "Delete"}
@@ -37,11 +37,11 @@ _HEADERS = {"create_file": "Add", "update_file": "Update", "delete_file": "Delet
 def function_tools(toolset: Toolset, *, caller: str | None = None) -> list[Tool]:
     """Return the tools of a toolset as function tools, with the schemas that OpenAI's models know.
 
-    A call that fails has changed nothing; its answer is the text that the model sees. Arguments are checked by the
-    toolset, and wrong ones are an answer too. `caller` is recorded as who made a call, by default the agent's name.
+    A call that fails has changed nothing; its answer is the text that the model sees. The toolset checks the arguments,
+    and wrong ones produce an answer too. `caller` is recorded as the caller, by default the agent's name.
     """
     if toolset.provider is None:
-        # What models of OpenAI get by default, such as pictures.
+        # OpenAI's defaults, such as images.
         toolset = toolset.bind(toolset.session, provider="openai")
     return [
         FunctionTool(
@@ -56,7 +56,7 @@ def function_tools(toolset: Toolset, *, caller: str | None = None) -> list[Tool]
 
 
 class SessionEditor:
-    """The editor of an `ApplyPatchTool`: each operation is one call of `apply_patch`, all of it or nothing."""
+    """The editor of an `ApplyPatchTool`: each operation is one atomic call of `apply_patch`."""
 
     def __init__(self, toolset: Toolset, *, caller: str | None = None) -> None:
         self._toolset = _with(toolset, "apply_patch")
@@ -67,7 +67,7 @@ class SessionEditor:
         return await self._apply(operation)
 
     async def update_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
-        """Apply a diff to a file, and move the file if the operation says so."""
+        """Apply a diff to a file, and move the file if the operation asks for it."""
         return await self._apply(operation)
 
     async def delete_file(self, operation: ApplyPatchOperation) -> ApplyPatchResult:
@@ -90,8 +90,8 @@ class SessionEditor:
 class SessionShell:
     """The executor of a `ShellTool`: each command is one call of `shell`.
 
-    A command that ends keeps what it changed, whatever its exit code. A command that times out is undone, and those
-    that follow it are not run.
+    A command that ends keeps its changes, whatever its exit code. A command that times out is undone, and the commands
+    after it are not run.
     """
 
     def __init__(self, toolset: Toolset, *, caller: str | None = None) -> None:
@@ -99,7 +99,7 @@ class SessionShell:
         self._caller = caller
 
     async def __call__(self, request: ShellCommandRequest) -> ShellResult:
-        """Run the commands of one request, one after the other."""
+        """Run the commands of one request, one after another."""
         action = request.data.action
         outputs: list[ShellCommandOutput] = []
         for number, command in enumerate(action.commands, 1):
@@ -157,7 +157,7 @@ def _patch(operation: ApplyPatchOperation) -> str:
 
 
 def _problem(operation: ApplyPatchOperation) -> str | None:
-    """Return what is wrong with an operation whose diff speaks of other files."""
+    """Return what is wrong with an operation whose diff names other files; `None` if nothing is."""
     named = [path for path in (operation.path, operation.move_to) if path is not None]
     try:
         found = list(paths_in(_patch(operation)))
@@ -169,7 +169,7 @@ def _problem(operation: ApplyPatchOperation) -> str | None:
 
 
 def _call_id(context: object) -> str:
-    """Return the id of a call: that of the model, made unique, since some models number their calls."""
+    """Return the id of a call: the model's id, made unique because some models number their calls."""
     return f"{getattr(context, 'tool_call_id', None) or 'call'}@{token_hex(4)}"
 
 

@@ -1,4 +1,4 @@
-"""What a sandbox does with its files: each operation is one recorded call of the session."""
+"""The operations of a sandbox on its files: each is one recorded call of the session."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell
 from weakfs.tools.permissions import Operation
 from weakfs.tools.results import answer, summarize
 
-# In place of output that a capability keeps out of answers.
+# Replaces output that a capability keeps out of answers.
 NOT_SHOWN = "[more than the capability shows]\n"
 
 
 @frozen
 class ExecuteParams:
-    """What `execute` takes; without a timeout it is the longest one."""
+    """What `execute` takes; the default timeout is the longest one allowed."""
 
     command: str
     timeout: float | None = None
@@ -33,7 +33,7 @@ class ExecuteParams:
 
 @frozen
 class FileParams:
-    """What is recorded of the arguments of the other operations."""
+    """The recorded arguments of the other operations."""
 
     path: str
     destination: str | None = None
@@ -52,7 +52,7 @@ class Executed:
 
 @define
 class Exchange:
-    """What a sandbox and a handler hand to one another, beside what is recorded of a call."""
+    """The exchange between a sandbox and a handler, apart from what is recorded of a call."""
 
     options: CommandOptions
     work: Callable[[Filesystem], object] | None = None
@@ -77,7 +77,7 @@ def execute(params: ExecuteParams, *, context: ToolContext) -> ToolResult[ShellR
 
 
 def use_files(params: FileParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Do what the sandbox asks for with the files."""
+    """Perform the operation of the sandbox on the files."""
     exchange = cast(Exchange, context.adapter)
     assert exchange.work is not None
     exchange.result = exchange.work(require_filesystem(context))

@@ -1,4 +1,4 @@
-"""Errors of background processes, by what is wrong with the request."""
+"""Errors of background processes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from weakfs.errors import WeakfsError
 
 
 class UnknownProcess(WeakfsError, ValueError):
-    """There is no process with the id that was given."""
+    """There is no process with the given id."""
 
 
 class NotRunning(WeakfsError, OSError):
-    """A process has ended, or has not begun, and takes neither input nor signals."""
+    """A process has ended or has not begun, so it accepts neither input nor signals."""
 
 
 class InputClosed(WeakfsError, OSError):
-    """A process takes no more input: it was closed, or the process does not read it."""
+    """A process accepts no more input: its input was closed, or the process does not read it."""
 
 
 class TooManyProcesses(WeakfsError, OSError):
-    """As many processes as allowed are running."""
+    """The maximum number of processes is already running."""
 
 
 class ProcessesRunning(WeakfsError, OSError):

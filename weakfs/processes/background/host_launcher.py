@@ -27,7 +27,7 @@ class HostLauncher:
         require_linux("run a command", "run it in a container or a virtual machine with Linux")
         self._top = os.path.realpath(directory)
         self._options = options
-        # Where the sandbox shows the directory, if not at its own path.
+        # The path at which the sandbox shows the directory, if different from its own.
         self._mounted_at = mounted_at
 
     def mounted(self, mounted_at: str) -> HostLauncher:
@@ -104,11 +104,11 @@ class HostProgram:
         self._running.signal(number)
 
     def stop(self) -> None:
-        """Have everything killed."""
+        """Have the program and everything that it started killed."""
         self._running.kill()
 
     def read_status(self) -> bool:
-        """Read what the supervisor reports; return whether it has ended, and everything with it."""
+        """Read the supervisor's reports; return whether it has ended together with everything that it started."""
         with suppress(BlockingIOError):
             self._status.add(os.read(self.status, _CHUNK))
         return self._status.closed
@@ -130,5 +130,5 @@ class HostProgram:
             limits = self._job.limits
             return f"it was killed: it had more than {limits.max_processes if limits else 0} processes"
         if returncode:
-            return "it was killed from outside, together with what watched over it"
+            return "it was killed from outside, together with its supervisor"
         return None

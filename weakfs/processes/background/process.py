@@ -1,4 +1,4 @@
-"""One background process: a thread reads its output, feeds its input, and ends it when its time is up."""
+"""One background process: a thread reads its output, writes its input, and ends it when its time is up."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ logger = logging.getLogger("weakfs.processes")
 
 _CHUNK = 1 << 16
 
-# The pause after each full read. It bounds what a process that prints without end costs: 64 MB per second.
+# The pause after each full read, in seconds. It limits the cost of a process that prints endlessly to 64 MB per second.
 _FLOOD_PAUSE = 0.001
 
-# How long output is still read when nothing of the process is left running.
+# How long output is still read after the process and its children have ended, in seconds.
 _DRAINING = 1.0
 
-# How much input is kept for a process that does not read it.
+# How many bytes of input are kept for a process that does not read it.
 MAX_PENDING_INPUT = 1 << 20
 
 State = Literal["held", "running", "ended"]
@@ -47,9 +47,9 @@ def _positive(instance: object, attribute: object, value: float | None) -> None:
 class ProcessLimits:
     """Limits of background processes; `None` means no limit. Times are in seconds, sizes in bytes.
 
-    At most `max_running` run at once. A process is ended after `max_lifetime`, and after `max_idle` without output,
-    input or a query. The newest `max_kept_output` bytes of its output are kept. When it is to end it gets SIGTERM, and
-    SIGKILL after `grace`.
+    At most `max_running` processes run at once. A process is ended after `max_lifetime`, and after `max_idle` without
+    output, input or a query. The newest `max_kept_output` bytes of its output are kept. To end a process, it gets
+    SIGTERM, and SIGKILL after `grace`.
     """
 
     max_running: int | None = field(default=16, validator=_positive)
@@ -68,7 +68,7 @@ class ProcessEnding:
 
 
 class BackgroundProcess:
-    """A program that runs until it ends, is ended, or reaches a limit. Any thread may use it."""
+    """A program that runs until it ends, is ended, or reaches a limit. Thread-safe."""
 
     def __init__(self, process_id: str, program: Program, limits: ProcessLimits) -> None:
         self.process_id = process_id
@@ -84,7 +84,7 @@ class BackgroundProcess:
         self._begun_at: float | None = None
         self._active_at = monotonic()
         self._reason: str | None = None
-        # When SIGKILL follows SIGTERM, and whether it was sent.
+        # The time at which SIGKILL follows SIGTERM, and whether it was sent.
         self._kill_at: float | None = None
         self._is_killed = False
         self._ending: ProcessEnding | None = None
@@ -113,7 +113,7 @@ class BackgroundProcess:
 
     @property
     def output_size(self) -> int:
-        """How many bytes it has printed."""
+        """The number of bytes that it has printed."""
         return self._ring.total
 
     def begin(self) -> None:
@@ -131,9 +131,9 @@ class BackgroundProcess:
             return self._ring.excerpt(since, most, is_complete=self._ending is not None)
 
     def write(self, data: bytes, *, close: bool = False) -> None:
-        """Pass input to the program, all of it or none, and perhaps end the input.
+        """Write all of the input or, on an error, none of it; with `close`, end the input afterwards.
 
-        The program reads it when it likes. Raises `NotRunning` or `InputClosed`.
+        The program may read it later. Raises `NotRunning` or `InputClosed`.
         """
         with self._changed:
             self._check_running("take input")
@@ -163,7 +163,7 @@ class BackgroundProcess:
             self._program.signal(number)
 
     def end(self, reason: str) -> None:
-        """End it: SIGTERM, and SIGKILL a while later. Returns at once; `wait` for the end."""
+        """End it with SIGTERM, and SIGKILL after the grace period. Returns at once; `wait` waits for the end."""
         with self._changed:
             if self._reason is None:
                 self._reason = reason
@@ -201,7 +201,7 @@ class BackgroundProcess:
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)
 
-    # In its thread
+    # Methods that run in its thread
 
     def _run(self) -> None:
         program = self._program
@@ -213,13 +213,13 @@ class BackgroundProcess:
                     self._enforce_limits()
                 self._drain(selector)
         except BaseException:
-            logger.exception("process %s is ended, as it cannot be watched any more", self.process_id)
+            logger.exception("ending process %s, because it cannot be watched any more", self.process_id)
             program.stop()
         finally:
             self._finish()
 
     def _step(self, selector: selectors.BaseSelector) -> bool:
-        """Wait for something to happen and handle it; return whether nothing of the program is left running."""
+        """Wait for an event and handle it; return whether the program and all its processes have ended."""
         program = self._program
         for key, _ in selector.select(self._patience()):
             if key.fd == program.output:
@@ -256,7 +256,7 @@ class BackgroundProcess:
                 self._pending.clear()
 
     def _watch_input(self, selector: selectors.BaseSelector) -> None:
-        """Wait for the program to read as long as there is input for it, and close its input after the last of it."""
+        """Watch the input pipe while there is input to write, and close it after the last of the input."""
         stdin = self._program.stdin
         with self._changed:
             if not self._takes_input or self._begun_at is None:
@@ -283,14 +283,14 @@ class BackgroundProcess:
         return found
 
     def _patience(self) -> float | None:
-        """Return how long to wait for something to happen."""
+        """Return how long to wait for the next event, in seconds."""
         if self._is_killed:
             return None
         until = [at for at, _ in self._deadlines()] if self._kill_at is None else [self._kill_at]
         return max(min(until) - monotonic(), 0) if until else None
 
     def _enforce_limits(self) -> None:
-        """End the program if its time is up or somebody asked for its end."""
+        """End the program if its time is up or its end was requested."""
         now = monotonic()
         with self._changed:
             if self._reason is None:
@@ -302,7 +302,7 @@ class BackgroundProcess:
             self._kill_at = now if is_held else now + self._limits.grace
             if not is_held:
                 self._program.signal(signal.SIGTERM)
-                # A process that was stopped does not see it otherwise.
+                # A stopped process would not receive SIGTERM otherwise.
                 self._program.signal(signal.SIGCONT)
         if not self._is_killed and now >= self._kill_at:
             self._is_killed = True

@@ -7,7 +7,7 @@ from itertools import takewhile
 from weakfs.class_decorators import frozen
 from weakfs.processes.output import is_continuation, whole_characters
 
-# The longest character of UTF-8 has as many bytes.
+# The maximum number of bytes in a UTF-8 character.
 _CHARACTER = 4
 
 
@@ -15,7 +15,8 @@ _CHARACTER = 4
 class Excerpt:
     """A part of an output: its text, and the positions of its first byte and of the byte after its last.
 
-    `dropped` is how many bytes before it are not kept any more; where a position was asked for, only those after it.
+    `dropped` is the number of bytes before it that are no longer kept; if a position was requested, only those after
+    that position.
     """
 
     text: str
@@ -25,7 +26,7 @@ class Excerpt:
 
 
 class OutputRing:
-    """Accepts any number of bytes and keeps the last `limit` of them. Not safe for threads by itself."""
+    """Accepts any number of bytes and keeps the last `limit` of them. Not thread-safe."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -34,7 +35,7 @@ class OutputRing:
 
     @property
     def start(self) -> int:
-        """The position of the first byte that is kept."""
+        """The position of the first kept byte."""
         return max(self.total - self._limit, 0)
 
     def add(self, data: bytes) -> None:
@@ -52,9 +53,9 @@ class OutputRing:
     def excerpt(self, since: int | None, most: int, *, is_complete: bool) -> Excerpt:
         """Return at most `most` bytes as text: those from position `since` on, or the newest ones.
 
-        A character that was cut in two is omitted at the start, and at the end left to the next excerpt, unless the
-        output `is_complete` and ends there. Bytes that are not UTF-8 appear as U+FFFD. Raises `ValueError` for a
-        position after the end.
+        An incomplete character is omitted at the start. At the end it is left for the next excerpt, unless the output
+        `is_complete` and ends there. Bytes that are not UTF-8 appear as U+FFFD. Raises `ValueError` for a position
+        after the end.
         """
         most = max(most, _CHARACTER)
         if since is not None and not 0 <= since <= self.total:

@@ -12,27 +12,27 @@ from weakfs.processes.background.errors import TooManyProcesses
 from weakfs.processes.background.launcher import Program
 from weakfs.processes.background.process import BackgroundProcess, ProcessLimits
 
-# How many processes that have ended keep their output.
+# The number of ended processes whose output is kept.
 MAX_ENDED = 32
 
-# How many processes a cause names.
+# The maximum number of processes that a cause names.
 _MAX_NAMED = 4
 
-# How long to wait for the end of processes that were killed, which takes a while if there are thousands.
+# How long to wait for the end of killed processes, in seconds; this takes a while if there are thousands.
 _ENDING = 60.0
 
 
 class ProcessTable:
-    """All processes of one directory in this runtime. Any thread may use it.
+    """All processes of one directory in this runtime. Thread-safe.
 
-    They are ended when the table is garbage-collected, when this runtime exits, and by their supervisors if it is
-    killed.
+    They are ended when the table is garbage-collected and when this runtime exits; if it is killed, their supervisors
+    end them.
     """
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._processes: dict[str, BackgroundProcess] = {}
-        # The processes that may have changed files since these were last seen as a whole.
+        # The processes that may have changed files since the last complete scan.
         self._suspects: dict[str, BackgroundProcess] = {}
         finalize(self, _end_all, self._processes, "the runtime no longer uses its directory")
 
@@ -45,7 +45,7 @@ class ProcessTable:
     ) -> BackgroundProcess:
         """Start a process, held until `BackgroundProcess.begin`.
 
-        Raises `TooManyProcesses`, and what `launch` raises.
+        Raises `TooManyProcesses`, and the errors of `launch`.
         """
         with self._lock:
             most, running = limits.max_running, len(self.running())
@@ -56,7 +56,7 @@ class ProcessTable:
                     f"cannot start a process: {running} are running and {most} are allowed; end one of them first",
                 )
             while (process_id := new_id()) in self._processes:
-                # A fork of the session counts ids on its own.
+                # A fork of the session counts ids independently.
                 continue
             process = BackgroundProcess(process_id, launch(), limits)
             self._processes[process_id] = self._suspects[process_id] = process
@@ -80,18 +80,18 @@ class ProcessTable:
             return [process for process in self._processes.values() if process.state != "ended"]
 
     def suspects(self) -> tuple[BackgroundProcess, ...]:
-        """Return the processes that may have changed files since these were last seen as a whole."""
+        """Return the processes that may have changed files since the last complete scan."""
         with self._lock:
             return tuple(self._suspects.values())
 
     def clear(self, suspects: Collection[BackgroundProcess]) -> None:
-        """Note that the files were seen as a whole after the end of these processes."""
+        """Note that the files were completely scanned after the end of these processes."""
         with self._lock:
             for process in suspects:
                 self._suspects.pop(process.process_id, None)
 
     def discard(self, process: BackgroundProcess) -> None:
-        """Drop a process that never began."""
+        """Discard a process that never began."""
         process.end("the call that started it failed")
         process.wait(_ENDING)
         with self._lock:
@@ -99,7 +99,7 @@ class ProcessTable:
             self._suspects.pop(process.process_id, None)
 
     def end_all(self, reason: str, only: Collection[str] | None = None) -> list[BackgroundProcess]:
-        """End all processes that run, or those with these ids, and wait until nothing of them is left."""
+        """End all running processes, or only those with these ids, and wait until they and their children are gone."""
         ended = [process for process in self.running() if only is None or process.process_id in only]
         for process in ended:
             process.end(reason)
@@ -108,7 +108,7 @@ class ProcessTable:
                 raise fault(
                     OSError,
                     errno.EBUSY,
-                    f"cannot end process {process.process_id}: it still runs {_ENDING:g} s after it was killed; "
+                    f"cannot end process {process.process_id}: it is still running {_ENDING:g} s after it was killed; "
                     f"kill it by hand",
                 )
         return ended

@@ -1,4 +1,5 @@
-"""Background processes as a session sees them: started in its transactions, recorded, and blamed for their changes."""
+"""Background processes of a session: they start in its transactions, and are the cause of the records of their
+changes."""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ from weakfs.session import Session
 
 
 class Workplace(Protocol):
-    """What a filesystem provides for processes to work on its files."""
+    """What a filesystem must provide so that processes can work on its files."""
 
     @property
     def session(self) -> Session: ...
     @property
     def filesystem_id(self) -> str: ...
     def lock(self) -> AbstractContextManager[None]:
-        """Keep others from changing the session and the files."""
+        """Lock the session and the files against other changes."""
         ...
 
     def launcher(self, options: CommandOptions) -> Launcher:
-        """Return what starts programs over the files."""
+        """Return the launcher that starts programs on the files."""
         ...
 
     def refuse_exclusive(self) -> None:
@@ -41,8 +42,8 @@ class Workplace(Protocol):
     def scan_changes(self, cause: str | None) -> tuple[str, ...]:
         """Scan the files, record what differs from what the session knows, and return the changed paths, sorted.
 
-        The changes become events with the cause `cause`; without one, only the state of the files is recorded. Paths
-        that the unfinished work of others changed are left to a later scan.
+        The changes become events with the cause `cause`; without a cause, only the state of the files is recorded.
+        Paths changed by unfinished work of others are left to a later scan.
         """
         ...
 
@@ -79,16 +80,16 @@ class BackgroundProcesses:
         self._table = table
 
     def seen_from(self, place: Callable[[Workplace], Workplace]) -> BackgroundProcesses:
-        """Return the same processes, with another view of where they work."""
+        """Return the same processes for another workplace."""
         return BackgroundProcesses(place(self._place), self._table)
 
     def start(
         self, command: str, workdir: str, options: CommandOptions, limits: ProcessLimits
     ) -> tuple[BackgroundProcess, bool]:
-        """Start a command in a directory, and return its process, and whether it waits for an enclosing transaction.
+        """Start a command in a directory; return its process, and whether it waits for an enclosing transaction.
 
-        The command runs once the transaction of the call is committed. If that is rolled back, it has never run. Costs
-        a scan of the files, so that the changes of the process can be found by comparison.
+        The command runs once the transaction of the call is committed; if that is rolled back, it never runs. Scans the
+        files, so that the changes of the process can be found by comparison.
         """
         place, table = self._place, self._table
         launcher = place.launcher(options)
@@ -113,29 +114,30 @@ class BackgroundProcesses:
     def scan_changes(self, *, is_start: bool = False) -> tuple[str, ...]:
         """Record what processes have changed since the last scan, and return the changed paths.
 
-        The cause is the process, or all processes that may have made the changes. Costs a scan if any process ran
-        since.
+        The cause is the process, or all processes that may have made the changes. Scans the files if any process has
+        run since.
         """
         with self._place.lock(), self.attribution() as cause:
             return self._place.scan_changes(cause) if cause is not None or is_start else ()
 
     @contextmanager
     def attribution(self) -> Iterator[str | None]:
-        """Yield the cause of the changes that a scan in this block finds; `None` if no process ran since the last one.
+        """Yield the cause of the changes that a scan in this block finds; `None` if no process has run since the last
+        scan.
 
-        The caller holds the lock and records the changes.
+        The caller must hold the lock, and records the changes.
         """
         suspects = self._table.suspects()
-        # Those that end later may change files after the scan.
+        # Processes that are still running may change files after the scan.
         ended = [process for process in suspects if process.state == "ended"]
         yield cause_of(suspects) if suspects else None
         if ended:
-            # If the scan is rolled back, the changes are found again.
+            # If the scan is rolled back, the next one must find the changes again.
             self._place.at_end(lambda: self._table.clear(ended), lambda: None)
 
     @property
     def cause(self) -> str | None:
-        """The cause of changes that are found now; `None` if no process ran since the files were last seen."""
+        """The cause of changes that are found now; `None` if no process has run since the last scan."""
         suspects = self._table.suspects()
         return cause_of(suspects) if suspects else None
 
@@ -160,7 +162,7 @@ class BackgroundProcesses:
         return tuple(process.process_id for process in ended)
 
     def end_own(self, reason: str) -> None:
-        """End the processes that the session started, but not those that its parent knows as well."""
+        """End the processes that the session started, but not those that its parent also knows."""
         session = self._place.session
         parent = None if session._parent is None else session._parent()
         known = set() if parent is None else {started.process_id for started in self._started(parent)}
@@ -234,7 +236,7 @@ class BackgroundProcesses:
 
 @runtime_checkable
 class SupportsProcesses(Protocol):
-    """A filesystem on whose files background processes can work."""
+    """A filesystem that supports background processes."""
 
     @property
     def background(self) -> BackgroundProcesses:

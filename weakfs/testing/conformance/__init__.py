@@ -10,7 +10,7 @@ A backend's test class implements `make_fs` and inherits every case:
 
 There is one module of cases per topic; `harness.py` documents what an implementer may override.
 
-Where the specification leaves a choice, the suite decides:
+Where the interface leaves a choice, the suite decides:
 
 - `move` and `copy` create missing parents. Onto a directory they raise `IsADirectoryError`, whatever the source; a
   directory onto a file raises `NotADirectoryError`; a directory into itself or onto itself raises `ValueError`, and a
@@ -28,7 +28,8 @@ Where the specification leaves a choice, the suite decides:
 - Paths are ordered by their characters, so `/a b` comes before `/a/b`. `walk` yields a directory before its
   contents. `list` is ordered by name.
 - A foreign snapshot and a damaged archive raise `ValueError`; `import_bytes` replaces the whole tree.
-- A stream that is dropped without being closed has no effect; `x` is checked when it is opened and when it is closed.
+- A stream that is dropped without being closed has no effect; mode `x` is checked when it is opened and when it is
+  closed.
 """
 
 from __future__ import annotations
@@ -76,4 +77,4 @@ class FilesystemConformance(
     HistoryCases,
     MessageCases,
 ):
-    """Test that a backend answers as every other backend does; inherit from it and implement `make_fs`."""
+    """Test that a backend behaves like all other backends; inherit from it and implement `make_fs`."""

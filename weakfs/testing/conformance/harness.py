@@ -1,4 +1,4 @@
-"""The base class of the cases with its two hooks for implementers, and `refused`."""
+"""The base class of the cases, with its two hooks for implementers, and `refused`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FilesystemCases:
         return self.make_fs()
 
     def write_in_turn(self, fs: Filesystem, *paths: str) -> None:
-        """Write each path, each one later than the one before it."""
+        """Write the paths one after another, each with a later time than the previous one."""
         for path in paths:
             self.advance_clock(fs)
             fs.write(path, path)

@@ -101,7 +101,7 @@ class LimitCases(FilesystemCases):
         assert fs.exists("/d/a.txt")
 
     @pytest.mark.parametrize("operation", ["move", "copy"])
-    def test_what_lies_inside_a_directory_counts_for_its_depth(self, operation: str) -> None:
+    def test_the_depth_of_a_directory_includes_its_contents(self, operation: str) -> None:
         fs = self.make_fs(limits=Limits(max_path_depth=4))
         fs.write("/d/e/a.txt", "text")
         with refused(fs, OSError, errno.ENAMETOOLONG):
@@ -127,14 +127,14 @@ class LimitCases(FilesystemCases):
             fs.write("/" + "é" * 5 + "x", "text")
 
     @pytest.mark.parametrize("path", ["/1/2/3/4", "/" + "n" * 11])
-    def test_a_path_past_the_limits_is_only_missing_when_it_is_read(self, path: str) -> None:
+    def test_reading_a_path_beyond_the_limits_reports_it_as_missing(self, path: str) -> None:
         fs = self.make_fs(limits=Limits(max_path_depth=3, max_segment_length=10))
         assert not fs.exists(path)
         for read in (fs.read, fs.stat, fs.list, fs.delete, fs.readlink):
             with refused(fs, FileNotFoundError):
                 read(path)
 
-    def test_the_defaults_are_wide_and_not_without_end(self, fs: Filesystem) -> None:
+    def test_the_default_limits_are_high_but_finite(self, fs: Filesystem) -> None:
         fs.write("/" + "n" * 255, "text")
         with refused(fs, OSError, errno.ENAMETOOLONG):
             fs.write("/" + "n" * 256, "text")
@@ -176,7 +176,7 @@ class LimitCases(FilesystemCases):
         fs.restore(snapshot)
         assert fs.tree().fingerprint == fingerprint
 
-    def test_an_import_keeps_to_the_limits(self, fs: Filesystem) -> None:
+    def test_an_import_respects_the_limits(self, fs: Filesystem) -> None:
         fs.write("/1/2/3/a.txt", "x" * 20)
         data = fs.export_bytes()
         for limits, number in [
@@ -193,7 +193,7 @@ class LimitCases(FilesystemCases):
         assert other.tree().digest == fs.tree().digest
 
     @each_writer
-    def test_the_whole_may_reach_the_quota_and_not_cross_it(self, writer: str) -> None:
+    def test_the_total_may_reach_the_quota_but_not_exceed_it(self, writer: str) -> None:
         fs = self.make_fs(limits=Limits(max_total_size=10))
         fs.write("/a.txt", "123")
         with refused(fs, OSError, errno.EDQUOT):
@@ -327,7 +327,7 @@ class LimitCases(FilesystemCases):
             fs.append("/d/a.txt", "x")
 
     @pytest.mark.parametrize("limits", [Limits(max_total_size=9), Limits(max_node_count=2)], ids=["size", "nodes"])
-    def test_an_import_keeps_to_the_quotas(self, fs: Filesystem, limits: Limits) -> None:
+    def test_an_import_respects_the_quotas(self, fs: Filesystem, limits: Limits) -> None:
         two_files(fs)
         other = self.make_fs(limits=limits)
         other.write("/old", "kept")
@@ -335,7 +335,7 @@ class LimitCases(FilesystemCases):
             other.import_bytes(fs.export_bytes())
 
     @pytest.mark.parametrize("limits", [Limits(max_total_size=9), Limits(max_node_count=2)], ids=["size", "nodes"])
-    def test_a_restore_of_a_foreign_snapshot_keeps_to_the_quotas(self, fs: Filesystem, limits: Limits) -> None:
+    def test_a_restore_of_a_foreign_snapshot_respects_the_quotas(self, fs: Filesystem, limits: Limits) -> None:
         two_files(fs)
         other = self.make_fs(limits=limits)
         other.write("/old", "kept")

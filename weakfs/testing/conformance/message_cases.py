@@ -80,7 +80,7 @@ class MessageCases(FilesystemCases):
         assert path in message, "the message does not name the path"
         assert "; " in message, "the message has no remedy after a semicolon"
         if str(fs.root) != "/":
-            assert str(fs.root) not in message, "the message shows where the files really lie"
+            assert str(fs.root) not in message, "the message shows where the files really are"
 
     @pytest.mark.parametrize("name", ["new\nline", "tab\t", "escape\x1b[31m", "sep\u2028arator"])
     def test_a_message_stays_on_one_line_whatever_the_name(self, fs: Filesystem, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Contents and checkpoints, and what a trim deletes of a stream."""
+"""Contents and checkpoints, and what trimming a stream deletes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ContentCases(EventStoreCases):
         assert store.append("s", 10, [b"11"]) == 11
         assert [frame.number for frame in other.read("s")] == [4, 5, 6, 7, 8, 9, 10, 11]
 
-    def test_a_stream_that_was_trimmed_wholly_keeps_its_number(self, store: EventStore, other: EventStore) -> None:
+    def test_a_completely_trimmed_stream_keeps_its_number(self, store: EventStore, other: EventStore) -> None:
         store.append("s", 0, [b"a", b"b"])
         store.trim("s", 99)
         assert data_of(other) == []

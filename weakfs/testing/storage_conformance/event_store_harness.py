@@ -1,4 +1,4 @@
-"""What the cases of event stores share: two objects for one store, and what a stream holds."""
+"""What the cases of event stores share: two objects for one store, and the frames of a stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class EventStoreCases(ABC):
     def open_event_store(self) -> EventStore:
         """Open the store of the running test, which is empty when the test begins.
 
-        Called again in the same test, this opens the same store: what one object appends, the other one reads.
+        When called again in the same test, it must open the same store: what one object appends, the other one reads.
         """
 
     @pytest.fixture

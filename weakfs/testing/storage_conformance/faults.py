@@ -10,8 +10,8 @@ from weakfs.storage import OutcomeUnknown, Storage, StorageError, Versioned
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Refused; lost on the way there; done, but the answer is lost on the way back; done twice, by a client that repeats
-# requests.
+# The change is refused; the request is lost; the change is made but the answer is lost; it is made twice, by a client
+# that repeats requests.
 Fault = Literal["before", "lost", "after", "twice"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
@@ -19,8 +19,8 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 class FaultyStorage:
     """A `Storage` whose n-th change fails.
 
-    `before` raises `StorageError` with nothing changed. `lost` and `after` raise `OutcomeUnknown`, with nothing changed
-    and with everything changed. `twice` makes the change twice, and returns the second answer.
+    `before` raises `StorageError` without a change. `lost` raises `OutcomeUnknown` without a change, `after` raises it
+    after the change. `twice` makes the change twice, and returns the second answer.
     """
 
     def __init__(self, storage: Storage, fault: Fault, *, at: int) -> None:

@@ -1,4 +1,4 @@
-"""Appending frames and reading them: expected numbers, retries, many writers, processes that are killed."""
+"""Appending and reading frames: expected numbers, retries, many writers, killed processes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FrameCases(EventStoreCases):
         assert [frame.number for frame in store.read("s", after=2, limit=2)] == [3, 4]
         assert list(store.read("s", after=7)) == list(store.read("s", after=99)) == list(store.read("s", limit=0)) == []
 
-    def test_an_iterator_may_be_left_early(self, store: EventStore) -> None:
+    def test_an_iterator_need_not_be_exhausted(self, store: EventStore) -> None:
         store.append("s", 0, [b"a", b"b"])
         frames = store.read("s")
         assert next(frames) == (1, b"a")
@@ -109,7 +109,7 @@ class FrameCases(EventStoreCases):
         assert store.append("s", 1, [b"b", b"c"]) == 3
         assert data_of(store) == [b"a", b"b", b"c", b"d"]
 
-    def test_half_of_a_retry_is_a_conflict(self, store: EventStore) -> None:
+    def test_a_partial_retry_is_a_conflict(self, store: EventStore) -> None:
         store.append("s", 0, [b"a"])
         for frames in ([b"a", b"b"], [b"b"], [b""]):
             with pytest.raises(StreamConflict):

@@ -24,14 +24,14 @@ T = TypeVar("T")
 class StorageConformance(ABC):
     """Test a key-value engine; inherit from it and implement `open_storage`."""
 
-    # A number of keys that takes several pages.
+    # A number of keys that needs several pages.
     many_keys = 1203
 
     @abstractmethod
     def open_storage(self) -> Storage:
         """Open the storage of the running test, which is empty when the test begins.
 
-        Called again in the same test, this opens the same storage: what one object stores, the other one has.
+        When called again in the same test, it must open the same storage: what one object stores, the other one reads.
         """
 
     @pytest.fixture
@@ -114,7 +114,7 @@ class StorageConformance(ABC):
         assert found is not None
         assert storage.replace("a", b"2", version=found.version)
 
-    def test_a_version_that_never_was_is_refused(self, storage: Storage) -> None:
+    def test_an_unknown_version_is_refused(self, storage: Storage) -> None:
         storage.set("a", b"1")
         assert storage.replace("a", b"2", version="0") is None
         assert storage.replace("missing", b"2", version="0") is None
@@ -182,7 +182,7 @@ class StorageConformance(ABC):
 
     # Several keys at once
 
-    def test_get_many_leaves_out_what_is_not_set(self, storage: Storage) -> None:
+    def test_get_many_leaves_out_missing_keys(self, storage: Storage) -> None:
         storage.set_many({"a": b"1", "b": b"2"})
         assert storage.get_many(iter(["b", "a", "c", "a"])) == {"a": b"1", "b": b"2"}
         assert storage.get_many([]) == {}
@@ -236,7 +236,7 @@ class StorageConformance(ABC):
                     assert one.keys(prefix, after=after, limit=3) == wanted[:3]
         assert dict(storage.items()) == model
 
-    # Writers side by side
+    # Concurrent writers
 
     def test_one_of_many_writers_creates_a_key(self, storage: Storage, other: Storage) -> None:
         with ThreadPoolExecutor(8) as pool:
@@ -261,7 +261,7 @@ class StorageConformance(ABC):
 
     # The storage itself
 
-    def test_it_says_where_it_is(self, storage: Storage) -> None:
+    def test_it_has_a_url(self, storage: Storage) -> None:
         assert isinstance(storage, Storage)
         assert ":" in storage.url
         assert isinstance(storage.atomic_batches, bool)

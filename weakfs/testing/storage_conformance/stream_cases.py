@@ -1,4 +1,4 @@
-"""Streams side by side: their names, waiting for them, and their leases."""
+"""Several streams: their names, waiting for frames, and leases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StreamCases(EventStoreCases):
         assert store.streams(after="s10") == ["s11", "t"]
         assert store.streams("x") == store.streams(limit=0) == []
 
-    def test_streams_do_not_touch_one_another(self, store: EventStore) -> None:
+    def test_streams_are_independent(self, store: EventStore) -> None:
         for at, name in enumerate(ODD_STREAMS):
             store.append(name, 0, [name.encode()], contents={"ab": name.encode()})
             store.put_checkpoint(name, Checkpoint(1, b"%d" % at))
@@ -72,7 +72,7 @@ class StreamCases(EventStoreCases):
 
     # Waiting
 
-    def test_waiting_for_what_is_there_returns_at_once(self, store: EventStore) -> None:
+    def test_waiting_for_existing_frames_returns_at_once(self, store: EventStore) -> None:
         store.append("s", 0, [b"a", b"b"])
         assert store.wait("s", 1, 3600) == 2
         assert store.wait("s", 2, 0) == 2
@@ -141,7 +141,7 @@ class StreamCases(EventStoreCases):
 
     # The store itself
 
-    def test_it_says_where_it_is(self, store: EventStore) -> None:
+    def test_it_has_a_url(self, store: EventStore) -> None:
         assert isinstance(store, EventStore)
         assert ":" in store.url
         store.flush()

@@ -1,1 +1,1 @@
-"""One call of a tool: its JSON, its run, and the check that it overwrites nothing it has not seen."""
+"""Tool calls: reading and recording their JSON, performing them, and refusing stale writes."""

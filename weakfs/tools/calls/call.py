@@ -47,19 +47,19 @@ if TYPE_CHECKING:
     from weakfs.filesystem import Note
     from weakfs.tools.policy import CallToJudge, Policy
 
-# How many things an answer names that could not be put back as they were.
+# The maximum number of notes in an answer about what could not be restored exactly.
 MAX_NOTES = 20
 
 
 class _Repeated(Exception):
-    """The call was made before, perhaps by a process that did not live to see its outcome."""
+    """The call was made before, perhaps by a process that died before it learned the outcome."""
 
     def __init__(self, call: ToolCall) -> None:
         self.call = call
 
 
 def _check(tool: Tool, result: ToolResult[object]) -> None:
-    """Raise `TypeError` for a result that is not of the tool's kind, while its work can still be undone."""
+    """Raise `TypeError` if the result has wrong types, while the handler's work can still be undone."""
     fits = (
         isinstance(result.message, str)
         and isinstance(result.status, str)
@@ -95,11 +95,11 @@ def _cancelling() -> tuple[type[BaseException], ...]:
 
 @define(eq=False)
 class Call:
-    """One call. `tool` is the tool called `name`, or the error that says why there is none."""
+    """One call. `tool` is the tool with this `name`, or the error that says why there is none."""
 
     session: Session
     tool: Tool | ValueError
-    # What a call that fails gets a receipt of.
+    # The class of the receipt if the call fails.
     receipt: type[Receipt]
     name: str
     # As plain values, or the error that says why there are none.
@@ -111,36 +111,36 @@ class Call:
     readings: Readings | None
     require_read: bool
     started_at: int
-    # As they were when the call began.
+    # Recorded as they were when the call began: a handler may change mutable arguments.
     recorded_arguments: str | bytes
-    # Knows the calls that were made before, if this one may be a repetition.
+    # The calls that were made before; `None` if this one cannot be a repetition.
     finished: FinishedCalls | None = None
     # The transaction that it runs in, if it needs one.
     _block: TransactionBlock[Session] | None = None
     _own: Transaction | None = None
     _calls_before: int = 0
-    # Whether its handler has ended and its commit follows.
+    # Whether the handler has succeeded, so that the commit is next.
     _is_ending: bool = False
     _in_thread: bool = False
-    # How many records it made, after record `base` of the line that it saw.
+    # The call made `_made` records after record `_base` of the timeline that it saw.
     _base: int = 0
     _made: int = 0
     _is_counted: bool = True
-    # What its caller saw: the versions of files, after record `_seen_after`.
+    # The versions of files that the caller has seen in this call, and the record after which it saw them.
     _seen: dict[str, Version] = field(factory=dict[str, "Version"])
     _seen_after: int = 0
-    # What a read-only tool is about to read.
+    # The version that a read-only tool is about to read.
     _version: Version = None
     _written_down: bool = False
-    # Whether its record is part of the commit of its changes.
+    # Whether the record of the call is committed together with its changes.
     _is_concluded: bool = False
-    # What the policy was shown of it.
+    # The parameters that the policy sees, and whether it has judged the call.
     _params: object = None
     _is_judged: bool = False
 
     @property
     def cancellation(self) -> Cancellation:
-        """What ends the call from outside."""
+        """The means to end the call from another thread or task."""
         return self.context.cancellation
 
     def perform(self) -> ToolResult[object]:
@@ -166,7 +166,7 @@ class Call:
                     if self._block is not None:
                         yield self._end_of(self._block, None)
                 except GeneratorExit:
-                    # It was dropped, by whoever drives it.
+                    # The generator was closed, and nothing can be awaited any more.
                     raise
                 except BaseException as error:
                     result = yield from self._undo(error)
@@ -186,7 +186,7 @@ class Call:
     def _begin(self) -> None:
         """Check the call and begin its transaction, if it needs one."""
         tool, session = self.tool, self.session
-        # What could not be written down is not done.
+        # A call that could not be recorded is not made.
         session._check_writable()
         if isinstance(tool, ValueError):
             raise tool
@@ -198,7 +198,7 @@ class Call:
             self.finished = None
         if self.finished is not None:
             self._calls_before = self.finished.count()
-        # What an event loop awaits is one commit: even what a tool that only reads adds to the session.
+        # An event loop awaits a single commit, so a read-only tool needs a transaction too: it also adds records.
         if not tool.read_only or session._awaits_commits:
             self._block = block = session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True)
             block.__enter__()
@@ -221,12 +221,12 @@ class Call:
             await asyncio.to_thread(self._check_repeated)
 
     def _prepare(self) -> Tool:
-        """Check what the handler is about to do."""
+        """Make the checks that come before the handler: stale writes, the policy and the deadline."""
         tool, params = cast(Tool, self.tool), self._params
         if not tool.read_only:
             self._check_stale(tool, params)
         else:
-            # Before the file is read: what another changes meanwhile may not have been seen.
+            # Taken before the file is read: the caller may not see what another call changes meanwhile.
             path, readings = getattr(params, "path", None), self.readings
             if readings is not None and tool.operation == "read" and isinstance(path, str):
                 self._version = readings.version(self.caller, path)
@@ -256,7 +256,7 @@ class Call:
         return await in_thread(self._handle, lambda: self.cancellation.cancel("the call was cancelled"))
 
     def _ended(self, given: object) -> ToolResult[object]:
-        """Take what the handler returned, and prepare the end of the transaction."""
+        """Check what the handler returned, and prepare the end of the transaction."""
         tool = cast(Tool, self.tool)
         result = self._checked(tool, given)
         if tool.read_only:
@@ -274,12 +274,12 @@ class Call:
         return result
 
     def _with_lost(self, result: ToolResult[object]) -> ToolResult[object]:
-        """Return the answer with notes on what files lost by the call, such as a hard link that a move broke."""
+        """Return the answer with notes on what files have lost, such as a hard link that a move broke."""
         journals = () if self._own is None else self._own.journals.values()
         lost = [cast("Note", note) for journal in journals if isinstance(journal, Lossy) for note in journal.lost]
         if not lost:
             return result
-        # Few calls have any.
+        # Imported here because few calls have notes.
         from weakfs.filesystem.missing_path import SupportsNaming
 
         fs = self.context.filesystem
@@ -297,23 +297,23 @@ class Call:
         return lambda: block.__exit__(*given), lambda: block.__aexit__(*given)
 
     def _undo(self, error: BaseException) -> Steps[ToolResult[object]]:
-        """Undo what was done before an error, and return the answer to the call, or raise a bug."""
+        """Undo what was done before an error, and return the answer to the call; raise the error if it is a bug."""
         if self._block is not None:
             self._count_records()
             try:
-                # Changes nothing if the error is that the transaction could not be merged.
+                # Does nothing if the error is that the transaction could not be merged.
                 yield self._end_of(self._block, error)
             except BaseException as failure:
                 error = failure
             if self._is_concluded and not self.is_committed:
-                # It could not be committed, and so neither could its record.
+                # The commit failed, and it included the record of the call.
                 self._is_concluded = self._written_down = False
-            # What was done stays in the records, and the rollback that undid it follows.
+            # The records of the call remain, followed by that of the rollback.
             self._made += self._made > 0
         if isinstance(error, Undone):
             return _with_inexact(error.result, error)
         if isinstance(error, (MergeConflict, SessionConflict)):
-            # Perhaps with itself: what others stored is known now.
+            # It may conflict with the same call, made by another process: what others stored is known now.
             try:
                 self._check_repeated()
             except _Repeated as repeated:
@@ -322,7 +322,7 @@ class Call:
             self._written_down = True
             return recorded_answer(error.call, self.receipt)
         if isinstance(error, StopIteration):
-            # As from a generator: it would end a loop of the caller.
+            # A StopIteration would silently end a loop of the caller; generators convert it for the same reason.
             raise RuntimeError(f"the handler of {self.name!r} raised StopIteration") from error
         if isinstance(error, (RecordsDropped, MissingBlob)) and self.session._catches_up():
             message = (
@@ -338,11 +338,11 @@ class Call:
 
     @property
     def is_committed(self) -> bool:
-        """Whether its changes are in the session's storage, even if it was cancelled then."""
+        """Whether the changes are in the session's storage, even if the call was cancelled afterwards."""
         return self._own is not None and self._own.is_stored
 
     def _count_records(self) -> None:
-        """Count the records of the call, once: when its transaction ends."""
+        """Count the records of the call when its transaction ends, but only once."""
         if not self._is_counted:
             self._is_counted = True
             with suppress(TransactionCancelled):
@@ -351,24 +351,24 @@ class Call:
     def _write_down_fault(self, error: BaseException) -> Steps[None]:
         is_cancelled = isinstance(error, _cancelling())
         if is_cancelled and self._is_ending and self.session._awaits_commits:
-            # It was cancelled while its commit was awaited: it is in the storage with its record, or not at all.
+            # It was cancelled while its commit was awaited: storage has both the changes and the record, or neither.
             return
         result = failed(
             Receipt, "error", "cancelled" if is_cancelled else "internal_error", f"{type(error).__name__}: {error}"
         )
-        # A session that is closed, or waits to be repaired, takes no record; the error itself matters more.
+        # A session that is closed or needs a repair accepts no record; the error itself matters more.
         with suppress(SessionError):
             if is_cancelled and self.session._awaits_commits:
-                # Whoever cancelled it does not wait for the storage.
+                # A cancellation must not wait for the storage.
                 self._written_down = True
                 self.session._dispatch_soon(partial(self._records, result))
             else:
                 yield from self._write_down(result)
 
     def _message(self, error: Exception) -> str:
-        """Return the message of an error, with the path that may be meant if there is nothing at the given one.
+        """Return the message of an error; if a path does not exist, it suggests the one that may be meant.
 
-        A conflict shows no contents that the policy withholds.
+        The message of a conflict shows no contents that the policy withholds.
         """
         fs, absence = self.context.filesystem, absence_in(error)
         if isinstance(error, MergeConflict):
@@ -380,7 +380,7 @@ class Call:
         return with_proposal(fs, absence)
 
     def _allow(self, tool: Tool, params: object) -> None:
-        """Raise if the policy refuses the call, or it has timed out."""
+        """Raise if the policy refuses the call, or if the call has timed out."""
         if (policy := self._policy) is not None:
             policy._judge_call(self._to_judge(tool, params), self.context)
         self.context.check_deadline()
@@ -400,11 +400,11 @@ class Call:
 
     @property
     def _policy(self) -> Policy | None:
-        """The policy that judges the whole call, besides its operations."""
+        """The policy if it has custom rules, which judge whole calls."""
         policy = self.context.policy
         if policy is None or not policy.has_custom_rules:
             return None
-        # Other calls take no time to import the class.
+        # Imported here because most calls do not need the class.
         from weakfs.tools.policy import Policy
 
         return policy if isinstance(policy, Policy) else None
@@ -415,7 +415,7 @@ class Call:
         return CallToJudge(self.name, params, tool.operation, self.call_id, self.caller, self.recorded_arguments)
 
     def _shown_to_policy(self, result: ToolResult[object]) -> ToolResult[object]:
-        """Show the policy a call that failed; it stays failed whatever the policy says."""
+        """Show the policy a call that has failed; the policy cannot make it succeed."""
         policy, tool = self._policy, self.tool
         if policy is None or self._is_judged or not isinstance(tool, Tool):
             return result
@@ -438,11 +438,11 @@ class Call:
             return
         for target in tool.targets(params, self.context):
             try:
-                # By the path to which links lead.
+                # The path after following links.
                 path = readings.path_of(target)
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
-                    # It does not exist any more, or is not a file.
+                    # It no longer exists, or is not a file.
                     readings.check(self.caller, canonical_path(self.context.filesystem, target))
             else:
                 if self.require_read:
@@ -450,12 +450,12 @@ class Call:
                 readings.check(self.caller, path, shown_by=self.context.filesystem)
 
     def _tell_changes(self) -> None:
-        """Remember what the call left in the files that it changed, without the changes of others."""
+        """Remember the versions of the files that the call changed, without the changes of others."""
         if self.readings is not None and self._made:
             self._seen = self.readings.changed(self.caller, self.session._rows_since(self._base))
 
     def write_down(self, result: ToolResult[object]) -> None:
-        """Record the call and its answer, unless that was done; a closed session takes no record."""
+        """Record the call and its answer, unless that was done already; do nothing if the session is closed."""
         run(self._write_down(result))
 
     def _write_down(self, result: ToolResult[object]) -> Steps[None]:
@@ -469,11 +469,11 @@ class Call:
         except TransactionCancelled:
             raise
         except SessionClosed:
-            # The caller gets the answer all the same.
+            # The caller still gets the answer.
             return
 
     def _concluded(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
-        """Return the record of the call and what follows it, for the commit of its changes."""
+        """Return the events that record the call and what it saw, to be committed with its changes."""
         if self.finished is not None:
             arguments = self.recorded_arguments
             done = self.finished.find_after(line, self._calls_before, self.call_id, self.name, arguments)
@@ -485,11 +485,11 @@ class Call:
         return [(self._record(result, *numbers), self.call_id), *self._sightings(result)]
 
     def _records(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
-        """Return the same for a call whose changes are in the session or undone."""
+        """Return the same events for a call whose changes were committed or undone before."""
         return [(self._record(result, *self._numbers()), self.call_id), *self._sightings(result)]
 
     def _sightings(self, result: ToolResult[object]) -> list[tuple[object, str | None]]:
-        """Return what the caller has seen of files."""
+        """Return the events that record which versions of files the caller has seen."""
         if self.readings is None or self.caller is None or not result.success:
             return []
         return [
@@ -515,7 +515,7 @@ class Call:
         )
 
     def _numbers(self) -> tuple[int | None, int | None]:
-        """Find the numbers of the call's records: where it began, or after the merge with the changes of others."""
+        """Return the numbers of the call's first and last record, which a merge with other changes may have moved."""
         if not self._made:
             return None, None
         first = self._base + 1

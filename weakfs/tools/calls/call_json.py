@@ -1,4 +1,4 @@
-"""The JSON of calls: arguments as a model sent them are read, arguments and receipts of any kind are recorded."""
+"""The JSON of calls: reading the arguments that a model sent, and recording arguments and receipts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from weakfs.tools.schemas.pydantic_models import is_model
 INLINE = 1024
 
 
-# What a message shows on each side of an error in JSON text.
+# How many characters a message shows on each side of an error in JSON text.
 AROUND = 20
 
 
 def read_json(text: str | bytes | bytearray) -> object:
     """Return the value of JSON text; empty text stands for no arguments, as some models send it.
 
-    Raises `ToolValidationError`, with line and column, for text that is not JSON or names an argument twice.
+    Raises `ToolValidationError`, with line and column, if the text is not JSON or names an argument twice.
     """
     if not isinstance(text, str):
         try:
@@ -48,7 +48,7 @@ def read_json(text: str | bytes | bytearray) -> object:
     except ToolValidationError:
         raise
     except ValueError as error:
-        # An integer of more digits than Python reads.
+        # An integer with more digits than Python accepts.
         raise _not_json(str(error)) from None
 
 
@@ -79,14 +79,14 @@ def recorded(value: object) -> str | bytes:
 
 
 def _encode(value: object) -> bytes:
-    # A custom value may raise anything while it is encoded; its call is recorded all the same.
+    # Encoding a custom value may raise any exception; the call is still recorded.
     try:
         read = _reader_of(cast(Any, type(value)))
-        # Not by `plain`: a call back from orjson takes as long as the encoding.
+        # Does not use `plain` as a default: a callback from orjson takes as long as the encoding itself.
         return orjson.dumps(value if read is None else read(value), default=plain)
     except Exception:
         pass
-    # The slow way knows integers of any size, keys that are not text, and halves of surrogate pairs.
+    # The slow way supports integers of any size, keys that are not text, and lone surrogates.
     try:
         return json.dumps(value, default=plain, separators=(",", ":")).encode()
     except Exception as error:
@@ -103,7 +103,7 @@ def _reader_of(kind: Any) -> Callable[[object], dict[str, object]] | None:
     names = [one.name for one in attrs.fields(kind) if one.init]
     if any(map(iskeyword, names)):
         return lambda value: {name: getattr(value, name) for name in names}
-    # The names are those of attributes. Half of the time of `attrgetter` and `zip`, a sixth of a comprehension's.
+    # The names are attribute names. Takes half the time of `attrgetter` with `zip`, a sixth of a comprehension's.
     return cast(
         "Callable[[object], dict[str, object]]",
         eval(f"lambda value: {{{', '.join(f'{name!r}: value.{name}' for name in names)}}}"),

@@ -1,4 +1,4 @@
-"""Which calls of callers changed a path, for calls without a caller: these must not undo such a change."""
+"""An index of changes by calls that have a caller: calls without one must not undo them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ class CallerChange:
 class CallerChanges:
     """An index of the newest change of each path by a successful call that has a caller.
 
-    It starts where it is made, and takes over every record once: a search through the history would take longer with
-    every call. Records of a transaction that is still open are not taken over, as it may be rolled back or renumbered;
-    only the code inside that transaction sees them, and it goes through them each time.
-    Any number of threads may use it.
+    It begins with the records after its creation and reads each of them once: searching the history would take longer
+    with every call. It does not read the records of an open transaction, which may be rolled back or renumbered; code
+    inside that transaction goes through them each time. Thread-safe.
     """
 
     def __init__(self, session: Session, filesystem: str, named: Callable[[str], str] = str) -> None:
         self._session = session
         self._name = filesystem
-        # Returns the path that calls use for one in a record.
+        # Maps a path in a record to the path that calls use.
         self._named = named
         self._lock = Lock()
         self._changes: dict[str, CallerChange] = {}
@@ -63,7 +62,7 @@ class CallerChanges:
         return newest if newest is not None and newest.seq > seq else None
 
     def _take_over(self) -> int:
-        """Add the changes of all records that are settled, and return the number of the newest of these."""
+        """Add the changes of all committed records, and return the number of the newest one."""
         settled = self._session._settled_seq
         if settled > self._seq:
             with self._lock:
@@ -96,7 +95,7 @@ class CallerChanges:
 
 
 def paths_of(event: object) -> tuple[str, ...]:
-    """Return the paths that an event changes; the root for a tree that became another as a whole."""
+    """Return the paths that an event changes; the root if it replaces the whole tree."""
     path = getattr(event, "path", None)
     if isinstance(path, str):
         return (path,)
@@ -108,7 +107,7 @@ def paths_of(event: object) -> tuple[str, ...]:
 
 
 def with_parents(path: str) -> Iterator[str]:
-    """Go through a path and the directories that it lies in."""
+    """Yield a path and all its parent directories."""
     while path != "/":
         yield path
         path = path.rpartition("/")[0] or "/"

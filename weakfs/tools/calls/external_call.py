@@ -1,7 +1,7 @@
 """Calls whose work is done elsewhere: by a runtime's own tool, a subprocess, another server.
 
-A scan of the files begins the call, and another ends it. What differs is what the call changed; it is recorded and
-undone like the changes of any other call.
+The files are scanned when the call begins and again when it ends. The differences are the call's changes, which are
+recorded and undone like those of any other call.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from weakfs.tools.tool import Tool
 
 T = TypeVar("T")
 
-# What is performed in the context of the call: its steps, and functions that an event loop runs in a thread.
+# Work in the context of the call: its own steps, and functions that an event loop runs in a thread.
 Work = Generator["Step | Callable[[], object]", Any, None]
 
 
 @frozen(kw_only=True)
 class ExternalReceipt(Receipt):
-    """What an external call changed: canonical paths, sorted; none if it failed."""
+    """The sorted canonical paths that an external call changed; empty if it failed."""
 
     changed_paths: tuple[str, ...] | None = None
 
 
 class ExternalCallFailed(WeakfsError, RuntimeError):
-    """Raised if an external call is refused, or fails at its end and is undone. `result` is its answer."""
+    """An external call was refused, or failed at its end and was undone. `result` is its answer."""
 
     def __init__(self, result: ToolResult[object]) -> None:
         super().__init__(result.message)
@@ -51,7 +51,7 @@ class ExternalTool(Tool):
     """The tool of every external call: its arguments are recorded as they are."""
 
     def read_arguments(self, arguments: object) -> object:
-        """Return the arguments; `ToolValidationError` if they are no mapping."""
+        """Return the arguments; raises `ToolValidationError` if they are not a mapping."""
         if not isinstance(arguments, Mapping):
             raise ToolValidationError(f"the arguments are {a_type(arguments)}; give a mapping")
         return cast("Mapping[str, object]", arguments)
@@ -59,7 +59,7 @@ class ExternalTool(Tool):
 
 @frozen
 class _Anything:
-    """The arguments of a tool that is not ours."""
+    """The unchecked arguments of a tool of another program."""
 
 
 def _no_handler(params: object, *, context: object) -> ToolResult[object]:
@@ -84,7 +84,7 @@ class ExternalCall:
     result: ToolResult[object] | None = field(default=None, init=False)
     _call: Call = field(init=False)
     _steps: Steps[ToolResult[object]] | None = field(default=None, init=False)
-    # Transactions belong to a context, and this one to all parts of the call.
+    # A transaction belongs to a context, so all parts of the call run in this one.
     _context: Context = field(factory=copy_context, init=False)
     _files: AbstractContextManager[Checkout] | None = field(default=None, init=False)
     _checkout: Checkout | None = field(default=None, init=False)
@@ -115,7 +115,7 @@ class ExternalCall:
         return self._begun()
 
     def end(self, message: str | None = None) -> ToolResult[object]:
-        """Scan the files again, record what changed, and return the answer. If that fails, the work is undone."""
+        """Scan the files again, record what changed, and return the answer; if that fails, undo the work."""
         self._perform(self._ending(message))
         return self._answer()
 
@@ -199,7 +199,7 @@ class ExternalCall:
         error = Undone(failed(ExternalReceipt, "error", code, _encodable(f"{self._call.name} failed: {reason}")))
 
         def undo() -> None:
-            # The files go back as the transaction ends.
+            # The end of the transaction restores the files.
             files.__exit__(type(error), error, None)
             raise error
 
@@ -216,7 +216,7 @@ class ExternalCall:
         yield from self._go_on(step)
 
     def _go_on(self, step: Step | None) -> Work:
-        """Perform the steps of the call until its own work begins, or it has ended."""
+        """Perform the steps of the call until its work begins, or the call has ended."""
         steps = cast("Steps[ToolResult[object]]", self._steps)
         while step is not None:
             is_work = step[0] == self._call._handle
@@ -224,7 +224,7 @@ class ExternalCall:
                 given = yield self._lay_out if is_work else step
             except BaseException as error:
                 if self._files is not None:
-                    # It was cancelled while the files were taken.
+                    # It was cancelled while the files were being checked out.
                     files, self._files = self._files, None
                     self._context.run(files.__exit__, type(error), error, error.__traceback__)
                 step = self._resumed(steps.throw, error)
@@ -241,12 +241,13 @@ class ExternalCall:
             return None
 
     def _lay_out(self) -> None:
-        """Check the call, and take the files for it."""
+        """Check the call, and check out the files for it."""
         self._call._prepare()
         fs = require_filesystem(self._call.context)
         if not isinstance(fs, SupportsCheckout):
             raise ToolValidationError(
-                f"cannot work on {a_type(fs)} from outside: its files cannot be put into a directory"
+                f"cannot work on {a_type(fs)} from outside: its files cannot be checked out into a directory; use an "
+                f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
             )
         files = fs.checkout()
         self._checkout = files.__enter__()
@@ -307,15 +308,15 @@ class ExternalCall:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             self._call.cancellation.cancel("the call was cancelled")
-            # Until then no other step can have the context.
+            # No other step can use the context until then.
             await asyncio.wait([future])
-            # Nothing else asks for it, and asyncio reports what nothing asked for.
+            # Retrieved so that asyncio does not report it as never retrieved.
             future.exception()
             raise
 
 
 def _encodable(text: str) -> str:
-    """Return text with a question mark for each half of a surrogate pair, as output of other programs may have."""
+    """Return text with a question mark for each lone surrogate, which output of other programs may contain."""
     return text.encode(errors="replace").decode()
 
 

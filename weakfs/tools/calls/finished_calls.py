@@ -1,7 +1,7 @@
-"""Calls that succeeded, found by the id that their caller gave them: a call that is repeated is not done twice.
+"""Successful calls by the id that the program gave them, so that a repeated call is not made twice.
 
-A process that dies while its call is committed does not learn the outcome. The process that takes over repeats the
-call with the same id, and gets the recorded answer if the call is in the session after all.
+A process that dies during a commit does not learn its outcome. The process that takes over repeats the call with the
+same id, and gets the recorded answer if the call was committed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weakfs.session.slices.tags import tag_of
 from weakfs.tools.results import Receipt, ToolResult
 from weakfs.tools.slices import ToolCall
 
-# How many of the newest calls are known.
+# The number of newest calls that are remembered.
 MOST = 1024
 
 
@@ -49,19 +49,19 @@ class FinishedCalls:
             try:
                 return self._find(values, records, call_id, tool, arguments)
             except RecordsDropped:
-                # Another writer has compacted the history since this session was brought up to date.
+                # Another writer has compacted the history since this session last synchronized.
                 with session.lock:
                     log, line = session._log, session._trunk
                     if log is None or not log.catch_up(session):
                         raise
-                    # Not those of the active transaction, which began before.
+                    # Excludes calls of the active transaction, which began before.
                     values, records = self._values(line.logs), Records(session._rules, line.rows, line.dropped)
                 session._notify()
 
     def _find(
         self, values: Log[ToolCall], records: Records, call_id: str, tool: str, arguments: str | bytes
     ) -> ToolCall | None:
-        # Without the session's lock: reading may take long.
+        # Does not hold the session's lock: reading may take long.
         with self._lock:
             if not values.extends(self._read):
                 # Old calls were dropped.
@@ -83,14 +83,14 @@ class FinishedCalls:
     def find_after(
         self, line: Timeline, count: int, call_id: str, tool: str, arguments: str | bytes
     ) -> ToolCall | None:
-        """Return the same from a timeline that is about to be committed, if it is not among its first `count` calls."""
+        """Return such a call from a timeline that is about to be committed, unless it is among the first `count`."""
         try:
             later = list(self._values(line.logs).since(count))
         except RecordsDropped:
             log = self._session._log
             if log is None or not log.is_behind:
                 raise
-            # The commit will conflict with that of the compaction, and ask again if it merges.
+            # The commit will conflict with the compaction, and look again if it is merged.
             return None
         for call in later:
             if _is(call, call_id, tool, arguments):
@@ -111,16 +111,16 @@ def _is(call: ToolCall, call_id: str, tool: str, arguments: str | bytes) -> bool
 
 
 def is_in_effect(call: ToolCall, records: Records) -> bool:
-    """Return whether what a call changed was not rolled back since, or that rollback was. O(records since)."""
+    """Return whether the changes of a call are still there: not rolled back, or restored. O(records since)."""
     if call.last_seq is None:
         return True
-    # Whether it was in effect after which record.
+    # For each record number, whether the call was in effect after that record.
     turns = [(call.last_seq, True)]
     block_end = 0
     for record in records.since(call.last_seq):
         event = record.event
         if record.seq <= block_end:
-            # What happened in a fork changed the session when it was merged.
+            # The records of a fork changed the session when it was merged.
             continue
         if isinstance(event, Merged):
             block_end = record.seq + event.count
@@ -131,7 +131,7 @@ def is_in_effect(call: ToolCall, records: Records) -> bool:
 
 
 def recorded_answer(call: ToolCall, kind: type[Receipt]) -> ToolResult[object]:
-    """Return the answer to a call from its record; its value is a receipt of this kind if it fits."""
+    """Return the recorded answer to a call; its value is a receipt of this class if the record fits it."""
     import cattrs
 
     converter = cattrs.Converter(forbid_extra_keys=True)
@@ -139,7 +139,7 @@ def recorded_answer(call: ToolCall, kind: type[Receipt]) -> ToolResult[object]:
     value = call.read_receipt()
     try:
         value = converter.structure(value, kind)
-    except Exception:  # whatever a class of the program raises for values that are not its own
+    except Exception:  # the program's own class may raise anything for values that do not fit
         value = call.read_receipt()
     return ToolResult(call.summary, value, True, call.status, call.error_code, call.summary)
 

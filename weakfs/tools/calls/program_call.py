@@ -1,4 +1,4 @@
-"""Handlers that run programs on the host: what changed while they ran is found by two scans of the files."""
+"""Handlers that run programs on the host: two scans of the files find what changed meanwhile."""
 
 from __future__ import annotations
 
@@ -21,26 +21,25 @@ from weakfs.tools.tool import Tool
 
 T = TypeVar("T")
 
-# Returns a result that can be recorded, or raises.
+# Returns a result that can be recorded, or raises an exception.
 Check = Callable[[object], ToolResult[object]]
 
 
 def run_handler(tool: Tool, params: object, context: ToolContext, check: Check) -> object:
     """Run a handler, and record what its programs changed; if it fails, undo that.
 
-    Whoever cancels the call waits until the handler has ended: its programs must not run on files that have been rolled
-    back.
+    A cancellation waits until the handler has ended: its programs must not run on files that have been rolled back.
     """
     with context.cancellation.stopping(_wait), _directory(tool, context) as directory:
         return _ended(tool.handler(params, context=evolve(context, directory=directory)), context, check)
 
 
 async def await_handler(tool: Tool, params: object, context: ToolContext, check: Check) -> object:
-    """Await a coroutine function as `run_handler` runs a function; the scans are in threads."""
+    """Await a coroutine function as `run_handler` runs a function; the scans run in threads."""
     import asyncio
 
     handler = cast("Callable[..., Awaitable[object]]", tool.handler)
-    # Transactions belong to a context, and the one around the files to all that is done here.
+    # A transaction belongs to a context, so everything that is done here runs in this one.
     here = copy_context()
 
     async def handle(directory: str) -> object:
@@ -63,7 +62,7 @@ async def await_handler(tool: Tool, params: object, context: ToolContext, check:
 
 @contextmanager
 def _directory(tool: Tool, context: ToolContext) -> Iterator[str]:
-    """Take the files for programs, and read back what they changed unless the block raises."""
+    """Check out the files for programs, and read back what they changed unless the block raises."""
     fs = require_filesystem(context)
     if fs.read_only:
         raise fault(
@@ -74,7 +73,7 @@ def _directory(tool: Tool, context: ToolContext) -> Iterator[str]:
         )
     if not isinstance(fs, SupportsCheckout):
         raise ToolValidationError(
-            f"cannot run {tool.name} on {a_type(fs)}: its files cannot be put into a directory; use an "
+            f"cannot run {tool.name} on {a_type(fs)}: its files cannot be checked out into a directory; use an "
             f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
         )
     with fs.checkout(read_back=ReadBack(check=context.check_deadline)) as work:
@@ -83,7 +82,7 @@ def _directory(tool: Tool, context: ToolContext) -> Iterator[str]:
 
 
 def _ended(given: object, context: ToolContext, check: Check) -> object:
-    """Raise for a handler that failed or was cancelled, so that nothing of its programs is read back."""
+    """Raise if the handler failed or was cancelled, so that no changes of its programs are read back."""
     context.cancellation.check()
     if isinstance(given, ToolResult) and not cast("ToolResult[object]", given).success:
         raise Undone(check(cast(object, given)))
@@ -91,11 +90,11 @@ def _ended(given: object, context: ToolContext, check: Check) -> object:
 
 
 def _wait() -> None:
-    """Do nothing: who cancels waits for the end of the block."""
+    """Do nothing: a cancellation waits for the end of the block."""
 
 
 def _leave(files: Any, error: BaseException) -> None:
-    """Leave the files as they were before."""
+    """Restore the files as they were before."""
     try:
         files.__exit__(type(error), error, error.__traceback__)
     except BaseException as raised:
@@ -104,14 +103,14 @@ def _leave(files: Any, error: BaseException) -> None:
 
 
 async def _in_thread(context: Context, work: Callable[[], T]) -> T:
-    """Run a function in a thread and wait for its end, even if this is cancelled meanwhile."""
+    """Run a function in a thread and wait for its end, even if this task is cancelled meanwhile."""
     import asyncio
 
     future = asyncio.get_running_loop().run_in_executor(None, context.run, work)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        # Until then nothing else can have the context.
+        # Nothing else can use the context until then.
         await asyncio.wait([future])
         future.exception()
         raise

@@ -1,4 +1,4 @@
-"""Which version of each file a caller last saw, so that nobody overwrites what changed since."""
+"""The version of each file that a caller last saw, so that no caller overwrites a change that it has not seen."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from weakfs.tools.errors import StaleRead, UnreadFile
 from weakfs.tools.permissions.guard import may_show, point_of
 from weakfs.tools.slices import FileSeen, ToolCall, install_seen
 
-# A larger file is known by its size and modification time: reading a page of it does not cost reading all of it.
+# A larger file is identified by its size and modification time, so that reading a page of it does not read all of it.
 MOST_HASHED = 1 << 23
-# A change of a file up to this size is shown.
+# The maximum size of a file whose change a message shows.
 MOST_COMPARED = 1 << 18
-# How much of a difference is shown.
+# How many characters of a difference a message shows.
 SHOWN = 1500
-# For how many files, the newest ones, it is kept what calls without a caller saw.
+# The number of files, the most recently seen, whose version is kept for calls without a caller.
 MOST_SIGHTS = 4096
-# Who changed a file is searched for in this many records at a time, the newest first, and for a message in no more than
-# that many times over: whose change it was is worth no journey through a long history.
+# The search for the call that changed a file reads this many records at a time, newest first. A message that names the
+# call is not worth reading a long history, so the search ends after this many windows.
 WINDOW = 512
 MOST_WINDOWS = 64
 
 Who = str | None
-# What identifies the contents of a file, `None` if there is none: for a caller text that a session can hold, its digest
-# unless it is very large. What calls without a caller saw is only kept in memory: it is the object that stands for the
-# contents in a leaf, which costs no digest.
+# What identifies the contents of a file; `None` if there is no file. For a caller it is text that a session can store:
+# the digest, unless the file is very large. For calls without a caller it is only kept in memory, as the object that
+# holds the contents in a leaf, so that no digest is computed.
 Version = str | bytearray | None
-# These change the file at their path, and never what lies below it. Their first field is the path, their last one the
+# These events change the file at their path, and nothing below it. Their first field is the path, the last one the
 # filesystem.
 REVERTED = tag_of(Reverted)
 OF_FILES = {tag_of(type_) for type_ in (FileWritten, FileAppended, FileSpliced)}
 
 
 class Readings:
-    """What each caller of a session last saw of each file. Any number of threads may use it.
+    """What each caller of a session last saw of each file. Thread-safe.
 
-    The session's `FilesSeen` slice holds it, so that it is saved with the session and shared by all its toolsets. What
-    calls without a caller saw is held here alone, and only a change by a call that has a caller makes it stale.
+    The session's `FilesSeen` slice stores it, so that it is saved with the session and shared by all its toolsets. What
+    calls without a caller saw is stored only here, and only a change by a call that has a caller makes it stale.
     """
 
     def __init__(self, session: Session, filesystem: Filesystem) -> None:
@@ -65,17 +65,17 @@ class Readings:
         self._anonymous: OrderedDict[str, tuple[Version, int]] = OrderedDict()
         self._seen = install_seen(session)
         point = point_of(filesystem)
-        # Records have the paths of the files themselves, calls those below their mount point.
+        # Records have paths without the mount point, calls have paths below it.
         self._named: Callable[[str], str] = str if point is None else point.mounted
         self._own: Callable[[str], str | None] = str if point is None else point.own
         self._by_callers = CallerChanges(session, self._name, self._named)
 
     def matter_to(self, caller: Who) -> bool:
-        """Return whether a call can be stale: one without a caller only if another call had one meanwhile."""
+        """Return whether a call can be stale. A call without a caller can be only if another call had a caller."""
         return caller is not None or self._by_callers.may_exist()
 
     def version(self, caller: Who, path: str) -> Version:
-        """Return what identifies the contents of a file for a caller; `None` for no file."""
+        """Return what identifies the contents of a file for a caller; `None` if there is no file."""
         files = self._files
         if type(files) is not InMemoryFilesystem:
             return version_of(files, path)
@@ -88,7 +88,7 @@ class Readings:
         return version_of(files, path) if size_of(leaf) > MOST_HASHED else blob_digest(leaf).hex()
 
     def path_of(self, path: str) -> str:
-        """Return the path of a file, to which links may lead; raises what reading it raises."""
+        """Return the path of a file after following links; raises the errors of reading it."""
         files = self._files
         if type(files) is InMemoryFilesystem:
             return files._file(path, "read")[0]
@@ -103,16 +103,16 @@ class Readings:
                 self._anonymous.popitem(last=False)
 
     def sighting(self, caller: str, path: str, version: Version, *, seq: int) -> FileSeen | None:
-        """Return the event that a caller has seen a version of a file, after record `seq`; `None` if that is known."""
+        """Return the event that a caller saw a version of a file after record `seq`; `None` if that is recorded."""
         known = self._sight(caller, path)
         if isinstance(version, bytearray) or (known is not None and known[0] == version):
             return None
         return FileSeen(caller, path, version, seq, self._name)
 
     def changed(self, caller: Who, rows: Iterable[Row]) -> dict[str, Version]:
-        """Return what a caller's call left in each file that it changed, or that is in a directory that it changed.
+        """Return the versions of the files that a caller's call changed, including those in directories it changed.
 
-        What a call took back is left out: its caller has not seen what is there now.
+        Files that the call reverted are left out: its caller has not seen their present contents.
         """
         rows = list(rows)
         if any(row[2] == REVERTED for row in rows):
@@ -137,21 +137,21 @@ class Readings:
     def check(self, caller: Who, path: str, *, shown_by: Filesystem | None = None) -> None:
         """Raise `StaleRead` if a file is not as this caller last saw it.
 
-        The message quotes what changed if the filesystem may show that and the old contents are still there.
+        The message quotes the change if the filesystem may show it and the old contents are still stored.
         """
         sight = self._sight(caller, path)
         now = None if sight is None else self.version(caller, path)
         if sight is None or _is_same(sight[0], now):
             return
         last = self._by_callers.newest(path, sight[1]) if caller is None else self._last_change(caller, path, sight[1])
-        # A file that no other caller removed, but a rollback, is not overwritten: making it again is fine.
+        # If a rollback removed the file, and not another caller, creating it again overwrites nothing.
         if last is None and (caller is None or now is None):
             return
         is_shown = shown_by is not None and may_show(shown_by, path)
         raise StaleRead(_message(path, last, self._difference(path, sight) if is_shown else None))
 
     def check_was_read(self, caller: Who, path: str) -> None:
-        """Raise `UnreadFile` for a file that this caller never saw; a call without a caller may change any."""
+        """Raise `UnreadFile` if this caller never saw the file; a call without a caller may change any file."""
         if caller is not None and self._sight(caller, path) is None:
             raise UnreadFile(f"cannot change {path!r}: you have not read it; read it first, so that nothing is lost")
 
@@ -172,7 +172,7 @@ class Readings:
     def _last_change(self, caller: str, path: str, seq: int) -> ToolCall | None:
         """Return the last successful call of another caller that changed a file after record `seq`, for a message.
 
-        Looks at up to `MOST_WINDOWS` windows of records. O(records since the change).
+        Reads up to `MOST_WINDOWS` windows of records. O(records since the change).
         """
         own = one_line(caller)
         above = set(with_parents(path))
@@ -204,7 +204,7 @@ class Readings:
         return tuple(map(self._named, own))
 
     def _difference(self, path: str, sight: tuple[Version, int]) -> str | None:
-        """Return what changed since a file was seen, `None` if the old contents are gone or not a short text."""
+        """Return what changed since a file was seen; `None` if the old contents are gone or are not a short text."""
         before = b"" if sight[0] is None else self._content_at(path, sight)
         now = _content(self._files, path)
         if before is None or now is None or b"\0" in before[:8192] + now[:8192]:
@@ -216,7 +216,7 @@ class Readings:
         return clip(lines, SHOWN)
 
     def _content_at(self, path: str, sight: tuple[Version, int]) -> bytes | None:
-        """Find the contents that a caller saw in the history of the session."""
+        """Find in the session's history the contents that a caller saw."""
         with suppress(SessionError, MissingBlob, OSError):
             then = self._session.at(sight[1])
             known = (then[ExternalTrees].latest() or ExternalTrees()).trees.get(self._name)
@@ -242,7 +242,7 @@ def _is_same(one: Version, other: Version) -> bool:
 
 
 def version_of(fs: Filesystem, path: str) -> str | None:
-    """Return what identifies a file's contents, its digest unless it is very large; `None` for no file."""
+    """Return what identifies a file's contents, its digest unless it is very large; `None` if there is no file."""
     try:
         found = fs.read_bytes(path, limit=0)
         if found.size_bytes > MOST_HASHED:
@@ -253,7 +253,7 @@ def version_of(fs: Filesystem, path: str) -> str | None:
 
 
 def _content(fs: Filesystem, path: str) -> bytes | None:
-    """Return the contents of a file; empty if there is none, `None` if it is too large to be compared."""
+    """Return the contents of a file: empty if there is no file, `None` if it is too large to compare."""
     try:
         content = fs.read_bytes(path, limit=MOST_COMPARED + 1).content
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

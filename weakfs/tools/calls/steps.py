@@ -1,4 +1,4 @@
-"""Steps of a call: written once as a generator, and taken by blocking or by awaiting."""
+"""Steps of a call: written once as a generator, and performed synchronously or asynchronously."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-# Something that a call waits for: a function that returns it, and one whose result is awaited.
+# Something that a call waits for: a function that blocks, and one that returns an awaitable.
 Step = tuple[Callable[[], object], Callable[[], Awaitable[object]]]
-# Each step that is yielded gets its result sent back, or its error thrown.
+# For each step that it yields, the generator receives the result, or the error is thrown into it.
 Steps = Generator[Step, Any, T]
 
 
 def run(steps: Steps[T]) -> T:
-    """Take the steps one after another, and return their result."""
+    """Perform the steps one after another, and return the generator's result."""
     try:
         step = next(steps)
         while True:
@@ -31,7 +31,7 @@ def run(steps: Steps[T]) -> T:
 
 
 async def arun(steps: Steps[T]) -> T:
-    """Take the steps as `run` does, and await each of them."""
+    """Perform the steps as `run` does, and await each of them."""
     try:
         step = next(steps)
         while True:

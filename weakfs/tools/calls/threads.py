@@ -1,4 +1,4 @@
-"""Handlers in threads, for calls that an event loop awaits and may cancel."""
+"""Running handlers in threads, for calls that an event loop awaits and may cancel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 async def in_thread(work: Callable[[], T], on_cancelled: Callable[[], object]) -> T:
     """Run a function in a thread of the event loop's executor, in a copy of this context.
 
-    If this is cancelled, `on_cancelled` runs to its end in another thread, and the function is left to itself.
+    If the task is cancelled, `on_cancelled` runs to its end in another thread, and the function keeps running.
     """
     import asyncio
 

@@ -18,7 +18,7 @@ from weakfs.tools.results import MAX_FAILURE, Receipt, ToolResult, answer, summa
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 
-# How many paths a message names, and how many hunks that did not fit exactly.
+# The maximum number of paths that a message names, and of hunks that did not match exactly.
 MAX_NAMED = 20
 
 
@@ -41,11 +41,11 @@ class ApplyPatchParams:
 
 @frozen(kw_only=True)
 class ApplyPatchReceipt(Receipt):
-    """The changes, or with `dry_run` those that would be made.
+    """The changes that were made, or with `dry_run` those that would be made.
 
-    `changed_paths` are in the order of the patch, for a move the old path and the new one; `replaced` are those of
-    existing files that were replaced; `inexact` has a note about each hunk that did not match exactly.
-    After a refusal `errors` has at most ten messages.
+    `changed_paths` are in the order of the patch; a move has the old path and the new one. `replaced` are the paths of
+    existing files that were replaced. `inexact` has a note about each hunk that did not match exactly. If the patch was
+    refused, `errors` has at most ten messages.
     """
 
     files_changed: int | None = None

@@ -1,4 +1,4 @@
-"""`edit_file`: texts in a file replaced by others; the record of it is as small as the change."""
+"""`edit_file`: replaces texts in a file; its record is as small as the change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weakfs.tools.tool import Tool
 if TYPE_CHECKING:
     from weakfs.editing import Replacement
 
-# What a piece of a splice takes in a record besides its text.
+# The size of a piece of a splice in a record, without its text.
 PIECE = 40
 
 
@@ -60,7 +60,7 @@ class EditFileParams:
     )
 
     def each(self) -> tuple[Edit, ...]:
-        """Return the edits of the call; raises `ToolValidationError` unless they are given in one way."""
+        """Return the edits of the call; raises `ToolValidationError` unless they are given in exactly one way."""
         if self.edits is None:
             given = (("old_string", self.old_string, "replace"), ("new_string", self.new_string, "put in its place"))
             missing = [f"{name}: missing; give the text to {what}" for name, text, what in given if text is None]
@@ -81,10 +81,11 @@ class EditFileParams:
 class EditFileReceipt(Receipt):
     """What was edited.
 
-    `replacements` counts the matches of all edits, which were replaced if `applied`; `matched` is "fuzzy" if an edit
-    did not match exactly. After a refusal `edit` is the number of the edit that was refused (from 1), and `lines` are
-    the lines (from 1) that matched, at most the first 1,000; if none did, the first and the last line of the nearest
-    text, and `hint` is a keyword for the difference. Lines are counted in the text that the previous edits left.
+    `replacements` counts the matches of all edits, which were replaced if `applied` is true. `matched` is "fuzzy" if an
+    edit did not match exactly. If an edit was refused, `edit` is its number (from 1), and `lines` are the lines (from
+    1) that matched, at most the first 1,000. If none matched, `lines` are the first and the last line of the most
+    similar text, and `hint` is a keyword for the difference. Lines are counted in the text as the previous edits left
+    it.
     """
 
     path: str | None = None
@@ -97,7 +98,7 @@ class EditFileReceipt(Receipt):
 
 
 class _Refused(Exception):
-    """Tells which edit of a call was refused, and why."""
+    """An edit of a call was refused; has its number and the error."""
 
     def __init__(self, number: int, error: EditError) -> None:
         self.number = number
@@ -105,7 +106,7 @@ class _Refused(Exception):
 
 
 def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolResult[EditFileReceipt]:
-    """Replace texts in a file; nothing is written unless it is clear which place each edit means."""
+    """Replace texts in a file; nothing is written unless every edit is unambiguous."""
     fs = require_filesystem(context)
     edits = params.each()
     if not edits[0].old_string:
@@ -170,7 +171,7 @@ def _made(fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context
 
 
 def _nothing_to_replace(fs: Filesystem, path: str, count: int) -> ToolResult[EditFileReceipt]:
-    """Refuse an edit without a text to replace, and name the tool that makes or replaces whole files."""
+    """Refuse an edit without a text to replace, and name the tool that creates or replaces whole files."""
     try:
         path, _ = _contents(fs, path)
     except FileNotFoundError as error:
@@ -206,9 +207,9 @@ def _contents(fs: Filesystem, path: str) -> tuple[str, bytes]:
 
 
 def _check_size(fs: Filesystem, path: str, text: str, size: int, done: Replacement) -> int:
-    """Refuse a result that would be too large before it is made, and return how many bytes are put in.
+    """Return the number of bytes that an edit adds; raise before making a result that would be too large.
 
-    A file of one letter times a page of text is more than fits in memory.
+    Replacing every letter of a large file by a page of text would not fit in memory.
     """
     if done.how == "exact":
         start, stop, inserted = next(done.pieces)
@@ -221,7 +222,7 @@ def _check_size(fs: Filesystem, path: str, text: str, size: int, done: Replaceme
         size += len(text[end:start].encode()) + put
         added += put
         end = stop
-        # What stands before a piece's end stays, whatever follows.
+        # The text before the end of a piece is final, whatever follows.
         fs.limits.check_size(path, size)
     fs.limits.check_size(path, size + len(text[end:].encode()))
     return added
@@ -246,7 +247,7 @@ def _refused(path: str, error: EditError, number: int, count: int) -> ToolResult
 
 
 def _in_bytes(text: str, done: Replacement) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the pieces of a replacement in bytes of the UTF-8 text."""
+    """Yield the pieces of a replacement, with positions in bytes of the UTF-8 text."""
     if text.isascii():
         for start, stop, inserted in done.pieces:
             yield start, stop, inserted.encode()

@@ -22,7 +22,7 @@ class RmParams:
 
 @frozen(kw_only=True)
 class RmReceipt(Receipt):
-    """The path that was removed, and how many entries were removed with it, itself included."""
+    """The path that was removed, and the number of removed entries, including itself."""
 
     path: str | None = None
     removed: int | None = None
@@ -55,7 +55,7 @@ class MkdirReceipt(Receipt):
 
 
 def mkdir_handler(params: MkdirParams, *, context: ToolContext) -> ToolResult[MkdirReceipt]:
-    """Make a directory."""
+    """Create a directory."""
     fs = require_filesystem(context)
     created = not fs.exists(params.path)
     fs.mkdir(params.path, parents=params.parents, exist_ok=params.exist_ok)
@@ -90,7 +90,7 @@ def mv_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[Tr
 
 
 def cp_handler(params: TransferParams, *, context: ToolContext) -> ToolResult[TransferReceipt]:
-    """Copy an entry, a directory with everything in it; a file at the destination is replaced."""
+    """Copy an entry, including everything in a directory; a file at the destination is replaced."""
     fs = require_filesystem(context)
     source, existed = fs.stat(params.source).path, fs.exists(params.destination)
     fs.copy(source, params.destination)

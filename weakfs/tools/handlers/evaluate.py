@@ -1,4 +1,4 @@
-"""`eval`: Python over the files, as a command."""
+"""`eval`: runs Python code on the files, as a command."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EvalParams:
 def eval_handler(
     params: EvalParams, *, context: ToolContext, options: ShellOptions | None = None, python: str = "python3"
 ) -> ToolResult[ShellReceipt]:
-    """Run Python code over the files and read back what it changed; everything else is as with `shell_handler`."""
+    """Run Python code on the files and read back what it changed; otherwise like `shell_handler`."""
     if not params.code.strip():
         raise ToolValidationError("code: it is empty; give some Python to run")
     command = shlex.join((python, "-c", RUN, params.code))
@@ -49,7 +49,7 @@ def eval_handler(
 
 
 def eval_tool(options: ShellOptions | None = None, *, name: str = "eval", python: str = "python3") -> Tool:
-    """Make the tool that runs Python code; `python` is the interpreter where the commands of `shell` run."""
+    """Return the tool that runs Python code; `python` is the interpreter, as a command in the sandbox would name it."""
     options = ShellOptions() if options is None else options
     return Tool(
         name,

@@ -1,4 +1,4 @@
-"""`glob`: files by name."""
+"""`glob`: finds files by name."""
 
 from __future__ import annotations
 

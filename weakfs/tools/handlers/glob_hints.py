@@ -1,7 +1,7 @@
 """Hints for a glob pattern that matched no file: hidden files, literal brackets, a path given twice.
 
-A hint is found by a second search of a bounded number of names, behind the same guard as the first: what a capability
-or a policy hides is neither counted nor named.
+A second search finds the hint. It looks at a bounded number of names, through the same guard as the first search: what
+a capability or a policy hides is neither counted nor named.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from weakfs.search import compile_glob
 from weakfs.tools.context import ToolContext, require_filesystem
 from weakfs.tools.permissions import Visibility
 
-# No more entries than this are looked at for one hint.
+# The maximum number of entries that one hint looks at.
 MAX_ENTRIES = 10_000
-# How a pattern names a character that has a meaning in patterns.
+# How to write a special character of patterns so that it is matched literally.
 LITERALS = {"[": "[[]", "{": "[{]"}
 
 
 def why_no_match(
     pattern: str, path: str, context: ToolContext, *, hidden: bool, only_files: bool = False
 ) -> str | None:
-    """Say why a glob pattern matched nothing below a directory, and what to do; `None` if the reason is unknown.
+    """Explain why a glob pattern matched nothing below a directory, and what to do; `None` if the reason is unknown.
 
-    `only_files` leaves out links. Looks at up to `MAX_ENTRIES` entries for each possible reason.
+    `only_files` ignores links. Looks at up to `MAX_ENTRIES` entries for each possible reason.
     """
     search = NameSearch(context, canonical_path(context.filesystem, path), only_files)
     for candidate in _without_start(pattern, search.start):
@@ -49,7 +49,7 @@ def why_no_match(
 
 
 def _without_start(pattern: str, start: str) -> Iterator[str]:
-    """Yield the pattern without the names at its beginning that the path of the search ends with."""
+    """Yield the pattern without its first names if the search path already ends with them."""
     text = pattern.replace("\\", "/").removeprefix("./")
     if text.startswith("/") or start == "/":
         # An absolute pattern starts at the root anyway.
@@ -62,7 +62,7 @@ def _without_start(pattern: str, start: str) -> Iterator[str]:
 
 
 def _literally(pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield the pattern with its brackets, its braces and both taken literally, each with the characters concerned."""
+    """Yield the pattern with brackets, braces, or both taken literally, each with these characters."""
     found = [one for one in LITERALS if one in pattern]
     for chosen in dict.fromkeys([*((one,) for one in found), tuple(found)]):
         if chosen:
@@ -79,7 +79,7 @@ class NameSearch:
     only_files: bool
 
     def matches(self, pattern: str, *, hidden: bool) -> bool:
-        """Return whether a pattern matches anything that may be named."""
+        """Return whether a pattern matches an entry that may be named."""
         try:
             return self.count(pattern, hidden=hidden, at_most=1)[0] > 0
         except (ValueError, PermissionError):
@@ -87,7 +87,7 @@ class NameSearch:
             return False
 
     def count(self, pattern: str, *, hidden: bool, at_most: int = MAX_ENTRIES) -> tuple[int, bool]:
-        """Return how many entries a pattern matches that may be named, and whether these are all."""
+        """Return how many entries match a pattern and may be named, and whether the count is complete."""
         capability = self.context.capability
         left = MAX_ENTRIES
         if capability is not None and capability.max_scan_files is not None:

@@ -1,4 +1,4 @@
-"""`grep`: lines that match a regular expression, the files that have some, or how many each has."""
+"""`grep`: finds lines that match a regular expression, the files that have any, or the number in each file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from weakfs.tools.results import Receipt, ToolResult, answer, summarize
 from weakfs.tools.schemas.arguments import param
 from weakfs.tools.tool import Tool
 
-# A line of a minified file is as long as the file.
+# A line is cut to this many characters: one of a minified file may be as long as the file.
 SHOWN_LINE = 500
-# No more lines than this are shown on each side of a match.
+# The maximum number of lines shown on each side of a match.
 MAX_CONTEXT = 50
-# How far the matches of one file are counted.
+# The matches of one file are counted up to this number.
 MAX_COUNTED = 1_000
-# So much of a file is read for the lines around its matches.
+# The maximum number of bytes read from a file for the lines around its matches.
 MAX_READ = 1 << 25
 
 GrepOutput = Literal["lines", "files", "counts"]
@@ -70,10 +70,10 @@ class GrepParams:
 class GrepReceipt(Receipt):
     """The matches, in order of path and line; `truncated` is true if there are more.
 
-    With `output="files"` and `"counts"`, `files` has the paths and `counts` the number of matches in each, for "files"
-    1 and for "counts" at most 1,000; `matches` is then `None`. `withheld_skipped` counts files that were not searched
-    because a policy or a capability keeps their contents out of answers. If they are too large to show, `matches` or
-    `files` refers to the lines of the answer.
+    With `output="files"` and `"counts"`, `files` has the paths, `counts` the number of matches in each (1 for "files",
+    at most 1,000 for "counts"), and `matches` is `None`. `withheld_skipped` counts files that were not searched because
+    a policy or a capability keeps their contents out of answers. If they are too large to show, `matches` or `files`
+    refers to the lines of the answer.
     """
 
     matches: tuple[GrepMatch, ...] | BlobReference | None = None
@@ -87,7 +87,7 @@ class GrepReceipt(Receipt):
 
 
 def grep_handler(params: GrepParams, *, context: ToolContext) -> ToolResult[GrepReceipt]:
-    """Find lines by a regular expression: `path:line:text` per match, `path-line-text` for the lines around it."""
+    """Find lines by a regular expression: `path:line:text` for each match, `path-line-text` for lines around it."""
     fs = require_filesystem(context)
     compile_regex = compile_multiline if params.multiline else compile_pattern
     try:
@@ -141,7 +141,7 @@ def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -
     receipt = evolve(_receipt(found, summary, params, context), matches=matches)
     if not matches:
         return answer(receipt)
-    # The receipt has whole lines, of which the message shows a part where they are very long.
+    # The receipt has whole lines; the message cuts very long ones.
     around = _lines_around(matches, params, context)
     found_in = {match.path: one_line(match.path) for match in matches}
     places = [_place(line, found_in) for line in around]
@@ -159,7 +159,7 @@ def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -
 def _answer_files(params: GrepParams, context: ToolContext, most: int | None) -> ToolResult[GrepReceipt]:
     fs = require_filesystem(context)
     per_file = 1 if params.output == "files" else MAX_COUNTED
-    # Enough for that many files, each of them counted to the end.
+    # Enough for that many files if each has the most matches that are counted.
     found = _search(fs, params, None if most is None else most * per_file, per_file)
     counts = Counter(match.path for match in found)
     paths = tuple(counts)[:most]
@@ -197,7 +197,7 @@ def _count(count: int) -> str:
 
 
 def _why_no_file(glob: str, params: GrepParams, context: ToolContext) -> str:
-    """Say that no file matched the glob of a grep, and why if that is known."""
+    """Return a message that no file matched the glob of a grep, and why if that is known."""
     if not require_filesystem(context).is_directory(params.path):
         return f"the glob {one_line(glob)!r} does not match {params.path!r}; leave it out"
     why = why_no_match(glob, params.path, context, hidden=params.hidden, only_files=True)
@@ -218,7 +218,7 @@ class _Line:
     span: tuple[int, int] | None
 
 
-# Stands between lines that do not follow one another.
+# Separates lines that do not follow one another.
 _GAP = _Line("", 0, "", None)
 
 
@@ -234,11 +234,11 @@ def _lines_around(matches: Sequence[GrepMatch], params: GrepParams, context: Too
             own = list(_lines_of(match))
             first, last = match.line_number, match.line_number + len(own) - 1
             if text[first - 1 : last] != [line.text for line in own]:
-                # The file changed meanwhile, or may not be read that far.
+                # The file has changed meanwhile, or may not be read that far.
                 text = []
             done = made[-1].number if made and made[-1].path == path else 0
             if done >= first:
-                # What was shown after the match before.
+                # These lines were shown after the previous match.
                 while made[-1].path == path and made[-1].number >= first:
                     made.pop()
                 done = first - 1

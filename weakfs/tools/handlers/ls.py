@@ -25,7 +25,7 @@ Kind = Literal["file", "directory", "symlink"]
 
 
 def kind_of(entry: FileStat | FileEntry) -> Kind:
-    """Name what an entry is; a link is a link, wherever it points."""
+    """Return the kind of an entry; a symbolic link is not followed."""
     if entry.is_symlink:
         return "symlink"
     return "directory" if entry.is_directory else "file"
@@ -46,9 +46,9 @@ class LsParams:
 class LsReceipt(Receipt):
     """The entries of a directory by name, each directory followed by its own if there are several levels.
 
-    `count` is the number of entries, on all levels that were asked for; `None` if they were not all counted.
-    `truncated` is true if some were left out. `sizes` has the size of each entry in bytes, if requested; `None` for
-    anything but a file. If there are too many entries to show, `entries` refers to the lines of the answer.
+    `count` is the number of entries on all requested levels; `None` if they were not all counted. `truncated` is true
+    if some were left out. `sizes`, if requested, has the size in bytes of each file, and `None` for other entries. If
+    there are too many entries to show, `entries` refers to the lines of the answer.
     """
 
     path: str | None = None
@@ -58,7 +58,7 @@ class LsReceipt(Receipt):
     sizes: tuple[int | None, ...] | None = None
 
 
-# What stands behind a name, as in `ls -F`.
+# The suffix of a name, as in `ls -F`.
 MARKS: dict[Kind, str] = {"file": "", "directory": "/", "symlink": "@"}
 
 
@@ -67,7 +67,7 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
     fs = require_filesystem(context)
     top = fs.list(params.path)
     path = top[0].path.rpartition("/")[0] or "/" if top else canonical_path(fs, params.path)
-    # One more than is shown, so that it is known whether there are more.
+    # One more than is shown, to learn whether there are more.
     below = list(islice(_levels(fs, top, params.depth), params.max_results + 1))
     entries = tuple(entry for _, entry in below[: params.max_results])
     truncated = len(below) > len(entries)
@@ -102,7 +102,7 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
 
 
 def _levels(fs: Filesystem, entries: Sequence[FileEntry], depth: int) -> Iterator[tuple[int, FileEntry]]:
-    """Yield entries and those below them, each with its level from 0; a directory that cannot be listed has none."""
+    """Yield entries and those below them, each with its level (from 0); skip directories that cannot be listed."""
     stack = [iter(entries)]
     while stack:
         entry = next(stack[-1], None)
@@ -116,7 +116,7 @@ def _levels(fs: Filesystem, entries: Sequence[FileEntry], depth: int) -> Iterato
 
 
 def _size(fs: Filesystem, entry: FileEntry) -> int | None:
-    """Return the size of a file; `None` for other entries, and for one that is gone or may not be looked at."""
+    """Return the size of a file; `None` for other entries, and for one that is gone or may not be accessed."""
     with suppress(OSError):
         return fs.stat(entry.path).size_bytes if entry.is_file else None
     return None

@@ -1,4 +1,4 @@
-"""Answers that may be large: small ones go inline, others are kept as a blob that the answer refers to."""
+"""Answers that may be large: a small one goes inline, a large one is kept as a blob that the answer refers to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.tools.schemas.arguments import param
 
 OutputMode = Literal["auto", "require_inline"]
 
-# Larger answers are kept as blobs: more than a tool returns by default, much less than a model can read.
+# Larger answers are kept as blobs. More than a tool returns by default, and much less than a model can read.
 INLINE = 256 * 1024
 
 ABOUT_MODE = param("auto returns a large result as a blob reference, require_inline fails instead", for_models=False)
@@ -25,8 +25,8 @@ def kept_as_blob(
 ) -> BlobReference | None:
     """Return the reference that replaces a blob in an answer, or `None` if it goes inline.
 
-    `paths` are those of the files that it comes from by these operations: the policy or the capability may keep it out
-    of answers. Raises `InlineTooLarge` if inline is required but not possible.
+    `paths` are the files that these operations took it from: the policy or the capability may keep it out of answers.
+    Raises `InlineTooLarge` if inline is required but not possible.
     """
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     most = INLINE if context.capability is None else context.capability.max_inline_bytes
@@ -42,7 +42,7 @@ def kept_as_blob(
 
 
 def withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the paths for which an answer may show nothing that these operations find."""
+    """Return the paths whose contents, as found by these operations, no answer may show."""
     if not may_withhold(context, operations):
         return ()
     policy = context.policy
@@ -54,7 +54,7 @@ def withheld(context: ToolContext, operations: tuple[Operation, ...], paths: Ite
 
 
 def may_withhold(context: ToolContext, operations: tuple[Operation, ...]) -> bool:
-    """Return whether there are paths for which an answer may show nothing that these operations find."""
+    """Return whether there are paths whose contents, as found by these operations, no answer may show."""
     policy = context.policy
     return _lacks_reading(context, operations) or (policy is not None and policy.withholds(operations))
 

@@ -22,9 +22,9 @@ from weakfs.tools.schemas.arguments import param
 from weakfs.tools.schemas.content import Image, ImageType, image_type
 from weakfs.tools.tool import Tool
 
-# In base64 it is 5 MiB, the most that every provider takes for one image.
+# 5 MiB in base64, the largest image that all providers accept.
 MAX_IMAGE = 3_932_160
-# Where the signature of every image that models take has ended.
+# The longest signature at the start of the image formats that models accept, in bytes.
 SIGNATURE = 16
 
 
@@ -51,11 +51,11 @@ class ReadFileParams:
 class ReadFileReceipt(Receipt):
     """The content: text, bytes if `encoding="bytes"` was asked for, or a reference to what is too large to show.
 
-    By lines, `first_line` (from 1) and `lines` say which lines `content` holds, of `total_lines`; it never holds line
-    numbers. By bytes, `offset_bytes` and `read_bytes` say which of `size_bytes`. `truncated` is true if the file
-    continues. If a policy keeps the contents out of answers, `content` refers to the whole file, and fields that would
-    reveal anything about them are `None`. For an image, `media_type` is set and `content` is `None`: it is in
-    `ToolResult.images`.
+    When lines were read, `first_line` (from 1) and `lines` say which of `total_lines` are in `content`, which never
+    holds line numbers. When bytes were read, `offset_bytes` and `read_bytes` say which of `size_bytes` are in it.
+    `truncated` is true if the file continues. If a policy keeps the contents out of answers, `content` refers to the
+    whole file, and fields that would reveal anything about the contents are `None`. For an image, `media_type` is set
+    and `content` is `None`: it is in `ToolResult.images`.
     """
 
     path: str | None = None
@@ -71,7 +71,7 @@ class ReadFileReceipt(Receipt):
 
 
 def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolResult[ReadFileReceipt]:
-    """Return a file's text as it is, so that an edit can quote it; a note follows if the file continues.
+    """Return a file's text unchanged, so that an edit can quote it; a note follows if the file continues.
 
     With `images`, PNG, JPEG, GIF and WebP files of up to `MAX_IMAGE` bytes are returned as images. This is the only
     message in which control characters are not escaped.
@@ -95,9 +95,9 @@ def read_file_handler(params: ReadFileParams, *, context: ToolContext) -> ToolRe
 def _read_withheld(
     fs: Filesystem, path: str, params: ReadFileParams, context: ToolContext
 ) -> ToolResult[ReadFileReceipt]:
-    """Return a reference to a whole file whose contents go into no answer.
+    """Return a reference to a whole file whose contents no answer may show.
 
-    Its kind, its number of lines and the sizes of its parts would tell what is in it.
+    Its kind, its number of lines and the sizes of its parts would reveal something about them.
     """
     if any(value is not None for value in (params.offset, params.limit, params.offset_bytes, params.max_bytes)):
         raise ToolValidationError(
@@ -121,7 +121,7 @@ def _read_withheld(
 def _read_lines(fs: Filesystem, params: ReadFileParams, context: ToolContext) -> ToolResult[ReadFileReceipt]:
     limit = params.limit or tighter(context.limits.default_read_limit, fs.limits.default_read_limit)
     first = params.offset or 1
-    # What can be wrong with the path itself is raised here, so that a ValueError below is about the text.
+    # Errors about the path are raised here, so that a ValueError below is about the text.
     check_readable(fs, params.path)
     try:
         found = fs.read(params.path, offset=first - 1, limit=-1 if limit is None else limit)

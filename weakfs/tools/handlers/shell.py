@@ -1,4 +1,4 @@
-"""`shell`: a command over the files, in a sandbox unless the options allow running it without one."""
+"""`shell`: runs a command on the files, in a sandbox unless the options allow running it without one."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT = 120
 MAX_TIMEOUT = 600
 
-# What a command without a sandbox should know of paths.
+# What a model should know about paths in commands without a sandbox.
 UNSANDBOXED = " Name these files by relative paths: an absolute one may mean another file of the machine."
 
-# Reading back what a command changed has the rest of the command's time, and at least this many seconds: a command is
-# not undone because it ended just in time.
+# Reading back the changes may take the rest of the command's time, but at least this many seconds, so that a command
+# that ends just in time is not undone.
 READING_BACK = 5.0
 
 
@@ -64,7 +64,7 @@ class ShellReceipt(Receipt):
 
     `exit_code` is `None` if the command was killed before it finished, and 128 + n if signal n killed it. The middle of
     long output is left out, and `truncated` is then true; output too large for a capability is a reference.
-    `changed_paths` are canonical and sorted; there are none if the call failed, whatever the command did until then.
+    `changed_paths` are canonical and sorted; empty if the call failed, whatever the command did until then.
     `unsandboxed_because` says why there was no sandbox. `limits_hit` names the limits of the sandbox that the command
     seems to have reached, each as `name=value`; see `CommandLimits`. `set_id_removed` are the entries from which
     set-uid or set-gid bits left by the command were removed.
@@ -110,7 +110,7 @@ class ShellOptions(CommandOptions):
 
 
 class _Failed(Exception):
-    """Takes a result out of a checkout, so that nothing is read back."""
+    """Carries a result out of a checkout, so that nothing is read back."""
 
     def __init__(self, result: ToolResult[ShellReceipt]) -> None:
         self.result = result
@@ -119,13 +119,13 @@ class _Failed(Exception):
 def shell_handler(
     params: ShellParams, *, context: ToolContext, options: ShellOptions | None = None
 ) -> ToolResult[ShellReceipt]:
-    """Run a command over the files and read back what it changed.
+    """Run a command on the files and read back what it changed.
 
-    A command that ends by itself has answered, whatever its exit code: its effects stay, and the code is in the
-    receipt. A failing test run is the most ordinary answer of all, and the model expects to find the reports, caches
-    and half of a build that it left, as in any terminal; with `grep`, `diff` and `test`, an exit code of 1 only means
-    "no". The call fails, and everything that the command changed is undone, if the command did not finish: it or the
-    call timed out, it could not be started, its supervisor was killed, or what it left exceeds a quota or a limit.
+    A command that ends by itself counts as a success, whatever its exit code: its effects stay, and the code is in the
+    receipt. A failing test run is an ordinary answer, and the model expects to find the reports, caches and partial
+    builds that it left, as in any terminal; for `grep`, `diff` and `test`, an exit code of 1 only means "no". The call
+    fails, and everything that the command changed is undone, if the command did not finish: it or the call timed out,
+    it could not be started, its supervisor was killed, or what it left exceeds a quota or a limit.
     """
     options = ShellOptions() if options is None else options
     require_linux("run a command", "use the other tools, which need no system of their own")
@@ -144,11 +144,11 @@ def shell_handler(
         )
     if not isinstance(fs, SupportsCheckout):
         raise ToolValidationError(
-            f"cannot run a command on {a_type(fs)}: its files cannot be put into a directory; use an "
+            f"cannot run a command on {a_type(fs)}: its files cannot be checked out into a directory; use an "
             f"InMemoryFilesystem, a HostFilesystem or an OverlayFilesystem"
         )
     try:
-        # Whoever cancels the call waits until the command has ended and what it did is undone.
+        # A cancellation waits until the command has ended and its changes are undone.
         with StopEvent() as stop, context.cancellation.stopping(stop.set):
             return _run(fs, params, workdir, context, options, stop)
     except _Failed as failure:
@@ -156,7 +156,7 @@ def shell_handler(
 
 
 def shell_tool(options: ShellOptions | None = None, *, name: str = "shell") -> Tool:
-    """Make the tool that runs commands, with your own options, to replace the one in `DEFAULT_TOOLS`."""
+    """Return the tool that runs commands, with your own options, to replace the one in `DEFAULT_TOOLS`."""
     options = ShellOptions() if options is None else options
     return Tool(
         name,
@@ -258,7 +258,7 @@ def _run_on_host(
 
 
 def unmounted(because: str, point: MountPoint) -> str:
-    """Return why there is no sandbox, and that nothing is mounted without one."""
+    """Return a message that says why there is no sandbox, and that nothing is mounted without one."""
     return f"{because}, so that {point.path} does not exist for the command; use relative paths in it"
 
 
@@ -336,5 +336,5 @@ def directory_path(fs: Filesystem, path: str) -> str:
     return found.path
 
 
-# To have none: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
+# To leave it out: `tools=[tool for tool in DEFAULT_TOOLS if tool.name != "shell"]`.
 TOOLS = (shell_tool(),)

@@ -1,4 +1,4 @@
-"""`write_file`: a whole file, a new one, or something at the end of one."""
+"""`write_file`: replaces or creates a whole file, or appends to one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WriteFileParams:
 @fast_init
 @frozen(kw_only=True)
 class WriteFileReceipt(Receipt):
-    """What was written: the bytes of `content`, whether the file is new, and its time in nanoseconds."""
+    """What was written: the number of bytes, whether the file is new, and its modification time in nanoseconds."""
 
     path: str | None = None
     written_bytes: int | None = None

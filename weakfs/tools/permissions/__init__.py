@@ -1,7 +1,7 @@
 """Permissions of calls: a capability and a policy, enforced in one place below all tools.
 
-A handler that is to be restricted gets a `GuardedFilesystem` for its `context.filesystem`, so that custom
-tools are held to the same rules as the built-in ones.
+A restricted handler gets a `GuardedFilesystem` as its `context.filesystem`, so that custom tools follow the same rules
+as the built-in ones.
 
 Names are imported from their modules when they are first used: a call without capability and policy needs none.
 """

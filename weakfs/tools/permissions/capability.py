@@ -1,4 +1,4 @@
-"""A capability: the operations that a toolset may do, and their limits."""
+"""A capability: the operations that a toolset may perform, and their limits."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Capability:
     """Limits of every call of a toolset; each is optional, and `None` means no limit.
 
     `allowed_fs_ops` are the allowed operations, `fs_roots` the directories where they are allowed. Requests are
-    clamped: at most `max_read_bytes` of a file are read, `max_inline_bytes` of an answer are inline, and
-    `max_grep_results` lines and `max_glob_results` paths are found, in at most `max_scan_files` files of
+    clamped: a call reads at most `max_read_bytes` of a file, returns at most `max_inline_bytes` of an answer inline,
+    and finds at most `max_grep_results` lines and `max_glob_results` paths in at most `max_scan_files` files of
     `max_scan_bytes` in total; the answer says that it was cut. Larger changes are refused: a write of more than
-    `max_write_bytes`, a patch of more than `max_patch_bytes` or in none of `allowed_patch_formats`, a call that changes
-    more than `max_changed_files` entries, an edit with more than `max_edit_replacements` replacements.
-    `follow_symlinks` narrows what the filesystem follows, and never widens it. With `fs_roots` it cannot be "allow",
-    which raises `ValueError`: a link out of the filesystem's root leads out of each of those directories. A filesystem
-    that was opened with "allow" follows only links within its root for a capability with `fs_roots`.
+    `max_write_bytes`, a patch of more than `max_patch_bytes` or in a format that is not in `allowed_patch_formats`, a
+    call that changes more than `max_changed_files` entries, an edit with more than `max_edit_replacements`
+    replacements. `follow_symlinks` narrows what the filesystem follows, and never widens it. Raises `ValueError` for
+    "allow" together with `fs_roots`: a link out of the filesystem's root leads out of each of those directories. If the
+    capability has `fs_roots`, a filesystem that was opened with "allow" follows only links within its root.
     """
 
     allowed_fs_ops: frozenset[Operation] | None = field(default=None, converter=_operations)

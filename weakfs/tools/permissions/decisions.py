@@ -1,4 +1,4 @@
-"""The decisions of one call: may this operation be done at this path, and how much may it change?"""
+"""The decisions about one call: whether an operation is allowed at a path, and how much it may change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.tools.permissions.capability import Capability
 from weakfs.tools.permissions.operations import JUDGED_AS, Operation
 from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
 
-# The operations whose rules a file takes along when it is moved or copied.
+# The operations whose rules still apply to a file after it is moved or copied.
 FOLLOWING: tuple[Operation, ...] = ("read", "search")
 
 # From the narrowest to the widest.
@@ -24,9 +24,9 @@ _LINKS: tuple[SymlinkPolicy, ...] = ("deny", "within_root_only", "allow")
 
 @define(eq=False)
 class Access:
-    """What one call may do. `operation` is that of its tool, `roots` the capability's as canonical paths.
+    """What one call may do. `operation` is that of its tool, `roots` are the canonical paths of the capability's roots.
 
-    Counts what the call has changed, so that one object serves one call.
+    Each object serves one call, because it counts what the call has changed.
     """
 
     capability: Capability
@@ -35,7 +35,7 @@ class Access:
     roots: tuple[str, ...] | None
     _changed: frozenset[str] = frozenset()
     _changed_more: int = 0
-    # The files whose withheld contents the call has been given: what it writes follows their rules.
+    # The files whose withheld contents the call was given: the rules for them apply to what it writes.
     _carried: frozenset[str] = frozenset()
 
     def plain(self) -> Access:
@@ -55,9 +55,9 @@ class Access:
             raise refused
 
     def check_below(self, operation: Operation, path: str, directory: str, *, origin: str | None = None) -> None:
-        """Raise as `check` does for an entry of a directory that the call named; an unlisted entry is not named.
+        """Raise as `check` does for an entry below a directory that the call named.
 
-        `origin` is the entry whose name it has, if it is a copy.
+        The message does not name an entry that may not be listed. For a copy, `origin` is the entry copied.
         """
         refused = self.refusal(operation, path)
         if refused is None:
@@ -91,7 +91,8 @@ class Access:
         if rule is not None:
             return _denied(rule, judged, path)
         if judged != operation and (operation == "read" or judged == "list"):
-            # An edit and a patch read the file, and a listing shows sizes, which may be forbidden where they are not.
+            # An edit and a patch read the file, and a listing shows sizes; reading and sizes may be forbidden
+            # separately.
             return self.denial(operation, path)
         return None
 
@@ -106,7 +107,7 @@ class Access:
         return self.policy.withholds(("read",)) or not self._includes_reading
 
     def withholds(self, path: str) -> bool:
-        """Return whether answers may not show what is in a file that may be read."""
+        """Return whether a file may be read but answers may not show its contents."""
         return not self._includes_reading or self.policy.withholding("read", path) is not None
 
     @property
@@ -115,7 +116,7 @@ class Access:
         return allowed is None or "read" in allowed
 
     def concealment(self, path: str) -> PermissionError | None:
-        """Return the error for an action that would show what is in an entry, if no answer may show that."""
+        """Return the error for an action that would reveal an entry's contents, if answers may not show them."""
         refused = self.plain().refusal("read", path)
         rule = None if refused is not None else self.policy.withholding("read", path)
         if rule is None:
@@ -149,7 +150,7 @@ class Access:
         *,
         named: tuple[str, str] | None = None,
     ) -> None:
-        """Raise `PolicyDenied` if what is at `source` could be seen at `destination` and may not be seen now.
+        """Raise `PolicyDenied` if the contents of `source` may not be seen there but could be seen at `destination`.
 
         `named` are the two paths that the call named, for entries below them.
         """
@@ -164,11 +165,11 @@ class Access:
             )
 
     def carry(self, origins: Iterable[str]) -> None:
-        """Note that the call has been given the contents of files that answers do not show."""
+        """Note that the call was given the contents of files that answers may not show."""
         self._carried = self._carried.union(origins)
 
     def check_carried(self, path: str) -> None:
-        """Raise `PolicyDenied` for a write to a path where contents that the call was given could be seen."""
+        """Raise `PolicyDenied` for a path where withheld contents that the call was given could be seen."""
         for origin in sorted(self._carried):
             self.check_transfer(origin, path, (*FOLLOWING, "list"))
 
@@ -178,9 +179,9 @@ class Access:
         return self.policy.against(judged, path, passing=is_directory) is not None
 
     def check_everything(self, *operations: Operation, why: str, withheld: bool = False) -> None:
-        """Raise unless these operations may be done everywhere: for what cannot be divided by paths.
+        """Raise unless these operations are allowed everywhere: for actions that cannot be divided by paths.
 
-        With `withheld`, also raise if what one of them finds is kept out of answers.
+        With `withheld`, also raise if answers may not show everything that they find.
         """
         for operation in operations:
             self.check(operation, "/")
@@ -189,7 +190,7 @@ class Access:
             self.check_undivided(*both, why=why, withheld=withheld)
 
     def check_command(self) -> None:
-        """Raise unless a command may be run, which may read, change and print any file."""
+        """Raise unless a command may run: it can read, change and print any file."""
         self.check("shell", "/")
         allowed = self.capability.allowed_fs_ops
         needed: tuple[tuple[Operation, str], ...] = (("write", "change"), ("read", "read"))
@@ -202,7 +203,7 @@ class Access:
         self.check_undivided("read", "search", "list", "stat", "shell", why="run a program", withheld=True)
 
     def check_undivided(self, *operations: Operation, why: str, withheld: bool = False) -> None:
-        """Raise if the policy forbids one of these operations anywhere, or with `withheld` keeps it out of answers."""
+        """Raise if the policy forbids one of these operations anywhere or, with `withheld`, keeps it out of answers."""
         if self.policy.has_rule_for(*operations, withheld=withheld):
             raise fault(
                 PermissionError,
@@ -223,18 +224,19 @@ class Access:
         return self.policy.visibility("stat", path) == Visibility.SHOWN
 
     def check_unmeasured(self, path: str, why: str) -> None:
-        """Raise `LimitExceeded` if the size of a write is limited: for one whose size no answer may depend on."""
+        """Raise `LimitExceeded` if the size of a write is limited; for writes whose size no answer may reveal."""
         if self.capability.max_write_bytes is not None:
             raise LimitExceeded(f"cannot write {path!r}: the size of a write is limited, and {why}; leave it unchanged")
 
     def check_unbounded(self, why: str) -> None:
-        """Raise `LimitExceeded` if changes are bounded: for operations that replace all files at once."""
+        """Raise `LimitExceeded` if the changes of a call are limited; for operations that replace all files at once."""
         capability = self.capability
         if (capability.max_changed_files, capability.max_write_bytes) != (None, None):
             raise LimitExceeded(f"cannot {why}: it may change all files, and the changes of a call are limited")
 
     def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
-        """Count entries that are to change, `below` of them under these paths; raise `LimitExceeded` if too many."""
+        """Count entries about to change: these paths and `below` entries under them. Raise `LimitExceeded` if too
+        many."""
         most = self.capability.max_changed_files
         if most is None:
             return
@@ -251,7 +253,7 @@ class Access:
     def narrowed(self, policy: SymlinkPolicy) -> SymlinkPolicy:
         """Return the stricter of a filesystem's policy on links and the capability's.
 
-        A place outside the filesystem's root is outside the capability's roots too, so no link leads there.
+        A place outside the filesystem's root is also outside the capability's roots, so no link may lead there.
         """
         if self.roots is not None and policy == "allow":
             policy = "within_root_only"
@@ -273,7 +275,7 @@ def _not_among(allowed: Iterable[Operation], operation: Operation) -> OperationF
 
 
 def clamped(asked: int | None, most: int | None) -> int | None:
-    """Return the smaller of `asked` and `most`; `None` and -1 ask for all."""
+    """Return the smaller of `asked` and `most`; `None` and -1 mean everything."""
     if most is None:
         return asked
     return most if asked is None or asked == -1 else min(asked, most)

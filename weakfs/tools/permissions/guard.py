@@ -1,4 +1,4 @@
-"""Guarding: which filesystem a call of a tool gets, and what its answer may show."""
+"""The guard of a call: the filesystem that its handler gets, and what its answer may show."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def guarded(
     policy: PathPolicy | None,
     operation: Operation | None,
 ) -> Filesystem:
-    """Return the filesystem for one call of a tool: `filesystem` itself, or a guard around it if it is restricted."""
+    """Return the filesystem for one tool call: `filesystem` itself, or a guard around it if the call is restricted."""
     if capability is None and policy is None:
         return filesystem
-    # A call without permissions, such as the first of a new process, takes no time to import them.
+    # Imported here because calls without permissions do not need it, and the import would slow a process's first call.
     from weakfs.tools.permissions.restriction import restricted
 
     return restricted(filesystem, point_of(filesystem), capability, policy, operation)
 
 
 def point_of(filesystem: object) -> MountPoint | None:
-    """Return where files are mounted, if they are; also those behind a guard."""
+    """Return the mount point of a filesystem, also behind a guard; `None` if it has none."""
     point: MountPoint | None = getattr(filesystem, "mount_point", None)
     return point
 
 
 def may_show(filesystem: Filesystem | None, path: str) -> bool:
-    """Return whether an answer may quote a file: a guard may keep it from being read, or out of answers."""
+    """Return whether an answer may quote a file: a guard may forbid reading it, or keep it out of answers."""
     guard = guard_of(filesystem)
     return guard is None or guard.may_show(path)
 

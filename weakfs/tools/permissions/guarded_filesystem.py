@@ -1,4 +1,4 @@
-"""A filesystem that does what a capability and a policy allow, and refuses the rest."""
+"""A filesystem that allows what a capability and a policy allow, and refuses everything else."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class GuardedFilesystem:
-    """The filesystem `inner` for one call, within what `access` allows: each method counts as its own operation.
+    """The filesystem `inner` for one call, restricted by `access`; each method counts as its own operation.
 
     Methods without a description do what those of `BaseFilesystem` do.
     """
@@ -100,13 +100,13 @@ class GuardedFilesystem:
         return self._access.may_show(path)
 
     def carry(self, origins: Iterable[str]) -> None:
-        """Note which withheld contents the call was given: it may not write them where they could be seen."""
+        """Note the files whose withheld contents the call was given: it may not write where these could be seen."""
         self._access.carry(origins)
 
     def check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
-        """Raise `PermissionError` or `LimitExceeded` if a call may not make these changes by taking work back.
+        """Raise `PermissionError` or `LimitExceeded` if a call may not make these changes by undoing work.
 
-        The message names none of the files: the call did not either.
+        The message names no files, because the call did not name them either.
         """
         message = (
             "cannot take this back: it changed files that may not be changed here; take back another call, or only the "
@@ -124,7 +124,7 @@ class GuardedFilesystem:
     def _check_reversion(self, changes: Iterable[MergedPath], conflicts: Iterable[str]) -> None:
         access = self._access
         for change in changes:
-            # Slices without paths go back too: they are no files.
+            # Changes of slices without paths are not judged: they concern no files.
             if not change.path.startswith("/"):
                 continue
             for path in filter(None, (change.source, change.path)):
@@ -140,7 +140,7 @@ class GuardedFilesystem:
             self._check_taken_back(path)
 
     def _check_taken_back(self, path: str) -> None:
-        """Raise `PermissionError` unless an entry may be changed by a merge of its versions, which reads them."""
+        """Raise `PermissionError` unless an entry may be read and changed, as a merge of its versions does."""
         self._access.check("write", path)
         denied = self._access.denial("read", path)
         if denied is not None:
@@ -148,17 +148,17 @@ class GuardedFilesystem:
 
     @property
     def _most_read(self) -> int | None:
-        """How much of a file is read; a tool that edits it reads all of it."""
+        """The maximum number of bytes read from a file; a tool that edits a file reads all of it."""
         return None if self._access.operation in ("edit", "patch") else self._access.capability.max_read_bytes
 
     def _asks_for_all(self, limit: int | None) -> bool:
-        """Return whether a tool that may write a file back requests all of it: then nothing is cut silently."""
+        """Return whether a tool that may write the file back requests all of it: it must not be cut silently."""
         return limit in (None, -1) and self._access.operation != "read"
 
     def read(self, path: PathArg, *, offset: int = 0, limit: int | None = None, encoding: str = "utf-8") -> ReadResult:
-        """Read text; more than the capability allows is cut, to whole lines where there is room for one.
+        """Read text, cut to what the capability allows: to whole lines if at least one fits.
 
-        In a tool that also writes, raises `LimitExceeded` instead if all of it was asked for.
+        In a tool that also writes, raises `LimitExceeded` instead if the whole file was requested.
         """
         found = self._as("read").read(path, offset=offset, limit=limit, encoding=encoding)
         most = self._most_read
@@ -174,7 +174,7 @@ class GuardedFilesystem:
     def read_bytes(self, path: PathArg, *, offset: int = 0, limit: int | None = None) -> ReadBytesResult:
         """Read bytes, at most as many as the capability allows.
 
-        In a tool that also writes, raises `LimitExceeded` instead if all of it was asked for.
+        In a tool that also writes, raises `LimitExceeded` instead if the whole file was requested.
         """
         most = self._most_read
         found = self._as("read").read_bytes(path, offset=offset, limit=clamped(limit, most))
@@ -338,7 +338,7 @@ class GuardedFilesystem:
         self._as("write").symlink(target, path)
 
     def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
-        """Raise the error for which these changes, a number of bytes at each canonical path, would be refused."""
+        """Raise the error with which these changes, a number of bytes for each canonical path, would be refused."""
         given = tuple(changes)
         for path, size in given:
             self._access.check("write", path)
@@ -347,7 +347,7 @@ class GuardedFilesystem:
             self._access.check_changes(tuple(path for path, _ in given))
 
     def check_planned_transfer(self, source: str, destination: str) -> None:
-        """Raise the error for which moving a file's contents from one canonical path to another would be refused."""
+        """Raise the error with which moving a file's contents from one canonical path to another would be refused."""
         self._access.check_transfer(source, destination)
 
     def snapshot(self, tag: str | None = None) -> FilesystemSnapshot:
@@ -384,11 +384,11 @@ class GuardedFilesystem:
         *,
         read_back: ReadBack = ReadBack(),  # noqa: B008  # frozen
     ) -> Iterator[Checkout]:
-        """Check the files out for a program that may see all of them; judge its changes at the end."""
+        """Check out the files for a program, which may see all of them; judge its changes at the end."""
         if not isinstance(self._inner, SupportsCheckout):
-            raise ToolValidationError(f"the files of {a_type(self._inner)} cannot be put into a directory")
+            raise ToolValidationError(f"the files of {a_type(self._inner)} cannot be checked out into a directory")
         self._access.check_command()
-        # In a transaction, so that what is judged at the end can still be undone.
+        # Done in a transaction, so that changes refused at the end can still be undone.
         with nullcontext() if self.session is None else self.session.transaction():
             with self._inner.checkout(path, read_back=read_back) as work:
                 yield work
@@ -396,11 +396,11 @@ class GuardedFilesystem:
 
     @property
     def background(self) -> BackgroundProcesses:
-        """The processes on the files, which may read all and change any of them at any time."""
+        """The background processes on the files, which may read and change any of them at any time."""
         if not isinstance(self._inner, SupportsProcesses):
             raise ToolValidationError(no_processes(self._inner))
         self._access.check_command()
-        # What they change is not judged: it could not be undone.
+        # Their changes are not judged, because they could not be undone.
         self._access.check_undivided("write", why="use processes")
         self._access.check_unbounded("use processes")
         return self._inner.background

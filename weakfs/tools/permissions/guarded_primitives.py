@@ -1,4 +1,4 @@
-"""A filesystem's primitives with a guard in front: every method that is derived from them is guarded by that."""
+"""The guarded primitives of a filesystem: all methods derived from them are guarded as well."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from weakfs.tools.permissions.decisions import Access
 from weakfs.tools.permissions.operations import Operation
 
 OUTSIDE = ".."
-# Stands in a listing for a file whose contents may not be shown.
+# Takes the place, in a listing, of a file whose contents may not be shown.
 WITHHELD: Leaf = file(b"", at=0)
 
 
 class GuardedPrimitives(BaseFilesystem):
     """The files of `inner` for one operation of one call.
 
-    Paths are judged after they were resolved: a path through links counts as the place where it ends. Searches and
-    walks skip what may not be searched or listed, as they skip unreadable files on a host.
+    Paths are judged after links are resolved: a path counts as the place where it ends. Searches and walks skip what
+    may not be searched or listed, as they skip unreadable files on a host.
     """
 
     __slots__ = (
@@ -48,16 +48,16 @@ class GuardedPrimitives(BaseFilesystem):
 
     def __init__(self, inner: PathLookup, access: Access, operation: Operation, *, reads: bool = False) -> None:
         self._inner = inner
-        # Whether a search looks into files, and passes over those that may not be read.
+        # Whether a search reads files, and skips those that may not be read.
         self._reads = reads
         self._access = access
         self._operation: Operation = operation
         self.limits: Limits = inner.limits
         self.follow_symlinks: SymlinkPolicy = access.narrowed(inner.follow_symlinks)
         self._scanned_files = self._scanned_bytes = 0
-        # Whether a search came to the end of what it may look at.
+        # Whether a search was cut because it reached its limits.
         self.cut = False
-        # How many files a search passed over because their contents may not be shown.
+        # The number of files that a search skipped because their contents may not be shown.
         self.withheld = 0
 
     @property
@@ -67,7 +67,7 @@ class GuardedPrimitives(BaseFilesystem):
 
     @property
     def root(self) -> str:
-        """Where the files are."""
+        """The directory of the host in which the files are, if they are in one."""
         return self._inner.root
 
     @property
@@ -75,7 +75,7 @@ class GuardedPrimitives(BaseFilesystem):
         """The id of the inner filesystem."""
         return self._inner.filesystem_id
 
-    # What is judged
+    # Judged operations
 
     def _locate(self, path: str | os.PathLike[str], *, follow: bool = True) -> Place:
         parsed = self._parse(path)
@@ -85,13 +85,13 @@ class GuardedPrimitives(BaseFilesystem):
         place = self._locate_parsed(parsed, follow)
         found, segments, node = place
         if segments[:1] == (OUTSIDE,):
-            # It has no path here, so no root and no rule can be for it.
+            # It has no path here, so no root and no rule can apply to it.
             operations: tuple[Operation, ...] = (self._operation, "read") if self._reads else (self._operation,)
             why = f"use {canonical!r}, which leads out of the root"
             self._access.check_everything(*operations, why=why, withheld=True)
         else:
             passing = searching and type(node) is FileTree
-            # Most paths are canonical already, and were judged above.
+            # Most paths are canonical and were judged above.
             if found != canonical or passing != searching:
                 self._access.check(self._operation, found, passing=passing)
             concealed = self._access.concealment(found) if self._reads and type(node) is tuple else None
@@ -100,7 +100,7 @@ class GuardedPrimitives(BaseFilesystem):
         return place
 
     def _check_link(self, path: str, here: Segments) -> None:
-        # The result of an operation reveals where a link leads, which is what the link contains.
+        # The result of an operation reveals where a link leads, and that is the content of the link.
         concealed = None if here[0] == OUTSIDE else self._access.concealment(path_of(here))
         if concealed is not None:
             raise concealed
@@ -112,7 +112,7 @@ class GuardedPrimitives(BaseFilesystem):
         return canonical, self._inner._record_read(canonical, node, verb)
 
     def _resolved(self) -> PathLookup:
-        """Return the files for a change at a path without links, so that a link swapped in meanwhile is refused."""
+        """Return the files for a change at a resolved path, so that a link swapped in meanwhile is refused."""
         bounded = self._access.roots is not None or bool(self._access.policy.rules)
         wanted: SymlinkPolicy = "deny" if bounded else self.follow_symlinks
         if self._inner.follow_symlinks == wanted:
@@ -142,7 +142,7 @@ class GuardedPrimitives(BaseFilesystem):
         return self._resolved().apply(event)
 
     def _check_hard_links(self, path: str) -> None:
-        """Judge a change by every name of the file: a hard link must not lead to a place that may not be written."""
+        """Judge a change by every name of the file: a hard link must not bypass a rule about another name."""
         for segments in self._inner.hard_links(self._parse(path)[1]):
             if not self._access.permits("write", path_of(segments)):
                 raise fault(
@@ -165,7 +165,7 @@ class GuardedPrimitives(BaseFilesystem):
                 access.check_below("write", path, source)
             access.check_transfer(path, target, named=(source, destination))
             if is_measured and type(node) is not FileTree and not access.may_measure(path):
-                access.check_unmeasured(destination, "the size of a file that would be copied may not be told")
+                access.check_unmeasured(destination, "the size of a file that would be copied may not be revealed")
             size, below = size + (0 if type(node) is FileTree else size_of(node)), below + 1
         if isinstance(event, EntryMoved):
             access.check_changes((source, destination), below - 1)
@@ -174,7 +174,7 @@ class GuardedPrimitives(BaseFilesystem):
             access.check_changes((destination,), below - 1)
 
     def _check_below(self, path: str) -> int:
-        """Judge a deletion, entry by entry; return how many entries are deleted besides the path itself."""
+        """Judge a deletion, entry by entry; return the number of deleted entries below the path."""
         if not self._access.policy.has_rule_for("write", "edit", "patch"):
             self._access.check("write", path)
             segments = self._parse(path)[1]
@@ -201,13 +201,13 @@ class GuardedPrimitives(BaseFilesystem):
             if type(node) is FileTree:
                 stack += [join(here, name) for name, _ in self._inner.entries(segments)]
 
-    # What a search sees
+    # Entries that a search sees
 
     def lookup(self, segments: Segments) -> Node | None:
         node = self._inner.lookup(segments)
         if node is None or self._operation not in ("search", "list"):
             return node
-        # What may not be read is refused rather than missing: see `_locate`.
+        # A path that may not be read is refused, not reported as missing: see `_locate`.
         is_hidden = self._access.hides(self._operation, path_of(segments), is_directory=type(node) is FileTree)
         return None if is_hidden else node
 
@@ -252,14 +252,14 @@ class GuardedPrimitives(BaseFilesystem):
         return (capability.max_scan_files, capability.max_scan_bytes) != (None, None)
 
     def _shows(self, path: str, node: Node) -> bool:
-        # The roots are not checked: what is below an allowed place is inside, and what is above is the way there.
+        # The roots need no check: everything below an allowed directory is inside, and its parents lead there.
         is_directory = type(node) is FileTree
         if self._reads and not is_directory and self._access.denial("read", path) is not None:
             return False
         return not self._access.hides(self._operation, path, is_directory=is_directory)
 
     def _within_budget(self, prefix: str, entries: Iterable[tuple[str, Node]]) -> Iterable[tuple[str, Node]]:
-        """Return entries in order of name, as many as the search may look at."""
+        """Return entries in order of name, as many as the search may still look at."""
         shown: list[tuple[str, Node]] = []
         for name, node in sorted(entries, key=lambda entry: entry[0]):
             if self.cut:
@@ -277,7 +277,7 @@ class GuardedPrimitives(BaseFilesystem):
         return shown
 
     def _room_for(self, leaf: Leaf) -> int | None:
-        """Count a file that is looked at; return how many of its bytes may be read, `None` for all."""
+        """Count a file; return how many of its bytes may be read, `None` for all."""
         capability = self._access.capability
         size = size_of(leaf) if is_file(leaf) else 0
         self._scanned_files += 1
@@ -304,7 +304,7 @@ class GuardedPrimitives(BaseFilesystem):
         self.cut = True
         return self._beginning(path, leaf, room) or None
 
-    # What is handed on
+    # Methods passed on to the inner filesystem
 
     def _parse(self, path: str | os.PathLike[str]) -> Parsed:
         return self._inner._parse(path)

@@ -1,4 +1,4 @@
-"""The operations of tools, by which capabilities and policies judge them."""
+"""The operations by which capabilities and policies judge tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # The operations that reveal contents: to hide a file, deny all of them.
 CONTENTS: tuple[Operation, ...] = ("read", "edit", "patch", "search", "shell")
 
-# What a tool does as part of its own operation is judged as that operation: an edit reads the file that it edits.
+# A method that is part of a tool's own operation is judged as that operation: an edit also reads the file.
 COVERED: dict[Operation, tuple[Operation, ...]] = {
     "read": ("stat",),
     "write": ("stat",),
@@ -26,7 +26,7 @@ COVERED: dict[Operation, tuple[Operation, ...]] = {
 }
 
 
-# The operation of a method, by its own operation, in a call of a tool with an operation or none.
+# The operation that a method is judged as, by the tool's operation (or none) and the method's own.
 JUDGED_AS: dict[Operation | None, dict[Operation, Operation]] = {
     own: {one: own if own is not None and one in COVERED[own] else one for one in OPERATIONS}
     for own in (None, *OPERATIONS)

@@ -1,4 +1,4 @@
-"""Restriction of a filesystem to what a capability and a policy allow, once both are known to fit it."""
+"""Restricting a filesystem to what a capability and a policy allow, after checking that both fit it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def restricted(
 ) -> GuardedFilesystem:
     """Return a guard around a filesystem, whose files may be mounted at a point, for one call of a tool.
 
-    Raises `TypeError` for a filesystem that cannot be guarded, which is one that does not extend `BaseFilesystem`.
+    Raises `TypeError` if the filesystem cannot be guarded because it does not extend `BaseFilesystem`, and `ValueError`
+    if a pattern or root cannot match any of its files.
     """
     for name, given, kind in (("Capability", capability, Capability), ("Policy", policy, PathPolicy)):
         if given is not None and not isinstance(given, kind):
@@ -65,7 +66,7 @@ def _patterns(policy: PathPolicy | None) -> tuple[str, ...]:
 def _check_mounted(
     point: MountPoint, patterns: Iterable[str], roots: Iterable[str], filesystem: BaseFilesystem
 ) -> None:
-    """Raise `ValueError` for a pattern or root that no mounted file can match: it was meant to match some."""
+    """Raise `ValueError` for a pattern or root that cannot match a mounted file, which is surely a mistake."""
     for pattern in patterns:
         for one in expand(pattern):
             if not _can_match(one, point):
@@ -83,7 +84,7 @@ def _check_mounted(
 
 
 def _can_match(pattern: str, point: MountPoint) -> bool:
-    """Return whether a pattern without braces can match a mounted file, or a directory that it is in."""
+    """Return whether a pattern without braces can match a mounted file or one of its parent directories."""
     if pattern == "/":
         return True
     state: GlobState | None = compile_glob(pattern, hidden=True).start("/")

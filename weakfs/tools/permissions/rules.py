@@ -18,11 +18,11 @@ Effect = Literal["deny", "only", "blob"]
 
 
 class Visibility(IntEnum):
-    """How much of what an operation finds at a path may be seen, from the least to the most."""
+    """How much may be seen of what an operation finds at a path, from least to most."""
 
     # The operation is refused.
     DENIED = 0
-    # It is done, and no answer holds what it finds.
+    # The operation is performed, but no answer shows what it finds.
     WITHHELD = 1
     SHOWN = 2
 
@@ -50,9 +50,10 @@ def _compiled(rule: PolicyRule) -> GlobPattern:
 class PolicyRule:
     """One rule about some operations.
 
-    `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (what is read there is left out of
-    answers, which refer to it as a blob). `paths` are glob patterns, hidden files included; one that matches a
-    directory covers what is in it: `/src` is all of it, `*.key` every such name at any depth. The model reads `reason`.
+    `effect` is "deny" (never at these paths), "only" (nowhere else), or "blob" (answers refer to the contents as a blob
+    instead of showing them). `paths` are glob patterns, which also match hidden files. A pattern that matches a
+    directory covers everything in it: `/src` covers the whole directory, `*.key` every such name at any depth. The
+    model reads `reason`.
     """
 
     effect: Effect = field(validator=in_(("deny", "only", "blob")))
@@ -67,7 +68,7 @@ class PolicyRule:
 
 
 def _withheld(policy: PathPolicy) -> frozenset[Operation]:
-    """Return the operations that find something that is kept out of answers."""
+    """Return the operations whose findings some rule keeps out of answers."""
     return frozenset(one for rule in policy.rules if rule.effect == "blob" for one in rule.operations)
 
 
@@ -82,7 +83,7 @@ class PathPolicy:
 
     @property
     def has_custom_rules(self) -> bool:
-        """Whether something besides the rules judges whole calls, which only a `weakfs.tools.Policy` can."""
+        """Whether custom rules judge whole calls, which only a `weakfs.tools.Policy` can have."""
         return False
 
     def against(self, operation: Operation, path: str, *, passing: bool = False) -> PolicyRule | None:
@@ -109,13 +110,13 @@ class PathPolicy:
         return not self._withheld.isdisjoint(operations)
 
     def visibility(self, operation: Operation, path: str) -> Visibility:
-        """Return how much of what an operation finds at a path may be seen."""
+        """Return how much may be seen of what an operation finds at a path."""
         if self.against(operation, path) is not None:
             return Visibility.DENIED
         return Visibility.SHOWN if self.withholding(operation, path) is None else Visibility.WITHHELD
 
     def loosened(self, operations: Iterable[Operation], source: str, destination: str) -> PolicyRule | None:
-        """Return a rule about one of these operations that holds at `source` and not at `destination`."""
+        """Return a rule about one of these operations that applies at `source` but not at `destination`."""
         for operation in operations:
             if self.visibility(operation, destination) > self.visibility(operation, source):
                 return self.against(operation, source) or self.withholding(operation, source)

@@ -1,4 +1,4 @@
-"""JSON Schema of parameters, and the dialects of it that providers take."""
+"""JSON Schema of parameters, and the dialects of it that providers accept."""
 
 from weakfs.tools.schemas.dialects import openapi, strict, strict_can_say
 from weakfs.tools.schemas.fields import Schema

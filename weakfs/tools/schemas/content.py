@@ -1,4 +1,4 @@
-"""Tool results with images, in the content parts that each provider takes."""
+"""Tool results with images, as the content parts that each provider accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import field
 from weakfs.class_decorators import frozen
 from weakfs.messages import plural
 
-# The providers whose models tools are offered to, and the two interfaces of one of them.
+# The providers whose models are offered tools, and the two APIs of OpenAI.
 Provider = Literal["openai", "anthropic", "gemini", "mcp"]
 OpenAIApi = Literal["chat", "responses"]
 ImageType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
@@ -33,7 +33,7 @@ class Image:
 
 
 def image_type(data: bytes) -> ImageType | None:
-    """Return the media type of an image that models take, by the signature at its start; `None` for other contents."""
+    """Return the media type of an image that models accept, by its signature; `None` for other contents."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -46,13 +46,13 @@ def image_type(data: bytes) -> ImageType | None:
 
 
 def check_provider(provider: str | None) -> None:
-    """Raise `ValueError` for a provider that is not known."""
+    """Raise `ValueError` for an unknown provider."""
     if provider is not None and provider not in get_args(Provider):
         raise ValueError(f"there is no provider {provider!r}; use one of {', '.join(get_args(Provider))}")
 
 
 def chosen_provider(asked: Provider | None, own: Provider | None) -> Provider:
-    """Return the provider whose definitions are asked for, by default that of the toolset or prompt itself."""
+    """Return the requested provider, by default that of the toolset or prompt; raises `ValueError` without any."""
     if asked is None and own is None:
         raise ValueError(
             f"cannot define tools without a provider: name one of {', '.join(get_args(Provider))} here, or "

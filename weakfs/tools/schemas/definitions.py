@@ -1,17 +1,19 @@
-"""Tool definitions in the form that each provider takes, made from the classes that check the calls.
+"""Tool definitions in each provider's format, made from the classes that check the calls.
 
-What each provider gets, and where it goes:
+What each provider gets, and where to pass it:
 
-- "openai": `client.chat.completions.create(tools=...)`, or with `api="responses"` what `client.responses.create` takes.
-  Strict where strict mode can express the parameters: then every call that the model makes is well-formed, every
-  parameter is there, and `null` stands for one that is left out. Models get `apply_patch` to edit files with.
+- "openai": `client.chat.completions.create(tools=...)`, or with `api="responses"`,
+  `client.responses.create(tools=...)`. Strict where strict mode can express the parameters: then every call of the
+  model is well-formed and has every parameter, with `null` for one that is left out. Models get `apply_patch` to edit
+  files.
 - "anthropic": `client.messages.create(tools=...)`. Models get `edit_file`.
 - "gemini": function declarations, for `types.Tool(function_declarations=...)` or the dict of that name. Models get
   `edit_file`.
-- "mcp": `types.Tool.model_validate(...)` of each, or the list as it is in the answer to `tools/list`.
+- "mcp": `types.Tool.model_validate(...)` for each, or the list itself as the answer to
+  `tools/list`.
 
-The arguments go by the names that the provider's models know (`file_path`); a call takes those and weakfs's own.
-The order is that of the tools, and the same tools always give the same JSON.
+Arguments have the names that the provider's models know (`file_path`); a call accepts those and weakfs's own.
+Definitions are in the order of the tools, and the same tools always give the same JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from weakfs.tools.schemas.content import OpenAIApi, Provider, check_provider
 from weakfs.tools.schemas.profiles import defaults_for, hints_of, left_out_of, names_of, offered
 from weakfs.tools.tool import Tool
 
-# What Gemini takes for names: they start with a letter or an underscore.
+# The names that Gemini accepts: they start with a letter or an underscore.
 _GEMINI_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -40,8 +42,8 @@ def definitions(
     """Return the definitions of tools for a provider, one for each tool, ready to be sent as JSON.
 
     `api` and `strict_schemas` concern OpenAI only: `strict_schemas=False` leaves optional parameters optional, for
-    servers that have its API without strict mode. `used_by` is the provider whose defaults calls have. Raises
-    `ValueError` for a provider that is not known, and for a tool that the provider does not accept.
+    servers that implement its API without strict mode. `used_by` is the provider whose defaults apply to calls. Raises
+    `ValueError` for an unknown provider, and for a tool that the provider does not accept.
     """
     check_provider(provider)
     if api not in get_args(OpenAIApi):
@@ -71,7 +73,7 @@ def _openai(tool: Tool, schema: Schema, api: OpenAIApi, strict_schemas: bool) ->
         "parameters": strict(schema) if is_strict else schema,
         "strict": is_strict,
     }
-    # The Responses API takes the function's fields beside its type, Chat Completions one level deeper.
+    # The Responses API has the function's fields next to its type, Chat Completions one level deeper.
     return {"type": "function", **function} if api == "responses" else {"type": "function", "function": function}
 
 
@@ -88,7 +90,7 @@ def _gemini(tool: Tool, schema: Schema) -> dict[str, object]:
                 f"those, digits and '-'; give {name!r} another name"
             )
     declaration: dict[str, object] = {"name": tool.name, "description": tool.description}
-    # A schema of an object without properties is refused; without parameters there is none.
+    # Gemini refuses the schema of an object without properties, so a tool without parameters has none.
     return {**declaration, "parameters": openapi(schema)} if properties else declaration
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from weakfs.tools.schemas.fields import Schema
 from weakfs.tools.schemas.parameters import nullable
 
-# Keywords that OpenAI's strict mode takes.
+# Keywords that OpenAI's strict mode accepts.
 _STRICT = frozenset(
     {
         "type", "anyOf", "properties", "required", "additionalProperties", "items", "enum", "description", "default",
@@ -18,7 +18,7 @@ _STRICT = frozenset(
     }
 )  # fmt: skip
 
-# Keywords that Gemini takes; those that it does not know are left out, and a call is checked against them all the same.
+# Keywords that Gemini accepts. Others are left out, but calls are still checked against them.
 _OPENAPI = frozenset(
     {
         "type", "format", "description", "nullable", "enum", "items", "properties", "required", "anyOf", "minimum",
@@ -59,7 +59,7 @@ def _rebuilt(schema: Schema, rebuild: Callable[[Schema], Schema]) -> Schema:
 
 
 def _noted(schema: Schema, how: str) -> Schema:
-    """Move the default into the description, for a dialect that has no other place for it."""
+    """Move the default into the description, for a dialect without a keyword for it."""
     if "default" not in schema:
         return schema
     made = {key: value for key, value in schema.items() if key != "default"}
@@ -78,7 +78,7 @@ def strict_can_say(schema: Schema) -> bool:
 
 
 def strict(schema: Schema) -> Schema:
-    """Rewrite a schema for OpenAI's strict mode: every property is required, and `null` leaves an optional one out."""
+    """Rewrite a schema for OpenAI's strict mode: every property is required, and `null` omits an optional one."""
     made = _rebuilt(schema, strict)
     if "properties" not in schema:
         return made
@@ -91,10 +91,10 @@ def strict(schema: Schema) -> Schema:
 
 
 def openapi(schema: Schema) -> Schema:
-    """Rewrite a schema in the part of OpenAPI 3.0 that every version of Gemini takes.
+    """Rewrite a schema in the subset of OpenAPI 3.0 that every version of Gemini accepts.
 
-    `nullable` in the place of the type `null`; choices are texts, those of numbers too; objects do not say that they
-    are closed; defaults go into the description; and `anyOf` has no siblings: they move into each option.
+    `nullable` replaces the type `null`; choices are strings, even for numbers; `additionalProperties` is left out;
+    defaults go into the description; and the siblings of `anyOf` move into each option.
     """
     made = _rebuilt(_noted(schema, "by default"), openapi)
     made = {key: value for key, value in made.items() if key in _OPENAPI}
@@ -116,7 +116,7 @@ def openapi(schema: Schema) -> Schema:
 
 
 def _written_choices(schema: Schema) -> Schema:
-    """Return the choices of a string, or of an integer as strings; a boolean needs none, and "" is refused."""
+    """Return the choices of a string or an integer as strings; a boolean needs none, and Gemini refuses ""."""
     choices = cast("list[object]", schema["enum"])
     if schema.get("type") == "integer":
         return {"format": "enum", "enum": [str(choice) for choice in choices if choice is not None]}

@@ -10,7 +10,7 @@ import attrs
 
 from weakfs.class_decorators import frozen
 
-# JSON Schema, of one parameter or of all.
+# A JSON Schema: of one parameter, or of all.
 Schema = dict[str, object]
 
 
@@ -18,7 +18,8 @@ Schema = dict[str, object]
 class Field:
     """One field: its name in a call, the name of its `__init__` argument, its type, and its metadata.
 
-    `default` is `None` unless the default is a constant; `required` says that there is neither a default nor a factory.
+    `default` is `None` unless the default is a constant; `required` means that there is neither a default nor a
+    factory.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Field:
 
     @property
     def for_models(self) -> bool:
-        """Whether models are shown the field."""
+        """Whether the field is shown to models."""
         return self.metadata.get("for_models", True) is not False
 
 
@@ -42,11 +43,11 @@ def has_fields(params: object) -> bool:
 def fields_of(params: type) -> tuple[Field, ...]:
     """Return the fields that a call may give, in the order of the class.
 
-    Raises `TypeError` for a class that is neither an attrs class nor a dataclass.
+    Raises `TypeError` if the class is neither an attrs class nor a dataclass.
     """
     if not has_fields(params):
         raise TypeError(
-            f"cannot take parameters as {params.__name__}: it declares no fields; decorate it with @attrs.frozen or "
+            f"cannot use {params.__name__} for parameters: it declares no fields; decorate it with @attrs.frozen or "
             f"@dataclass, or make it a pydantic model"
         )
     hints = get_type_hints(params)

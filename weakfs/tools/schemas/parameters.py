@@ -1,6 +1,6 @@
-"""JSON Schema (2020-12) of a parameter class, by the same rules that `weakfs.tools.schemas.arguments` enforces.
+"""JSON Schema (2020-12) of a parameter class, according to the rules that `weakfs.tools.schemas.arguments` enforces.
 
-`null` stands for a parameter that is left out, so that the schema of an optional one does not mention it.
+`null` means that a parameter is left out, so the schema of an optional parameter does not mention it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLAIN: dict[object, Schema] = {
     object: {},
     Any: {},
     NULL: {"type": "null"},
-    # In results only: as they are recorded.
+    # Bytes occur in results only, in this recorded form.
     bytes: {
         "type": "object",
         "properties": {"base64": {"type": "string"}},
@@ -36,9 +36,9 @@ PLAIN: dict[object, Schema] = {
 def schema_of(params: type, names: Mapping[str, str] | None = None, *, without: Sequence[str] = ()) -> Schema:
     """Return the JSON Schema of what a call may give for the parameters of a class.
 
-    `names` renames parameters, and `without` leaves optional ones out. What is marked with
-    `param(..., for_models=False)` is left out too: a parameter, and of a union each class of which nothing else
-    remains. Raises `TypeError` if that leaves out a parameter that every call must give.
+    `names` renames parameters, and `without` leaves optional ones out. Parameters marked with `param(...,
+    for_models=False)` are left out too, as is a class in a union if nothing else remains of it. Raises `TypeError` if a
+    required parameter would be left out.
     """
     if is_model(params):
         return _renamed(model_schema(params), names or {})
@@ -72,7 +72,7 @@ def nullable(schema: Schema) -> Schema:
     if isinstance(options, list):
         return {**schema, "anyOf": [*cast("list[object]", options), dict(PLAIN[NULL])]}
     if not isinstance(kind, str) or kind == "null":
-        return schema  # says that it may be anything, or null already
+        return schema  # accepts anything, or null already
     more: Schema = {"enum": [*cast("list[object]", choices), None]} if isinstance(choices, list) else {}
     return {**schema, "type": [kind, "null"], **more}
 
@@ -104,7 +104,7 @@ def _bounded(schema: Schema, least: float) -> Schema:
 
 
 def _without_null(schema: Schema) -> Schema:
-    """Undo `nullable`: that an optional parameter may be left out says enough."""
+    """Undo `nullable`: an optional parameter need not mention `null`, because it may be left out."""
     kind, choices, options = schema.get("type"), schema.get("enum"), schema.get("anyOf")
     if isinstance(kind, list):
         more: Schema = {"enum": cast("list[object]", choices)[:-1]} if isinstance(choices, list) else {}
@@ -115,7 +115,7 @@ def _without_null(schema: Schema) -> Schema:
 
 
 def _shown(hint: object) -> Schema | None:
-    """Return the schema of one type; `None` if models are not shown it."""
+    """Return the schema of one type; `None` if it is not shown to models."""
     if hint in PLAIN:
         return dict(PLAIN[hint])
     origin, inner = get_origin(hint), get_args(hint)
@@ -138,7 +138,7 @@ def _shown(hint: object) -> Schema | None:
 
 
 def _choices(choices: Sequence[object]) -> Schema | None:
-    """Describe literals, those of each type by themselves."""
+    """Return the schema of literals, grouped by their type."""
     by_type: dict[type, list[object]] = {}
     for choice in choices:
         by_type.setdefault(type(choice), []).append(choice)
@@ -157,5 +157,5 @@ def _any_of(kinds: Sequence[Schema | None]) -> Schema | None:
 
 
 def _flat(schema: Schema | None) -> Sequence[Schema | None]:
-    """Return the options of a schema that is only a choice, such as literals of several types."""
+    """Return the options of a schema that has only `anyOf`, such as literals of several types."""
     return cast("list[Schema]", schema["anyOf"]) if schema and "anyOf" in schema else [schema]

@@ -1,6 +1,6 @@
 """Differences between providers: the tools that their models know, names and defaults of arguments, hints.
 
-The tables apply to the built-in tools. A custom tool is offered to every model as it is.
+The tables apply to the built-in tools. A custom tool is offered to every model unchanged.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from weakfs.class_decorators import frozen
 from weakfs.tools.defaults import DEFAULT_TOOLS
 from weakfs.tools.tool import Tool
 
-# Two tools change a part of a file. Models were trained on one of them each, and do worse with a choice.
+# Two tools change a part of a file. Each model was trained with one of them, and does worse if it has both.
 LEFT_OUT: dict[str, dict[str, str]] = {
     "openai": {"edit_file": "apply_patch"},
     "anthropic": {"apply_patch": "edit_file"},
     "gemini": {"apply_patch": "edit_file"},
 }
 
-# What the coding tools that models were trained with call their arguments; MCP has no names of its own.
+# The argument names of the coding tools that models were trained with; MCP has no names of its own.
 _FILE = {tool: {"path": "file_path"} for tool in ("read_file", "write_file", "edit_file")}
 ARGUMENT_NAMES: dict[str, dict[str, dict[str, str]]] = {"openai": _FILE, "anthropic": _FILE, "gemini": _FILE}
 
 
-# Defaults for calls of a provider's models where they differ from the tool's own. Images need a runtime that sends the
-# content of results, as one does that names its provider; to a runtime that sends messages they would be invisible.
+# A provider's defaults that differ from the tool's own. Images need a runtime that sends the content of results, which
+# is assumed if it names its provider; a runtime that sends only messages would lose them.
 _IMAGES: dict[str, dict[str, object]] = {"read_file": {"images": True}}
 DEFAULTS: dict[str, dict[str, dict[str, object]]] = {
     "openai": _IMAGES,
@@ -35,7 +35,7 @@ DEFAULTS: dict[str, dict[str, dict[str, object]]] = {
     "mcp": _IMAGES,
 }
 
-# Parameters that a provider's models are not shown: they do without -C, and take -A and -B by their names.
+# Parameters that are not shown to a provider's models: these use -A and -B, and do not need -C.
 PARAMETERS_LEFT_OUT: dict[str, dict[str, tuple[str, ...]]] = {
     "openai": {"grep": ("context",)},
     "mcp": {"grep": ("context",)},
@@ -46,8 +46,8 @@ PARAMETERS_LEFT_OUT: dict[str, dict[str, tuple[str, ...]]] = {
 class Hints:
     """MCP's `annotations` of a tool, for people who decide which calls to allow.
 
-    `destructive` says that something may be lost, `idempotent` that a second call like the first changes nothing more,
-    `open_world` that it reaches beyond the files.
+    `destructive` means that something may be lost, `idempotent` that repeating a call changes nothing more,
+    `open_world` that it affects more than the files.
     """
 
     title: str
@@ -87,14 +87,14 @@ def _is_own(tool: Tool) -> bool:
 def offered(tools: Sequence[Tool], provider: str) -> list[Tool]:
     """Return the tools that are offered to a provider's models, in their order.
 
-    Of `edit_file` and `apply_patch` one is left out where both are there; a toolset that has only the other keeps it.
+    If there are both `edit_file` and `apply_patch`, one of them is left out; a toolset with only one keeps it.
     """
     left_out, there = LEFT_OUT.get(provider, {}), {tool.name for tool in tools}
     return [tool for tool in tools if not (_is_own(tool) and left_out.get(tool.name) in there)]
 
 
 def names_of(tool: Tool, provider: str) -> Mapping[str, str]:
-    """Return the provider's names of a tool's parameters; each is an alias that calls of the tool take."""
+    """Return the provider's names of a tool's parameters; each is an alias that calls of the tool accept."""
     names = ARGUMENT_NAMES.get(provider, {}).get(tool.name, {}) if _is_own(tool) else {}
     return {name: other for name, other in names.items() if tool.aliases.get(other) == name}
 

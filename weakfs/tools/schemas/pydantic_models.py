@@ -1,6 +1,6 @@
 """Parameters declared as pydantic models (version 2): their schema and their validation are pydantic's own.
 
-Nothing here imports pydantic: a program that passes a model has imported it.
+Nothing here imports pydantic: a program that passes a model has imported it already.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def _is_model(params: type) -> bool:
 
 
 def takes_unknown(params: object) -> bool:
-    """Return whether a model accepts names that it does not declare; by default a call with one fails."""
+    """Return whether a model accepts undeclared names; by default a call with one fails."""
     return is_model(params) and params.model_config.get("extra") in ("allow", "ignore")
 
 
 def model_schema(params: _Model) -> Schema:
-    """Return a model's JSON Schema without references: each definition stands where it is used.
+    """Return a model's JSON Schema without references: each definition is inlined where it is used.
 
     Raises `TypeError` for a model that contains itself.
     """
@@ -56,9 +56,9 @@ def model_schema(params: _Model) -> Schema:
 
 
 def read_model(params: _Model, values: Mapping[str, object], where: str, problems: list[str]) -> object:
-    """Make the model from JSON values; what pydantic finds wrong is added to `problems`."""
+    """Create the model from JSON values; add the problems that pydantic finds to `problems`."""
     try:
-        # From JSON text, so that strict models take what JSON has instead of tuples, dates and enums.
+        # From JSON text, so that strict models accept JSON's representation of tuples, dates and enums.
         return params.model_validate_json(json.dumps(values))
     except (ValueError, TypeError) as error:
         errors = getattr(error, "errors", None)
@@ -105,7 +105,7 @@ def _inlined(schema: Schema, definitions: Mapping[str, Schema], within: tuple[st
 
 
 def _without_null(schema: Schema) -> Schema:
-    """Return the schema of an optional parameter without `null`, which stands for a parameter that is left out."""
+    """Return the schema of an optional parameter without `null`, which means that it is left out."""
     options = cast("list[Any]", schema.get("anyOf", []))
     kept = [one for one in options if one != {"type": "null"}]
     if len(kept) == len(options):

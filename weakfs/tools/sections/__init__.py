@@ -1,4 +1,4 @@
-"""Sections of a prompt: what a model reads, the tools that it is given there, and the filesystem that they work on.
+"""Sections of a prompt: text for the model, tools, and the filesystem that the tools work on.
 
 ```
 section = VfsSection(session=session, mounts=[HostMount("my-project")])

@@ -1,4 +1,4 @@
-"""A section over the files and the commands of a container."""
+"""A section for the files and commands of a container."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PODMAN_TOOLS: tuple[Tool, ...] = (*FILESYSTEM_TOOLS, shell_tool(), eval_tool())
 
 
 class PodmanSection(FilesystemSection):
-    """A container of its own, made from `image`, or one that is already running: see `ContainerFilesystem`.
+    """A section with its own container, created from `image`, or with a running one: see `ContainerFilesystem`.
 
     Closing the section stops its container and keeps its files for the session; `remove` removes them as well. In
     `template`, `$workdir`, `$network` and `$processes` are replaced.

@@ -1,4 +1,4 @@
-"""A prompt: sections in order, which of them a tool belongs to, and calls of their tools."""
+"""A prompt: its sections in order, the section that provides each tool, and calls of the tools."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class RenderedPrompt:
 class Prompt:
     """Sections in the order in which a model reads them.
 
-    `provider` is whose models make the calls, as in `Toolset`. Raises `ValueError` if two sections have the same key,
-    or tools with the same name: a call could not tell them apart.
+    `provider` names whose models make the calls, as in `Toolset`. Raises `ValueError` if two sections have the same
+    key, or two tools the same name, because a call names only the tool.
     """
 
     def __init__(self, *, sections: Iterable[Section], key: str = "prompt", provider: Provider | None = None) -> None:
@@ -56,7 +56,7 @@ class Prompt:
             keys.add(section.key)
             for tool in section.tools:
                 self._add(tool, section)
-        # One a filesystem, so that what a call has read counts for the next; see `toolset`.
+        # One for each filesystem, so that what a call has read counts for the next one; see `toolset`.
         self._toolsets: dict[str | None, Toolset] = {}
         self._lock = Lock()
 
@@ -84,23 +84,23 @@ class Prompt:
 
     def section_of(self, name: str) -> Section | None:
         """Find the section that provides a tool; `None` if there is no such tool."""
-        # A model's runtime may pass on something that is not a name; the toolset answers that.
+        # A runtime may pass on something that is not a name; the toolset answers that.
         return self._homes.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def filesystem(self) -> Filesystem | None:
-        """Find the prompt's filesystem, that of the first section which has one."""
+        """The prompt's filesystem: that of the first section that has one."""
         home = self._first()
         return None if home is None else home.filesystem
 
     def filesystem_for(self, name: str) -> Filesystem | None:
-        """Find the filesystem that a tool works on: its section's own, else the prompt's."""
+        """Return the filesystem that a tool works on: its section's own or, without one, the prompt's."""
         home = self._home_of(name)
         return None if home is None else home.filesystem
 
     def toolset(self, name: str, session: Session) -> Toolset:
         """Return the toolset that a tool is called through; for an unknown name, one whose answer lists the tools.
 
-        It is the same for all tools that work on one filesystem, as long as the session is the same.
+        All tools on the same filesystem have the same toolset, as long as the session is the same.
         """
         home = self._home_of(name)
         key = None if home is None else home.key
@@ -120,7 +120,7 @@ class Prompt:
     def _open(self, home: FilesystemSection | None, session: Session) -> Toolset:
         if home is None:
             return Toolset(session, tools=map(_without_filesystem, self.tools), provider=self.provider)
-        # It has all tools, so that the answer to a wrong name can list them; each is called through its own.
+        # It has all tools, so that the answer to a wrong name can list them; each is called through its own toolset.
         return Toolset(
             session,
             home.filesystem,
@@ -161,9 +161,9 @@ def dispatch_tool_call(
 ) -> ToolResult[object]:
     """Make a call of one of a prompt's tools, on the filesystem of the section that provides it.
 
-    A section without one uses the prompt's; without any, handlers that need one fail. The handler finds the prompt, the
-    prompt as it is rendered, `adapter`, `deadline` and `budget_tracker` in its context. Otherwise it is like
-    `Toolset.call`: a failure is an answer, changes nothing, and is recorded.
+    A section without a filesystem uses the prompt's; if there is none, handlers that need one fail. The handler finds
+    the prompt, the rendered prompt, `adapter`, `deadline` and `budget_tracker` in its context. Otherwise the call works
+    like `Toolset.call`: a failure is an answer, changes nothing, and is recorded.
     """
     return prompt.toolset(name, session).call(
         name,

@@ -1,4 +1,4 @@
-"""Sections: a title, text and tools; one with a filesystem; and one with files in memory."""
+"""Sections: plain ones with a title, text and tools, those with a filesystem, and those with files in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.tools.permissions import Capability
 from weakfs.tools.policy import Policy
 from weakfs.tools.tool import Tool
 
-# All that works on files and runs no program.
+# The tools that work on files and run no programs.
 FILESYSTEM_TOOLS: tuple[Tool, ...] = tuple(tool for tool in DEFAULT_TOOLS if tool.name != "shell")
 
 TEMPLATE = """\
@@ -26,8 +26,8 @@ Read a file before you change it, and prefer small edits to rewriting whole file
 class Section:
     """A title, the text under it, and the tools of the section.
 
-    `key` names the section in its prompt. `template` is Markdown; with `values` each `$name` and `${name}` in it is
-    replaced (`$$` is a dollar sign), without them it is used as it is. Raises `ValueError` if a value is missing.
+    `key` names the section in its prompt. `template` is Markdown. With `values`, each `$name` and `${name}` in it is
+    replaced (`$$` is a dollar sign); without them it is used unchanged. Raises `ValueError` if a value is missing.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Section:
 
 
 class FilesystemSection(Section, ABC):
-    """A section that has a filesystem: its tools work on that, within `capability` and `policy`.
+    """A section with a filesystem, on which its tools work within `capability` and `policy`.
 
-    `limits` bounds what an answer of its tools holds.
+    `limits` bounds the answers of its tools.
     """
 
     limits: Limits = Limits.tools()
@@ -71,8 +71,8 @@ class FilesystemSection(Section, ABC):
 class VfsSection(FilesystemSection):
     """Files in the session: saved with it, rolled back with it, and forked with it.
 
-    `mounts` are copied in once; a loaded session that holds one already keeps what it has. `limits` bounds the files
-    and, in lines and matches, what an answer holds.
+    `mounts` are copied in once; a loaded session that has a mount already keeps its files. `limits` bounds the files,
+    and the lines and matches in an answer.
     """
 
     def __init__(

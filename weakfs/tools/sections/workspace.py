@@ -1,4 +1,4 @@
-"""A section over a directory of the host, for programs that bring file tools of their own."""
+"""A section for a directory of the host, for programs that have their own file tools."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ The workspace is a directory of its own: work in it, and leave everything outsid
 class WorkspaceSection(FilesystemSection):
     """A directory of the host: `root`, or a temporary one that is removed when the section is closed.
 
-    It has no tools of its own unless some are given: agents that run programs use their native ones. `mounts` are
-    copied into the temporary directory; what was left out of them is in `mount_reports`. A runtime that resumes its
-    sessions passes `root`, since a temporary directory does not outlive the section.
+    It has no tools unless some are given: agents that run programs use their native tools. `mounts` are copied into the
+    temporary directory; `mount_reports` lists what was left out. A runtime that resumes its sessions must pass `root`,
+    because a temporary directory does not outlive the section.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class WorkspaceSection(FilesystemSection):
     def close(self) -> None:
         """Remove the directory if the section made it; closing again does nothing."""
         if self._scratch is not None:
-            # What cannot be removed now is removed with the leftovers of killed processes.
+            # What cannot be removed now is removed later, as after a killed process.
             with suppress(OSError):
                 self._scratch.close()
 
@@ -110,7 +110,7 @@ def _copy(
     limits: Limits,
     store: Store | str | os.PathLike[str] | None,
 ) -> tuple[MountReport, ...]:
-    """Copy host trees into an empty directory, through memory: the rules are those of any mount."""
+    """Copy host trees into an empty directory through memory, with the same rules as for any mount."""
     read = InMemoryFilesystem(mounts=mounts, limits=limits)
     HostFilesystem(directory, limits=limits, store=store).import_bytes(read.export_bytes())
     return read.mounts

@@ -1,4 +1,4 @@
-"""Recorded sessions of other programs: each call is run by our tools on the recorded files, and compared.
+"""Recorded sessions of other programs: our tools run each call on the recorded files, and the results are compared.
 
 `programs` maps the tools of each program to ours and reads what a recording says about the files; `programs.dialects`
 contains variants of our tools that behave like theirs. `reconstruction` collects what the recording shows of files,

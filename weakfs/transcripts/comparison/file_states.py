@@ -1,4 +1,4 @@
-"""The files as recorded: what is known of each, and setting them up."""
+"""The files as recorded: what is known about each, and setting them up."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FileStates:
             return False
 
     def text(self, path: str) -> Text:
-        """Return what is known of the contents of a file."""
+        """Return what is known about the contents of a file."""
         if path in self._lost:
             return UNKNOWN
         held = self.held(path)

@@ -282,9 +282,10 @@ class _Unprepared(Exception):
 
 
 def _known(held: Text, recorded: Text, *, is_read: bool, may_be_absent: bool) -> Text:
-    """Return the contents of a file as recorded, unless its current contents may be recorded in the same way."""
+    """Return the recorded contents of a file, unless its current contents would have been recorded in the same way."""
     if recorded is UNKNOWN:
-        # A call that succeeds on a file shows that it exists, so something created it; a failure may mean the opposite.
+        # A call that succeeds on a file shows that it exists, so something has created it; a failure may mean the
+        # opposite.
         return UNKNOWN if held is None and not may_be_absent else held
     if is_same(held, recorded):
         return held

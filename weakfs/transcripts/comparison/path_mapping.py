@@ -9,11 +9,11 @@ from functools import lru_cache
 from weakfs.transcripts import Source
 
 _DRIVE = re.compile(r"^(?:[A-Za-z]:(?=[\\/]|$)|\\\\)")
-# How a shell on Windows writes a drive.
+# A drive as Unix-like shells on Windows write it.
 _SHELL_DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])(?=/|$)")
 # Directories that also have a shorter name on macOS.
 _PRIVATE = re.compile(r"^/private(?=/(?:tmp|var|etc)(?:/|$))")
-# The form of a backslash in one of our names.
+# How a backslash is represented in one of our names.
 _BACKSLASH = "\uf75c"
 
 
@@ -126,5 +126,5 @@ def _inside(path: str, top: str, *, fold: bool) -> str | None:
     prefix = other.rstrip("/") + "/"
     if not one.startswith(prefix):
         return None
-    # Case folding may expand letters; then the parts are counted instead.
+    # Case folding may change the number of letters, so count path segments instead.
     return "/" + "/".join(path.split("/")[len(top.rstrip("/").split("/")) :])

@@ -1,4 +1,5 @@
-"""Steps: the equivalent of a recorded call in our tools, and what the recording says of files before and after it."""
+"""Steps: the equivalent of a recorded call in our tools, and what the recording says about files before and after
+it."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class Step:
 
 
 class NotPerformed(Exception):
-    """A recorded call that we do not run; the message says why.
+    """A recorded call is not run; the message says why.
 
     `after` has what the recording nevertheless says about files, `UNKNOWN` for those that changed in a way that is not
     recorded.

@@ -1,4 +1,4 @@
-"""Codex's rollout files: items and events in envelopes of `type` and `payload`; the oldest files have none."""
+"""Codex's rollout files: items and events in envelopes of `type` and `payload`; the oldest files have no envelopes."""
 
 from __future__ import annotations
 

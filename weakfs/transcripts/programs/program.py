@@ -10,7 +10,7 @@ from weakfs.transcripts.comparison.steps import NoCounterpart, NotPerformed, Ste
 from weakfs.transcripts.programs.shell_commands import is_reading
 from weakfs.transcripts.reconstruction.file_text import UNKNOWN, Text
 
-# How much of an answer is searched for the reason of a failure.
+# How many characters of an answer are searched for the reason of a failure.
 _ABOUT = 1000
 
 

@@ -11,7 +11,7 @@ from weakfs.transcripts.reconstruction.recorded_hunks import Hunk
 
 # The placeholder for lines that are not shown.
 _NOT_SHOWN = "\ue000\n"
-# The most placeholder lines in one text.
+# The maximum number of placeholder lines in one text.
 _MOST_LINES = 100_000
 
 

@@ -43,8 +43,8 @@ def export_git_command(
     """Write the history of a session to a git repository.
 
     REPOSITORY is created if it does not exist. FILE is a saved session, or a location such as sqlite:sessions.db#ID.
-    Calls are commits, forks are branches, merges have two parents, and tagged snapshots are tags. Run it again to add
-    what is new.
+    Calls become commits, forks become branches, merges have two parents, and tagged snapshots become tags. Run the
+    command again to add what is new.
     """
     from weakfs.cli.sessions import chosen, load
     from weakfs.history.git_export import export_git

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weakfs import Session
     from weakfs.history import ImportReport
 
-# How many of the entries that were left out are printed.
+# The maximum number of skipped entries that are printed.
 SHOWN = 20
 
 
@@ -35,9 +35,9 @@ def import_git_command(
 ) -> int:
     """Record the history of a git branch in a new session.
 
-    Each commit becomes one call. WHERE is a file to be created, by default NAME.json for a repository called NAME, or a
-    location in storage such as sqlite:sessions.db#ID. Merges are merges of forks where that is possible, and tags are
-    snapshots. Nothing of the repository runs, and nothing is fetched. "weakfs export-git" writes the same commits
+    Each commit becomes one call. WHERE is the file to create, by default NAME.json for a repository called NAME, or a
+    location in storage such as sqlite:sessions.db#ID. Merges become merges of forks where possible, and tags become
+    snapshots. No code of the repository runs, and nothing is fetched. "weakfs export-git" writes the same commits
     again.
     """
     name = Path(os.path.abspath(repository)).name.removesuffix(".git") or "repository"

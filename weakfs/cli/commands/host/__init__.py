@@ -1,1 +1,1 @@
-"""Subcommands for directories of the host: their snapshots, and containers."""
+"""Subcommands for snapshots of host directories, and for containers."""

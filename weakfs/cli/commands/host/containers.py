@@ -12,7 +12,9 @@ from weakfs.cli.output import Output
 @click.command("containers")
 @click.option("--session", metavar="ID", default="", help="Only the containers of this session.")
 @click.option("--remove", is_flag=True, help="Remove the containers that no process is using, with their files.")
-@click.option("--podman", "program", metavar="PROGRAM", default="podman", help="The program.  [default: podman]")
+@click.option(
+    "--podman", "program", metavar="PROGRAM", default="podman", help="The container program.  [default: podman]"
+)
 @click.option("--option", "options", metavar="TEXT", multiple=True, help="An option for PROGRAM; may be repeated.")
 @json_option
 def containers_command(session: str, program: str, options: tuple[str, ...], *, remove: bool, as_json: bool) -> int:

@@ -15,20 +15,20 @@ PROGRAMS = click.Choice(["claude-code"])
 def hooks_command() -> None:
     """Record every tool that a program runs in a project.
 
-    Each, including the program's shell, is a call that can be undone.
+    Each tool run, including shell commands, becomes a call that can be undone.
     """
 
 
 @hooks_command.command("install", epilog=EXIT_STATUSES)
 @click.argument("program", type=PROGRAMS)
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path())
-@click.option("--session", "location", metavar="LOCATION", help="Keep the session there, as in sqlite:sessions.db.")
-@click.option("--shared", is_flag=True, help="Change .claude/settings.json, and not .claude/settings.local.json.")
+@click.option("--session", "location", metavar="LOCATION", help="Store the session there, such as sqlite:sessions.db.")
+@click.option("--shared", is_flag=True, help="Change .claude/settings.json instead of .claude/settings.local.json.")
 def install_command(program: str, directory: str, location: str | None, shared: bool) -> int:
     """Add hooks to the settings of a project.
 
-    The project is in DIR, by default the current directory. Other settings and hooks stay. The hooks name this Python
-    and the project's path, so they work on this machine only.
+    The project is in DIR, by default the current directory. Other settings and hooks stay. The hooks contain the paths
+    of this Python and of the project, so they work on this machine only.
     """
     from weakfs.integrations.claude_code import install
 
@@ -47,7 +47,7 @@ def install_command(program: str, directory: str, location: str | None, shared: 
 def uninstall_command(program: str, directory: str) -> int:
     """Remove the hooks from the settings of a project.
 
-    The session stays.
+    The session is kept.
     """
     from weakfs.integrations.claude_code import uninstall
 
@@ -55,7 +55,7 @@ def uninstall_command(program: str, directory: str) -> int:
         changed = uninstall(directory)
     out = Output()
     for path in changed:
-        out.line(f"changed {path}" if path.exists() else f"removed {path}, which had nothing else")
+        out.line(f"changed {path}" if path.exists() else f"removed {path}, which had no other settings")
     if not changed:
         out.line("no hooks are installed")
     return DONE
@@ -65,9 +65,9 @@ def uninstall_command(program: str, directory: str) -> int:
 @click.argument("program", type=PROGRAMS)
 @click.argument("directory", metavar="[DIR]", default=".", type=click.Path())
 def status_command(program: str, directory: str) -> int:
-    """Tell whether hooks are installed, and where the session is.
+    """Show whether hooks are installed, and where the session is.
 
-    The exit status is 3 if they are not.
+    The exit status is 3 if they are not installed.
     """
     from weakfs.integrations.claude_code import installed
 

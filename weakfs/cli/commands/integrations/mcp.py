@@ -1,4 +1,4 @@
-"""`weakfs mcp`: a directory or a session for clients of the Model Context Protocol."""
+"""`weakfs mcp`: serve a directory or a session to clients of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True)
-class Asked:
-    """The options that say what is served."""
+class ServeOptions:
+    """The options that select what is served."""
 
     directories: tuple[str, ...]
     location: str | None
@@ -34,13 +34,15 @@ class Asked:
 
 @click.command("mcp", epilog=EXIT_STATUSES)
 @click.argument("directories", metavar="[DIR]...", nargs=-1, type=click.Path())
-@click.option("--session", "location", metavar="LOCATION", help="Keep the session there, as in sqlite:sessions.db#ID.")
+@click.option(
+    "--session", "location", metavar="LOCATION", help="Store the session there, such as sqlite:sessions.db#ID."
+)
 @click.option(
     "--profile",
     type=click.Choice(["weakfs", "filesystem"]),
     default="weakfs",
     show_default=True,
-    help="The tools: those of weakfs, or those of @modelcontextprotocol/server-filesystem.",
+    help="Which tools to serve: those of weakfs, or those of @modelcontextprotocol/server-filesystem.",
 )
 @click.option("--read-only", is_flag=True, help="Offer only tools that change nothing.")
 @click.option(
@@ -52,7 +54,7 @@ class Asked:
 @click.option("--http", "port", metavar="PORT", type=click.IntRange(0, 65535), help="Serve HTTP instead of stdio.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address for HTTP.")
 @click.option(
-    "--allow-host", "allowed_hosts", metavar="NAME", multiple=True, help="A host name by which clients reach HTTP."
+    "--allow-host", "allowed_hosts", metavar="NAME", multiple=True, help="A host name that HTTP clients may use."
 )
 @store_option
 def mcp_command(
@@ -68,17 +70,17 @@ def mcp_command(
 ) -> int:
     """Serve a directory or a session to an MCP client.
 
-    Speaks the Model Context Protocol. Every call of a tool is recorded, and undone if it fails or is cancelled. With
-    --session, the history is kept, so that "weakfs timeline" and "weakfs undo" can be used while the server runs and
-    afterwards; otherwise it ends with the server. A DIR is changed in place.
+    Speaks the Model Context Protocol. Every tool call is recorded, and undone if it fails or is cancelled. With
+    --session, the history is kept, so that "weakfs timeline" and "weakfs undo" work while the server runs and
+    afterwards; otherwise the history is lost when the server ends. A DIR is changed in place.
 
     With --profile filesystem, the tools are those of the reference filesystem server, and several DIRs may be given;
-    an older client's roots replace them. HTTP is served at /mcp, without authentication, for this machine only unless
-    --host and --allow-host say otherwise.
+    the roots that an older client sends replace them. HTTP is served at /mcp without authentication, and only to this
+    machine unless --host and --allow-host say otherwise.
     """
     import asyncio
 
-    asked = Asked(
+    options = ServeOptions(
         directories=directories,
         location=location,
         profile=profile,
@@ -87,24 +89,24 @@ def mcp_command(
         store=store,
         is_shared=port is not None,
     )
-    _check(asked)
+    _check(options)
     try:
         from weakfs.integrations.mcp import serve_http, serve_stdio
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
     with _session(location) as session:
-        server = _server(asked, session)
+        server = _server(options, session)
         if port is None:
             _run(serve_stdio(server))
         else:
             with as_failure(f"serve on {host!r}"):
-                # It handles signals itself.
+                # uvicorn handles signals itself.
                 asyncio.run(serve_http(server, host=host, port=port, allowed_hosts=allowed_hosts))
     return DONE
 
 
 def _run(serving: Coroutine[object, object, None]) -> None:
-    """Serve until a termination signal cancels it: an exception that a signal raises could hit any task."""
+    """Serve until a termination signal cancels the main task: raising an exception could hit any task."""
     import asyncio
 
     from weakfs.cli.signals import TERMINATION_SIGNALS
@@ -122,22 +124,22 @@ def _run(serving: Coroutine[object, object, None]) -> None:
         raise KeyboardInterrupt from None
 
 
-def _check(asked: Asked) -> None:
-    if asked.profile == "filesystem":
+def _check(options: ServeOptions) -> None:
+    if options.profile == "filesystem":
         return
-    if len(asked.directories) > 1:
+    if len(options.directories) > 1:
         raise Failure(
-            f"cannot serve {len(asked.directories)} directories with --profile weakfs: its paths have one root; name "
+            f"cannot serve {len(options.directories)} directories with --profile weakfs: its paths have one root; name "
             f"one, or use --profile filesystem",
             status=USAGE,
         )
-    if not asked.directories and asked.location is None:
+    if not options.directories and options.location is None:
         raise Failure("there is nothing to serve; name a directory, or a session with --session LOCATION", status=USAGE)
 
 
 @contextmanager
 def _session(location: str | None) -> Generator[Session]:
-    """Open the session, create it, or make one in memory; close it at the end."""
+    """Open or create the session in storage, or make one in memory; close it at the end."""
     from weakfs import Session
     from weakfs.cli.sessions import Location, is_location
     from weakfs.storage.engines.urls import redacted
@@ -152,55 +154,55 @@ def _session(location: str | None) -> Generator[Session]:
         )
     place = Location.of(location)
     with as_failure(f"open {redacted(place.where)!r}"):
-        # Other processes, such as `weakfs undo`, may change it meanwhile.
+        # Other processes, such as `weakfs undo`, may change the session meanwhile.
         session = Session.open(place.where, place.session_id, on_conflict="merge")
     with session:
         yield session
 
 
-def _server(asked: Asked, session: Session) -> AnyServer:
+def _server(options: ServeOptions, session: Session) -> AnyServer:
     from weakfs.integrations.mcp import SESSION_TOOLS, filesystem_server, toolset_server
     from weakfs.tools import DEFAULT_TOOLS, Toolset
 
-    if asked.profile == "filesystem":
+    if options.profile == "filesystem":
         with as_failure("serve the directories"):
             return filesystem_server(
-                asked.directories,
+                options.directories,
                 session=session,
-                history_tools=asked.history_tools,
-                read_only=asked.read_only,
-                # The roots of one client are not those of another.
-                use_roots=not asked.is_shared,
-                store=asked.store,
+                history_tools=options.history_tools,
+                read_only=options.read_only,
+                # Each client has its own roots.
+                use_roots=not options.is_shared,
+                store=options.store,
             )
-    tools = (*DEFAULT_TOOLS, *(SESSION_TOOLS if asked.history_tools else ()))
-    chosen = [tool for tool in tools if tool.read_only or not asked.read_only]
-    return toolset_server(Toolset(session, _files(asked, session), tools=chosen, provider="mcp"))
+    tools = (*DEFAULT_TOOLS, *(SESSION_TOOLS if options.history_tools else ()))
+    chosen = [tool for tool in tools if tool.read_only or not options.read_only]
+    return toolset_server(Toolset(session, _files(options, session), tools=chosen, provider="mcp"))
 
 
-def _files(asked: Asked, session: Session) -> Filesystem:
+def _files(options: ServeOptions, session: Session) -> Filesystem:
     from weakfs.backends import InMemoryFilesystem
     from weakfs.filesystem import Limits
     from weakfs.reducers import ExternalTrees
 
     known = [*(session[ExternalTrees].latest() or ExternalTrees()).trees]
-    if asked.directories:
-        return _directory(asked, session, known)
+    if options.directories:
+        return _directory(options, session, known)
     if known:
         raise Failure(
-            f"cannot serve {asked.location!r} without its directory: it worked in {', '.join(known)}; name DIR too",
+            f"cannot serve {options.location!r} without its directory: it worked in {', '.join(known)}; name DIR too",
             status=USAGE,
         )
-    return InMemoryFilesystem(session, limits=Limits(), read_only=asked.read_only)
+    return InMemoryFilesystem(session, limits=Limits(), read_only=options.read_only)
 
 
-def _directory(asked: Asked, session: Session, known: list[str]) -> HostFilesystem:
+def _directory(options: ServeOptions, session: Session, known: list[str]) -> HostFilesystem:
     from weakfs.cli.directories import open_directory
 
     return open_directory(
-        asked.directories[0],
-        store=asked.store,
+        options.directories[0],
+        store=options.store,
         session=session,
-        read_only=asked.read_only,
+        read_only=options.read_only,
         filesystem_id=known[0] if len(known) == 1 else None,
     )

@@ -1,4 +1,4 @@
-"""`weakfs mount`: the files of a session as a directory, for any program."""
+"""`weakfs mount`: mount the files of a session as a directory, for any program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weakfs.cli.output import Output
 if TYPE_CHECKING:
     from weakfs import Session
 
-# How long the kernel may keep the status of entries: nobody but the mount changes the session.
+# How long the kernel may cache the status of entries, in seconds: only the mount changes the session.
 CACHE_SECONDS = 1.0
 
 
@@ -33,11 +33,11 @@ def mount_command(
     """Mount the files of a session as a directory.
 
     DIR is an empty directory; the mount ends when it is unmounted or the command is interrupted. WHERE is a session
-    file or LOCATION. Any program can work in DIR: what it writes to a file is an event once the file is closed or
-    synced, and shows up in "weakfs timeline", "log" and "undo". A session in storage is created if there is none, and
-    keeps each change at once; a session file is written when the mount ends.
+    file or a LOCATION in storage. Any program can work in DIR: what it writes to a file becomes an event when the file
+    is closed or synced, and shows up in "weakfs timeline", "log" and "undo". A session in storage is created if it does
+    not exist, and stores each change at once; a session file is written when the mount ends.
 
-    Needs FUSE. DIR is unmounted if the command is killed; if that fails, the next mount does it.
+    Needs FUSE. DIR is unmounted even if the command is killed; if that fails, the next mount unmounts it.
     """
     try:
         from weakfs.integrations.mount import mount
@@ -52,7 +52,7 @@ def mount_command(
         with (
             as_failure(f"mount at {directory!r}"),
             mount(files, directory, cache_seconds=CACHE_SECONDS) as mounted,
-            # An interrupt is the way to end it.
+            # An interrupt is the normal way to end the mount.
             suppress(KeyboardInterrupt),
         ):
             out = Output()
@@ -64,7 +64,7 @@ def mount_command(
 
 @contextmanager
 def _session(where: str, registry: str | None, max_expansion: float | None, *, read_only: bool) -> Generator[Session]:
-    """Open the session for the mount, and keep what changed."""
+    """Open the session for the mount, and save what changed at the end."""
     from weakfs.cli.sessions import Location, is_location, load, registry_at
     from weakfs.storage.engines.urls import redacted
 

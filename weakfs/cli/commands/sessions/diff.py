@@ -1,4 +1,4 @@
-"""`weakfs diff`: how the files of a session differ between two moments, as rows or in the format of `git diff`."""
+"""`weakfs diff`: the differences between the files at two moments, as names or in the format of `git diff`."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ from weakfs.session.replay.reconstruction import Moment, Rebuilding
 from weakfs.session.slices.schema import Rules
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 
-# The number of digits of a digest that are shown to people.
+# The number of digits of a digest in the table.
 SHORT = 16
-# The most differences listed per slice.
+# The maximum number of differences listed for each slice.
 MANY = 10
-# Below this number of records no progress is shown: replaying finishes too soon to see it.
+# No progress is shown for fewer records: replaying them takes too little time.
 LARGE = 20_000
 
-# By the filesystem's id, `None` for the session's own files.
+# Files by the id of their filesystem; `None` stands for the session's own files.
 Trees = dict["str | None", FileTree]
 
 
@@ -67,7 +67,7 @@ class Finding:
 def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_json: bool) -> bool:
     """Replay a session, print the result, and return whether everything that was compared is equal.
 
-    Raise `Failure` if a record cannot be applied, or if a blob is gone (naming what needs it).
+    Raise `Failure` if a record cannot be applied, or if a blob is missing; the message names what needs it.
     """
     records = len(session.records)
     bar = progress(f"replaying {file}", wanted=records > LARGE)
@@ -82,11 +82,11 @@ def show_replay(out: Output, session: Session, file: str, *, verify: bool, as_js
 
 
 def _replayed(session: Session) -> list[Finding]:
-    """Replay into a new session, and examine its snapshots and its end."""
+    """Replay into a new session, and return the findings about its snapshots and its end."""
     try:
         again = session.replayed()
     except Exception as error:
-        # A user's own reducers may raise anything; a note on the exception names the record.
+        # Custom reducers may raise any exception; a note on it names the record.
         if not (notes := getattr(error, "__notes__", ())):
             raise
         raise SessionError(f"{notes[-1]}: {error}") from error
@@ -100,7 +100,7 @@ def _replayed(session: Session) -> list[Finding]:
 
 
 def _verified(session: Session) -> list[Finding]:
-    """Recompute the past after reading every content that it needs, and compare each moment with the file."""
+    """Read all contents that the history needs, replay it, and compare each moment with the file."""
     rules, line, own = session._parts()
     check_contents(rules.registry, line, read_all=True)
     found: list[Finding] = []
@@ -113,7 +113,7 @@ def _verified(session: Session) -> list[Finding]:
 
 
 def _files(rules: Rules, moment: Moment, *, is_verified: bool) -> tuple[Files, ...]:
-    """Return the digests of every filesystem at a moment."""
+    """Return the files of every filesystem at a moment, with their digests."""
     saved = _trees(rules, moment.seq, moment.recorded) if is_verified else {}
     trees = saved if moment.rebuilt is None else _trees(rules, moment.seq, moment.rebuilt)
     names = sorted({*trees, *saved}, key=lambda name: (name is not None, name or ""))
@@ -127,7 +127,7 @@ def _files(rules: Rules, moment: Moment, *, is_verified: bool) -> tuple[Files, .
 
 
 def _trees(rules: Rules, seq: int, state: Table) -> Trees:
-    """Return the files of a state: the session's own, if it has any or knows no others, and external ones."""
+    """Return the trees of a state: external ones, and the session's own if it has files or there are no others."""
     view = SessionView(rules, seq, state, EMPTY_TABLE)
     own = view[FileTree].latest() or EMPTY_TREE
     external = (view[ExternalTrees].latest() or ExternalTrees()).trees
@@ -136,7 +136,7 @@ def _trees(rules: Rules, seq: int, state: Table) -> Trees:
 
 
 def _places(moment: Moment, tag: str) -> Iterator[str]:
-    """Yield what differs in a slice: paths of files, or else the first place where its values differ."""
+    """Yield what differs in a slice: the paths of files, or the first place where other values differ."""
     if moment.rebuilt is None:
         return
     saved, replayed = (table.get(tag, Log[object]()) for table in (moment.recorded, moment.rebuilt))

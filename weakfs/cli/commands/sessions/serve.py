@@ -1,4 +1,4 @@
-"""`weakfs serve`: the timeline as a live page in a browser of this machine."""
+"""`weakfs serve`: show the timeline as a live page in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -33,24 +33,23 @@ def serve_command(
     """Show the timeline of a session in a browser, live.
 
     FILE is a saved session, or a location such as sqlite:sessions.db#ID; other programs may change it meanwhile. The
-    page is that of "weakfs timeline --html", and it can undo, redo, revert and restore, each after a preview. If the
-    session worked in a directory, give it as --root DIR.
+    page is that of "weakfs timeline --html", and it can also undo, redo, revert and restore, each after a preview. If
+    the session worked in a directory, give it as --root DIR.
 
-    The address that is printed works on this machine only, and whoever has it may change the session. Ctrl-C ends the
-    server.
+    The printed address works on this machine only. Anyone who has it can change the session. Ctrl-C ends the server.
     """
     from weakfs.cli.formatting import typed
     from weakfs.history.live import LiveServer, LiveTimeline
     from weakfs.storage.engines.urls import redacted
 
-    place = _Place(file, root, store, registry, max_expansion)
-    # Whatever is wrong with it is reported now.
-    with as_failure(f"open {redacted(file)!r}"), place.opened(is_to_change=True):
+    source = _SessionSource(file, root, store, registry, max_expansion)
+    # Opened once now, so that errors are reported before the server starts.
+    with as_failure(f"open {redacted(file)!r}"), source.opened(is_to_change=True):
         pass
-    timeline = LiveTimeline(typed(redacted(file)), place.version, place.opened, place.changing, place.save)
+    timeline = LiveTimeline(typed(redacted(file)), source.version, source.opened, source.changing, source.save)
     with as_failure(f"serve on port {port}"):
         server = LiveServer(timeline, port=port)
-    # Not in this thread: an interrupt would leave a connection behind that was just accepted.
+    # Not run in this thread: an interrupt would leave a connection open that was just accepted.
     serving = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
     with server:
         with interrupts_deferred():
@@ -58,32 +57,32 @@ def serve_command(
         try:
             Output(finish_unread=True).line(f"serving {server.url}")
             while serving.is_alive():
-                # A signal that comes just before a wait is noticed when the wait ends.
+                # A signal that arrives just before a wait is noticed when the wait ends.
                 serving.join(0.5)
         except KeyboardInterrupt:
-            # The usual way to end it; a change that is under way is finished first.
+            # The usual way to end the server; a change in progress is finished first.
             server.shutdown()
             timeline.finish()
             return DONE
     raise Failure(
-        f"the server at {server.url.partition('#')[0]} ended by itself; see the error above, and start it again"
+        f"the server at {server.url.partition('#')[0]} stopped unexpectedly; see the error above, and start it again"
     )
 
 
 @frozen
-class _Place:
-    """A session file or a session in storage, opened anew for each request."""
+class _SessionSource:
+    """A session file or a session in storage, reopened for each request."""
 
     file: str
     root: str | None
     store: str | None
     registry: str | None
     max_expansion: float | None
-    # The version that was there before the session was opened to be changed.
+    # The version of the file before the session was opened for a change.
     _seen: list[str] = field(factory=list[str], init=False)
 
     def version(self) -> str:
-        """Return a string that differs after each change: the newest frame, or the state of the file."""
+        """Return a string that is different after each change: the newest frame, or the state of the file."""
         from weakfs.cli.sessions import Location, is_location
         from weakfs.session.durable.opening import stream_of
         from weakfs.storage import open_event_store
@@ -92,7 +91,7 @@ class _Place:
             found = os.stat(self.file)
             return f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
         location = Location.of(self.file)
-        # A store that is opened could be created.
+        # Opening the store could create it.
         location.check()
         opened = open_event_store(location.where)
         try:
@@ -127,11 +126,13 @@ class _Place:
             yield session
 
     def save(self, session: AnySession, before: int) -> None:
-        """Save a session file that was changed after record `before`; storage has the change already."""
+        """Save a session file that changed after record `before`; a session in storage is saved already."""
         from weakfs.cli.commands.sessions.undo import save_change
         from weakfs.cli.sessions import is_location
 
         if not is_location(self.file) and self._seen != [self.version()]:
             session.rollback(before)
-            raise SessionError("cannot save the session: another program saved it meanwhile; look at it again")
+            raise SessionError(
+                "cannot save the session: another program saved it meanwhile; reload the page and try again"
+            )
         save_change(session, self.file, before)

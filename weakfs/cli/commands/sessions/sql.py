@@ -1,4 +1,4 @@
-"""`weakfs sql`: a query over a session in SQL."""
+"""`weakfs sql`: query a session in SQL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sql_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Run a SELECT of SQLite over a session.
+    """Query a session with a SELECT statement of SQLite.
 
     Without QUERY, list the tables and their columns. FILE is a saved session, or a location such as
     sqlite:sessions.db#ID. The tables are calls, records, changes, files, lines and snapshots. They are read-only, and
@@ -60,5 +60,5 @@ def sql_command(
     else:
         out.grid(result.columns, [["" if value is None else shown(str(value)) for value in row] for row in result])
     if result.truncated:
-        click.echo(f"weakfs: only the first {limit:,} rows; give a larger --limit", err=True)
+        click.echo(f"weakfs: only the first {limit:,} rows are shown; to see more, give a larger --limit", err=True)
     return DONE

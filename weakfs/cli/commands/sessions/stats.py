@@ -33,7 +33,7 @@ def show_statistics(out: Output, session: Session, file: str, filesystem: str | 
 
 
 def measure(session: Session, file: Path | None, filesystem: str | None) -> Groups:
-    """Count what is in a session and its file, if it has one. O(records), plus the digests of all files."""
+    """Return statistics of a session and of its file, if it has one. O(records), plus the digests of all files."""
     records = session.records
     files = files_of(session, session, filesystem)
     totals, tree = files.statistics(), files.tree()
@@ -69,7 +69,7 @@ def _counted(names: Iterable[str]) -> dict[str, Value]:
 
 
 def _blobs(file: Path) -> int:
-    """Count the distinct contents in a session file; it was loaded before, so its format is known to be valid."""
+    """Count the distinct contents in a session file, which was loaded before and so is valid."""
     document = cast("dict[str, list[object]]", orjson.loads(file.read_bytes()))
     return len(document["blobs"])
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weakfs import Session
 
 SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
-# The longest target that the table shows, in characters.
+# The maximum length of a target in the table, in characters.
 MAX_TARGET = 40
 
 
@@ -28,10 +28,10 @@ MAX_TARGET = 40
     "page",
     metavar="PAGE",
     type=click.Path(),
-    help="Write one HTML page that shows everything, and needs no server.",
+    help="Write one HTML page that shows everything and needs no server.",
 )
 @click.option("--no-contents", is_flag=True, help="With --html: leave out the contents of all files.")
-@click.option("--tui", "full_screen", is_flag=True, help="Show a full-screen view, used by keyboard.")
+@click.option("--tui", "full_screen", is_flag=True, help="Show a full-screen view, controlled by keyboard.")
 @registry_option
 @expansion_option
 @json_option
@@ -53,11 +53,11 @@ def timeline_command(
 
     With --json, each line is an object, and "files" lists what changed.
 
-    With --html, PAGE is written: rows to search, differences, the files at any moment, and who wrote each line. It
+    With --html, PAGE is written: searchable rows, differences, the files at any moment, and who wrote each line. It
     contains the files that calls changed; --no-contents leaves these out.
 
-    With --tui, the terminal shows the same: rows to search, differences, two rows compared, the files at any moment,
-    who wrote each line, and the command that would take a row back. It needs the extra weakfs[tui].
+    With --tui, the terminal shows the same: searchable rows, differences, a comparison of two rows, the files at any
+    moment, who wrote each line, and the command that would undo a row. It needs the extra weakfs[tui].
     """
     if full_screen and (page is not None or as_json or with_files):
         raise click.UsageError("--tui cannot be used with --html, --json or --files: the view shows everything")
@@ -101,7 +101,7 @@ def timeline_command(
 
     names = ["call", "time", "who", "fork", "action", "target", "status", "took", "files", "lines"]
     table = [cells(row) for row in rows]
-    # Columns that are empty throughout say nothing.
+    # Columns without any value are left out.
     used = [place for place in range(len(names)) if any(line[place] for line in table)]
     if not with_files:
         out.grid([names[place] for place in used], [[line[place] for place in used] for line in table])

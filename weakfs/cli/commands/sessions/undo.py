@@ -1,4 +1,4 @@
-"""`weakfs undo`, `redo`, `revert` and `restore-files`: a session and its directory go back."""
+"""`weakfs undo`, `redo`, `revert` and `restore-files`: undo changes of a session and its directory."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from weakfs.session.merging.conflict_message import details
 
 
 @frozen
-class Asked:
-    """The options of the commands."""
+class UndoOptions:
+    """The options of a command."""
 
     file: str
     preview: bool
@@ -33,12 +33,12 @@ class Asked:
     registry: str | None
     max_expansion: float | None
     as_json: bool
-    # `None` for a command that cannot choose.
+    # `None` for a command without --on-conflict.
     on_conflict: str | None = None
 
     @property
     def conflicting(self) -> str:
-        """What a conflict is, and what to do."""
+        """The message about conflicts, with a remedy."""
         choices = "--on-conflict ours (as it is now), theirs (as it was before) or markers"
         remedy = "--foreign replace" if self.on_conflict is None else choices
         return f"later work changed the same lines or paths; nothing was changed; choose with {remedy}"
@@ -51,66 +51,66 @@ def target_of(text: str) -> int | range | str:
     return moment_named(text)
 
 
-def take_back(out: Output, asked: Asked, work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
-    """Load the session, take work back, and save it; return the exit status."""
-    session = load(asked.file, asked.registry, asked.max_expansion, is_to_change=not asked.preview)
-    open_root(session, asked.file, asked.root, asked.store)
+def take_back(out: Output, chosen: UndoOptions, work: Callable[[Session, dict[str, Any]], Reversion]) -> int:
+    """Load the session, undo work, and save it; return the exit status."""
+    session = load(chosen.file, chosen.registry, chosen.max_expansion, is_to_change=not chosen.preview)
+    open_root(session, chosen.file, chosen.root, chosen.store)
     before = session.seq
-    options = {"preview": asked.preview, "foreign": asked.foreign}
-    if asked.on_conflict is not None:
-        options["on_conflict"] = asked.on_conflict
-    with as_failure(f"change {asked.file!r}"):
+    options = {"preview": chosen.preview, "foreign": chosen.foreign}
+    if chosen.on_conflict is not None:
+        options["on_conflict"] = chosen.on_conflict
+    with as_failure(f"change {chosen.file!r}"):
         try:
             done = work(session, options)
         except MergeConflict:
-            # Both sides are shown as in a preview, unless another process has changed the session meanwhile.
+            # Show the conflicts as a preview does, unless another process has changed the session meanwhile.
             done = work(session, {**options, "preview": True})
             if not done.conflicts:
                 raise
         if done.record is not None:
-            save_change(session, asked.file, before)
-    _show(out, asked, done)
-    if done.conflicts and not asked.preview:
-        raise Failure(f"cannot {done.how}: {asked.conflicting}")
+            save_change(session, chosen.file, before)
+    _show(out, chosen, done)
+    if done.conflicts and not chosen.preview:
+        raise Failure(f"cannot {done.how}: {chosen.conflicting}")
     return UNMET if done.conflicts else DONE
 
 
 def save_change(session: AnySession, file: str, before: int) -> None:
-    """Save a session file after a change that follows record `before`; storage has the change already."""
+    """Save a session file that changed after record `before`; a session in storage is saved already."""
     if is_location(file):
         return
     try:
         session.save(file)
     except BaseException:
-        # The directory goes back too.
+        # The directory must be restored too.
         session.rollback(before)
         raise
 
 
 def open_root(session: Session, file: str, root: str | None, store: str | None) -> None:
-    """Open the directory that the session worked in; raise `Failure` where it is not given."""
+    """Open the directory that the session worked in; raise `Failure` if it is not given."""
     known = [*(session[ExternalTrees].latest() or ExternalTrees()).trees]
     if root is None:
         if known:
             raise Failure(
-                f"cannot take back work of {file!r} without its directory: it worked in "
+                f"cannot undo work of {file!r} without its directory: it worked in "
                 f"{', '.join(shown(name) for name in known)}; give --root DIR"
             )
         return
     if len(known) > 1:
         raise Failure(
-            f"cannot take back work of {file!r}: it worked in {len(known)} directories; open them in a program, "
+            f"cannot undo work of {file!r}: it worked in {len(known)} directories; open them in a program, "
             f"and call session.undo() there"
         )
     open_directory(root, store=store, session=session, filesystem_id=known[0] if known else None)
 
 
-def _show(out: Output, asked: Asked, done: Reversion) -> None:
-    if asked.as_json:
+def _show(out: Output, chosen: UndoOptions, done: Reversion) -> None:
+    if chosen.as_json:
         out.record(
             type="reversion",
             how=done.how,
-            preview=asked.preview,
+            preview=chosen.preview,
             records=[list(pair) for pair in done.records],
             changes=[
                 {
@@ -147,9 +147,9 @@ def _show(out: Output, asked: Asked, done: Reversion) -> None:
         lines = f"+{done.lines_added} -{done.lines_removed} lines"
         out.line(f"{counted(len(done.paths), 'path')}, {lines}, +{done.bytes_added} -{done.bytes_removed} bytes")
     if done.conflicts:
-        if asked.preview:
-            out.line(f"a preview found conflicts: {asked.conflicting}")
+        if chosen.preview:
+            out.line(f"a preview found conflicts: {chosen.conflicting}")
     elif not done.changes:
         out.line("nothing to change")
-    elif asked.preview:
+    elif chosen.preview:
         out.line("preview: nothing was changed")

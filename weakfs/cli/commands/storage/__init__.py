@@ -1,1 +1,1 @@
-"""Subcommands for stored sessions: copies between locations, deletion, forgetting and pruning."""
+"""Subcommands for stored sessions: copying, deleting, forgetting and pruning."""

@@ -1,4 +1,4 @@
-"""`weakfs forget`: a text or a file that is removed from a session for good."""
+"""`weakfs forget`: permanently remove a text or a file from a session."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 @click.command("forget")
 @click.argument("file")
 @click.argument("path", required=False)
-@click.option("--text", metavar="TEXT", help='Forget a text; "-" reads it from standard input, less a last line end.')
-@click.option("--root", metavar="DIR", type=click.Path(), help="Also drop the snapshots of DIR that hold it.")
+@click.option(
+    "--text", metavar="TEXT", help='Forget a text; "-" reads it from standard input, without a final line break.'
+)
+@click.option("--root", metavar="DIR", type=click.Path(), help="Also drop the snapshots of DIR that contain it.")
 @store_option
 @click.option("--preview", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @registry_option
 @expansion_option
 @json_option
@@ -40,15 +42,15 @@ def forget_command(
     max_expansion: float | None,
     as_json: bool,
 ) -> int:
-    """Remove a text or a file from a session for good.
+    """Permanently remove a text or a file from a session.
 
-    Of the file PATH, everything that it ever held is removed. FILE is a saved session, a folder, or a SQLite location
-    such as sqlite:sessions.db#ID. A placeholder of the same length takes the place of what is removed: in contents,
-    records, snapshots, names and calls. This cannot be undone. Afterwards the files of the session are searched; the
-    exit status is 3 if one still holds it.
+    FILE is a saved session, a folder, or a SQLite location such as sqlite:sessions.db#ID. For a PATH, everything that
+    the file ever contained is removed. A placeholder of the same length replaces what is removed in contents, records,
+    snapshots, names and calls. This cannot be undone. Afterwards the files of the session are searched; the exit status
+    is 3 if one of them still contains it.
 
-    With --root, the snapshots of that directory, or all in --store, that hold it are dropped, and the store is
-    compacted and searched. Remove it from the files of the directory first.
+    With --root, the snapshots of that directory (or all snapshots in --store) that contain it are dropped, and the
+    store is compacted and searched. Remove it from the files of the directory first.
     """
     from weakfs.cli.directories import open_directory, usage
     from weakfs.cli.sessions import is_location, load
@@ -87,7 +89,7 @@ def forget_command(
         )
         return UNMET if found else DONE
     if report.is_empty and not found:
-        out.line("nothing to forget: the session does not hold it")
+        out.line("nothing to forget: the session does not contain it")
         return DONE
     out.line(
         ("would change" if preview else "changed", "bold"),
@@ -104,7 +106,7 @@ def forget_command(
     for name in found:
         out.line(("still there", "red"), f"  {shown(name)}")
     if not preview and not found:
-        out.line("searched the files of the session: none holds it")
+        out.line("searched the files of the session: none contains it")
     return UNMET if found else DONE
 
 
@@ -114,13 +116,13 @@ def _ask(file: str, report: Forgetting, *, can_ask: bool) -> None:
         what += f", and drops {counted(len(report.dropped), 'snapshot')}"
     if not can_ask:
         raise Failure(f"cannot ask whether to change {what}; pass --yes to change them", status=USAGE)
-    click.confirm(f"This changes {what}, and cannot be undone.\nForget it for good?", abort=True, err=True)
+    click.confirm(f"This changes {what}, and cannot be undone.\nForget it permanently?", abort=True, err=True)
 
 
 def _saved(session: Session, file: str, report: Forgetting) -> tuple[str, ...]:
-    """Save a session to its file again; return the files that still hold what was forgotten."""
+    """Save a session to its file again; return the files that still contain what was forgotten."""
     places = (file, f"{file}.blobs")
-    # If the session holds nothing of it, a killed process may have left blobs beside the file.
+    # Even if the session does not contain it, a killed process may have left blobs next to the file.
     if not report.is_empty or report.search(*places):
         session.save(file)
     return report.search(*places)

@@ -23,12 +23,12 @@ from weakfs.storage.folder import FolderEventStore
 
 T = TypeVar("T")
 
-# How often a session is read that other processes compact.
+# The maximum number of attempts to read a session that other processes are compacting.
 ATTEMPTS = 5
 
 
 def show_sessions(out: Output, where: str, *, as_json: bool) -> None:
-    """Print the sessions of a storage: the id of each, and the number of its newest frame."""
+    """Print the sessions in a storage: the id of each, and the number of its newest frame."""
     with as_failure(f"list the sessions of {redacted(where)!r}"):
         Location(where, None).check()
         store = open_event_store(where)
@@ -64,10 +64,10 @@ def export_session(out: Output, where: str, file: str, registry: str | None, *, 
 
 
 def _read(where: str, registry: str | None, reading: Callable[[Session], T]) -> tuple[Session, T]:
-    """Open a session of a storage and read all of it; return it, and what was read.
+    """Open a session in storage and read all of it; return it, and what was read.
 
-    It is opened again if records or contents are missing: another process may have compacted it meanwhile. Of a damaged
-    session they are missing each time.
+    If records or contents are missing, it is opened again, because another process may have compacted it meanwhile. In
+    a damaged session they are missing every time.
     """
     for left in reversed(range(ATTEMPTS)):
         session = opened(Location.of(where), registry)
@@ -76,7 +76,7 @@ def _read(where: str, registry: str | None, reading: Callable[[Session], T]) -> 
         except (RecordsDropped, MissingBlob):
             if not left:
                 raise
-    raise AssertionError("the last attempt raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _show_copied(out: Output, what: str, session: Session, where: str, *, as_json: bool) -> None:
@@ -90,9 +90,9 @@ def _show_copied(out: Output, what: str, session: Session, where: str, *, as_jso
 
 
 def check_session(out: Output, where: str, registry: str | None, *, give_up: bool, as_json: bool) -> None:
-    """Read a session of a storage to its end: every record, every snapshot and every content.
+    """Read everything of a session in storage: all records, snapshots and contents.
 
-    With `give_up`, set aside the damaged files of a folder first, and what follows them.
+    With `give_up`, first set aside the damaged files of a folder and what follows them.
     """
     for name in _given_up(where) if give_up else ():
         if as_json:
@@ -111,7 +111,7 @@ def check_session(out: Output, where: str, registry: str | None, *, give_up: boo
 
 
 def _given_up(where: str) -> list[str]:
-    """Cut a session in a folder before whatever is damaged; return the names of the files that were set aside."""
+    """Cut a session in a folder before the damage; return the names of the files that were set aside."""
     location = Location.of(where)
     names: list[str] = []
     with as_failure(f"give up what is damaged in {redacted(where)!r}"):
@@ -143,7 +143,7 @@ def compact_session(
 
 
 def delete_session(out: Output, where: str, *, is_sure: bool, as_json: bool) -> None:
-    """Say what a session in storage holds, ask unless `is_sure`, and delete it."""
+    """Print what a session in storage contains, ask for confirmation unless `is_sure`, and delete it."""
     location, shown_where = Location.of(where), redacted(where)
     with as_failure(f"delete {shown_where!r}"):
         location.check()
@@ -158,7 +158,7 @@ def delete_session(out: Output, where: str, *, is_sure: bool, as_json: bool) -> 
         if not is_sure:
             if as_json or not sys.stdin.isatty():
                 raise Failure(f"cannot ask whether to delete {what}; pass --yes to delete it", status=USAGE)
-            click.confirm(f"This deletes {what}.\nDelete it for good?", abort=True, err=True)
+            click.confirm(f"This deletes {what}.\nDelete it permanently?", abort=True, err=True)
         with as_failure(f"delete {shown_where!r}"):
             Session.delete(store, name, expected=head)
     finally:

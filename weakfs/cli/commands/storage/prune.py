@@ -1,4 +1,4 @@
-"""`weakfs prune`: a session or the snapshots of a directory kept within limits."""
+"""`weakfs prune`: keep a session, or the snapshots of a directory, within limits."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ if TYPE_CHECKING:
     from weakfs.history import Holder, PruneReport
 
 HEADINGS = ("kept", "taken", "bytes", "exclusive", "shared", "tag")
-# The holders of a session that are not snapshots, as the table names them.
+# The names in the table for holders of contents that are not snapshots.
 NAMES = {"files": "current files", "records": "records", "calls": "calls"}
 
 
 @click.command("prune")
 @click.argument("where")
-@click.option("--max-bytes", metavar="SIZE", callback=size, help="Limit the size of contents, such as 10G.")
-@click.option("--max-age", metavar="AGE", callback=duration, help="Drop what is older, such as 30d.")
+@click.option("--max-bytes", metavar="SIZE", callback=size, help="The maximum size of contents, such as 10G.")
+@click.option(
+    "--max-age", metavar="AGE", callback=duration, help="The maximum age, such as 30d; what is older is dropped."
+)
 @click.option("--max-records", metavar="N", type=click.IntRange(min=0), help="Keep the newest N records of a session.")
 @click.option("--max-snapshots", metavar="N", type=click.IntRange(min=0), help="Keep the newest N snapshots.")
 @click.option("--tagged", is_flag=True, help="Drop tagged snapshots too.")
 @click.option("--keep-calls", is_flag=True, help="Keep the tool calls of dropped records.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be dropped, and what the rest holds.")
-@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be dropped, and the size of the rest.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask for confirmation.")
 @store_option
 @registry_option
 @expansion_option
@@ -57,9 +59,9 @@ def prune_command(
     """Drop the oldest history to stay within limits.
 
     WHERE is a saved session, a session in storage such as sqlite:sessions.db#ID or folder:DIR, or a directory of the
-    host, for its snapshots. First shows what would be dropped and what that frees, and asks. Current files are never
-    dropped, and tagged snapshots only with --tagged; the exit status is 3 if the rest is still larger than --max-bytes.
-    With --dry-run and no limit, only shows what each snapshot holds.
+    host, for its snapshots. The command first shows what would be dropped and how much that frees, and asks for
+    confirmation. Current files are never dropped, and tagged snapshots only with --tagged. The exit status is 3 if the
+    rest is still larger than --max-bytes. With --dry-run and no limit, only shows the size of each snapshot.
     """
     from weakfs.history import Retention, prune
 
@@ -94,7 +96,7 @@ def prune_command(
 def _target(
     where: str, store: str | None, registry: str | None, max_expansion: float | None, of_sessions: dict[str, bool]
 ) -> Session | HostFilesystem:
-    """Open a session or a directory; raise `Failure` for given options that do not apply to it."""
+    """Open a session or a directory; raise `Failure` for options that do not apply to it."""
     from weakfs.cli.directories import open_directory, usage
     from weakfs.cli.sessions import load
 
@@ -109,7 +111,7 @@ def _target(
 
 
 def _holds_sessions(folder: str) -> bool:
-    """Return whether a folder is one in which sessions are stored."""
+    """Return whether a folder stores sessions."""
     with as_failure(f"read {folder!r}"), os.scandir(folder) as entries:
         return any(entry.name.endswith(".stream") and entry.is_dir(follow_symlinks=False) for entry in entries)
 
@@ -124,9 +126,12 @@ def _save(target: Session | HostFilesystem, where: str) -> None:
 def _ask(out: Output, where: str, report: PruneReport, *, can_ask: bool) -> None:
     what = f"{_amounts(report)} of {shown(where)}"
     if not can_ask:
-        raise Failure(f"cannot ask whether to drop {what}; pass --yes to drop them, or --dry-run to look", status=USAGE)
+        raise Failure(
+            f"cannot ask whether to drop {what}; pass --yes to drop them, or --dry-run to see what would be dropped",
+            status=USAGE,
+        )
     _show(out, report, as_json=False)
-    click.confirm("This cannot be undone. Drop them for good?", abort=True, err=True)
+    click.confirm("This cannot be undone. Drop them permanently?", abort=True, err=True)
 
 
 def _amounts(report: PruneReport) -> str:
@@ -143,7 +148,7 @@ def _amounts(report: PruneReport) -> str:
 
 
 def _show(out: Output, report: PruneReport, *, as_json: bool) -> None:
-    """Print what was or would be dropped, and what the rest holds."""
+    """Print what was or would be dropped, and the size of the rest."""
     if as_json:
         for verb, holders in (("would_drop" if report.preview else "dropped", report.dropped), ("kept", report.kept)):
             for one in holders:
@@ -184,7 +189,7 @@ def _row(one: Holder) -> tuple[str, ...]:
 
 
 def _described(one: Holder) -> dict[str, object]:
-    """Return the JSON fields of what holds contents."""
+    """Return the JSON fields of a holder of contents."""
     return {
         "kind": one.kind,
         "id": one.name,

@@ -14,7 +14,7 @@ from weakfs.reducers.tree.name_escaping import from_bytes, to_bytes
 from weakfs.session import Session
 from weakfs.tools import ToolContext
 
-# The reference server has none.
+# The reference server has no limits.
 LIMITS = Limits(max_file_size=None, max_path_depth=None, max_segment_length=None)
 
 _WINDOWS = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
@@ -29,7 +29,7 @@ class HostPath:
     real: str
 
     def bound(self, context: ToolContext) -> Filesystem:
-        """Return the filesystem for a handler: bound to the session in which the call takes place."""
+        """Return the filesystem for a handler, bound to the session of the call."""
         own = context.filesystem
         if own is not None and own.root == self.files.root:
             return own
@@ -37,7 +37,7 @@ class HostPath:
 
 
 class Directories:
-    """The allowed directories, each with its spellings, and a filesystem for each that lies in no other."""
+    """The allowed directories, each with its spellings, and a filesystem for each that is not inside another one."""
 
     def __init__(self, session: Session, *, read_only: bool = False, store: str | None = None) -> None:
         self._session = session
@@ -49,8 +49,8 @@ class Directories:
     def use(self, directories: Iterable[str | os.PathLike[str]]) -> None:
         """Allow these directories instead of the present ones.
 
-        Raises `OSError` for one that cannot be opened, and `ValueError` for one around a directory that was allowed
-        before: work in that is in the session already. Then the present ones stay.
+        Raises `OSError` if one cannot be opened, and `ValueError` if one contains a directory that was allowed before,
+        because the session already has work in that. In both cases the present directories stay.
         """
         spellings = [(os.path.abspath(expanded(os.fspath(one))), os.fspath(one)) for one in directories]
         reals = [os.path.realpath(absolute, strict=True) for absolute, _ in spellings]
@@ -70,9 +70,9 @@ class Directories:
         return self._filesystem_of(self.allowed[0]) if self.allowed else None
 
     def find(self, requested: str) -> HostPath:
-        """Return the entry at a path, links followed; it need not exist.
+        """Return the entry at a path, following links; it need not exist.
 
-        Raises `PermissionError` for one outside the allowed directories, with the reference server's texts.
+        Raises `PermissionError`, with the reference server's message, if it is outside the allowed directories.
         """
         absolute = self._absolute(requested)
         if "\0" in absolute or not self._is_allowed(absolute):
@@ -94,7 +94,7 @@ class Directories:
             )
 
     def entry_in(self, directory: HostPath, name: str) -> HostPath | None:
-        """Return an entry of a directory by its host name, links followed; `None` if it leads outside."""
+        """Return an entry of a directory by its host name, following links; `None` if it leads outside."""
         try:
             return self.find(os.path.join(directory.real, name))
         except OSError:
@@ -128,7 +128,7 @@ class Directories:
 
 
 def host_name(name: str) -> str:
-    """Return an entry's name as the host has it; bytes that are no text become U+FFFD."""
+    """Return an entry's name on the host; bytes that are not UTF-8 become U+FFFD."""
     return to_bytes(name).decode("utf-8", "replace")
 
 
@@ -138,7 +138,7 @@ def expanded(path: str) -> str:
 
 
 def valid_roots(uris: Sequence[str]) -> list[str]:
-    """Return the directories that a client's roots name; those that are none are left out."""
+    """Return the directories that a client's roots name; roots that are not directories are left out."""
     from urllib.parse import unquote, urlsplit
 
     paths = [unquote(urlsplit(uri).path) if uri.startswith("file://") else expanded(uri) for uri in uris]

@@ -1,4 +1,4 @@
-"""Handlers of the reference server's tools, over the allowed directories."""
+"""Handlers of the reference server's tools, which work in the allowed directories."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ class SizesParams:
 
 
 def told(text: str, summary: str | None = None) -> Result:
-    """Return a successful result: the text as it is, and a short summary for the record."""
+    """Return a successful result with the text unchanged, and a short summary for the record."""
     return answer_verbatim(Receipt(summary_text=summarize(text if summary is None else summary)), text)
 
 
 def text_of(files: Filesystem, place: HostPath) -> str:
-    """Return a file's text; bytes that are no text become U+FFFD."""
+    """Return a file's text; bytes that are not UTF-8 become U+FFFD."""
     return files.read_bytes(place.path).content.decode("utf-8", "replace")
 
 
@@ -126,7 +126,7 @@ def read_handler(directories: Directories, params: ReadParams, *, context: ToolC
 
 
 def read_many_handler(directories: Directories, params: ReadManyParams, *, context: ToolContext) -> Result:
-    """Read several files; one that cannot be read does not keep the others from being read."""
+    """Read several files; an unreadable file does not prevent reading the others."""
     if not params.paths:
         raise ValueError("paths: At least one file path must be provided")
 
@@ -163,7 +163,7 @@ def write_handler(directories: Directories, params: WriteParams, *, context: Too
 
 
 def edit_handler(directories: Directories, params: EditParams, *, context: ToolContext) -> Result:
-    """Make edits one after the other, all or none."""
+    """Make edits one after another, all or none."""
     place = directories.find(params.path)
     files = place.bound(context)
     raw = files.read(place.path, limit=-1).content
@@ -180,14 +180,14 @@ def edit_handler(directories: Directories, params: EditParams, *, context: ToolC
 
 
 def mkdir_handler(directories: Directories, params: PathParams, *, context: ToolContext) -> Result:
-    """Make a directory with its parents."""
+    """Create a directory with its parents."""
     place = directories.find(params.path)
     place.bound(context).mkdir(place.path)
     return told(f"Successfully created directory {params.path}")
 
 
 def move_handler(directories: Directories, params: MoveParams, *, context: ToolContext) -> Result:
-    """Move a file or directory to a place where nothing is."""
+    """Move a file or directory to a path that does not exist yet."""
     source, target = directories.find(params.source), directories.find(params.destination)
     files, others = source.bound(context), target.bound(context)
     if others.exists(target.path):
@@ -203,7 +203,7 @@ def move_handler(directories: Directories, params: MoveParams, *, context: ToolC
 
 
 def _move_between(files: Filesystem, source: str, others: Filesystem, target: str) -> None:
-    """Move an entry to another filesystem: everything is written there, then deleted here."""
+    """Move an entry to another filesystem: write everything there, then delete it here."""
     below = [entry.path for entry in files.walk(source)] if files.is_directory(source) else []
     for path in (source, *below):
         check_interrupted()

@@ -36,7 +36,7 @@ class SearchParams:
 
 
 def entries_of(place: HostPath, context: ToolContext) -> list[FileEntry]:
-    """Return the entries of a directory in the order of their bytes, as `readdir` of Node.js has them."""
+    """Return the entries of a directory in byte order, as `readdir` of Node.js does."""
     check_interrupted()
     context.check_deadline()
     return sorted(place.bound(context).list(place.path), key=lambda entry: to_bytes(entry.name))
@@ -109,7 +109,7 @@ def search_handler(directories: Directories, params: SearchParams, *, context: T
 
 
 class Patterns:
-    """Patterns of paths below a directory, in the syntax of `minimatch` with `dot`, as far as `glob` has it."""
+    """Patterns of paths below a directory, in the syntax of `minimatch` with `dot`, as far as our globs support it."""
 
     def __init__(self, patterns: list[str] | tuple[str, ...]) -> None:
         self._globs = [compile_glob(f"/{pattern}", hidden=True) for pattern in patterns if pattern]
@@ -128,7 +128,7 @@ def _child(place: HostPath, entry: FileEntry) -> HostPath:
 
 
 def _size(directories: Directories, place: HostPath, entry: FileEntry, context: ToolContext) -> int:
-    """Return a size; a link has that of its target, or none if it leads outside."""
+    """Return the size of an entry; a link has the size of its target, or none if it leads outside."""
     if entry.is_directory:
         return os.lstat(os.path.join(os.fsencode(place.real), to_bytes(entry.name))).st_size
     target = directories.entry_in(place, host_name(entry.name)) if entry.is_symlink else None

@@ -1,4 +1,4 @@
-"""The server with the reference filesystem server's tools, on directories of the host, with a session."""
+"""A server with the reference filesystem server's tools, for directories of the host, that uses a session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weakfs.tools.permissions import Operation
 
 logger = logging.getLogger("weakfs.integrations.mcp")
 
-# How long a client may take to name its roots, in seconds; calls wait for them.
+# How long calls wait for a client to name its roots, in seconds.
 ROOTS_TIMEOUT = 10.0
 
 _EXCLUDE = {"excludePatterns": "exclude_patterns"}
@@ -58,7 +58,7 @@ def reference_definitions() -> tuple[types.Tool, ...]:
 
 
 def reference_tools(directories: Directories, *, read_only: bool) -> tuple[Tool, ...]:
-    """Return the tools; with `read_only` without those that change something."""
+    """Return the tools; with `read_only`, only those that change nothing."""
     described = {one.name: one.description or "" for one in reference_definitions()}
     return tuple(
         Tool(
@@ -84,12 +84,12 @@ def filesystem_server(
     use_roots: bool = True,
     store: str | None = None,
 ) -> Server[Any]:
-    """Return a server with the tools of `@modelcontextprotocol/server-filesystem` over directories of the host.
+    """Return a server with the tools of `@modelcontextprotocol/server-filesystem` for directories of the host.
 
-    Every call is one of `session`, and undone if it fails or is cancelled. `history_tools` adds those with which the
-    model sees and takes back what was done. With `use_roots`, roots that a client of an older revision offers replace
-    the directories; leave it out where several clients share the server. `store` is where contents for undoing are
-    kept, see `HostFilesystem`. Raises `OSError` for a directory that cannot be opened.
+    Every call is a call of `session`, and is undone if it fails or is cancelled. `history_tools` adds tools with which
+    the model can see and undo what was done. With `use_roots`, the roots that a client with an older protocol version
+    offers replace the directories; do not use it if several clients share the server. `store` is where contents for
+    undo are kept, see `HostFilesystem`. Raises `OSError` if a directory cannot be opened.
     """
     served = _Served(Session() if session is None else session, history_tools, read_only, store)
     served.allow(directories)
@@ -109,7 +109,7 @@ def filesystem_server(
 
 
 class _Served:
-    """What one server serves: its directories, which roots may replace, and the toolset over them."""
+    """What one server serves: its directories, which roots may replace, and the toolset that works in them."""
 
     def __init__(self, session: Session, history_tools: bool, read_only: bool, store: str | None) -> None:
         self._session = session
@@ -126,7 +126,7 @@ class _Served:
     def allow(self, directories: Iterable[str | os.PathLike[str]]) -> None:
         """Serve these directories instead of the present ones."""
         self._directories.use(directories)
-        # The reference server writes whatever has changed in the meantime.
+        # Like the reference server, writes do not check what has changed in the meantime.
         self.toolset = Toolset(
             self._session, self._directories.first, tools=self._tools, provider="mcp", refuse_stale_writes=False
         )
@@ -139,7 +139,7 @@ class _Served:
         return types.ListToolsResult(tools=[*own, *added])
 
     async def prepare(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Wait for the client's roots, and leave out arguments that the tool does not know, as the reference does."""
+        """Wait for the client's roots, and drop unknown arguments as the reference server does."""
         if self._roots is not None:
             await asyncio.wait([self._roots])
         known = self._known.get(name)
@@ -177,5 +177,5 @@ class _Served:
             else:
                 logger.warning("the client named no directory as a root; keeping %s", self._directories.allowed)
         except Exception as error:
-            # Whatever the client sends, the server stays with its own directories.
+            # If the client's roots are unusable, the server keeps its own directories.
             logger.warning("cannot use the client's roots: %s; keeping %s", error, self._directories.allowed)

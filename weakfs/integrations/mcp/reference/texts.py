@@ -1,4 +1,4 @@
-"""How the reference server writes sizes, times, names in order, and differences. Pure."""
+"""Formatting as the reference server does it: sizes, times, sorted names and differences. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weakfs.editing.unified_hunks import Change, changes
 CONTEXT = 4
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
-# The order of ASCII in ICU's root collation: white space and punctuation, symbols, digits; letters follow.
+# The order of ASCII in ICU's root collation: white space and punctuation, symbols, digits, then letters.
 _ORDER = {char: place for place, char in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789")}
 
 
@@ -36,7 +36,7 @@ def collation_key(name: str) -> tuple[object, ...]:
     """Return a key that sorts names as JavaScript's `localeCompare` does, exactly for ASCII."""
     plain = normalize("NFD", name)
     first = tuple((0, _ORDER[char]) if char in _ORDER else (1, ord(char)) for char in plain.casefold())
-    # Letters that differ only in case: small ones first.
+    # Of letters that differ only in case, lowercase comes first.
     return first, tuple(char.isupper() for char in plain), name
 
 
@@ -46,7 +46,7 @@ def lf(text: str) -> str:
 
 
 def edited(text: str, old: str, new: str) -> str | None:
-    """Return a text with the first match replaced: an exact one, else lines that differ in indentation only."""
+    """Return a text with the first match replaced: an exact match or, failing that, one apart from indentation."""
     if old in text:
         return text.replace(old, new, 1)
     wanted, lines = old.split("\n"), text.split("\n")
@@ -74,7 +74,7 @@ def _indent(line: str) -> str:
 
 
 def fenced_diff(name: str, before: str, after: str) -> str:
-    """Return the difference of two texts with LF lines as the reference server shows it, in a fence of backticks."""
+    """Return the difference of two texts with LF line endings in a code fence, as the reference server does."""
     old, new = _lines(before), _lines(after)
     head = f"Index: {name}\n{'=' * 67}\n--- {name}\toriginal\n+++ {name}\tmodified\n"
     diff = head + "".join(_hunk(old, new, group) for group in _groups([*changes(old, new)]))

@@ -69,7 +69,7 @@ class ByteCases(FilesystemCases):
         assert other.read_bytes("/b.bin").content == content
 
     @pytest.mark.parametrize(("offset", "limit"), list(product((0, 1, 9, 10, 15), (None, -1, 0, 1, 9, 10, 15))))
-    def test_a_part_holds_the_bytes_that_were_asked_for(self, fs: Filesystem, offset: int, limit: int | None) -> None:
+    def test_a_range_has_the_requested_bytes(self, fs: Filesystem, offset: int, limit: int | None) -> None:
         fs.write_bytes("/a.bin", DIGITS)
         end = 10 if limit in (None, -1) else offset + limit
         result = fs.read_bytes("/a.bin", offset=offset, limit=limit)
@@ -78,7 +78,7 @@ class ByteCases(FilesystemCases):
         assert result.size_bytes == 10
         assert result.offset == offset
 
-    def test_a_part_may_begin_inside_a_character(self, fs: Filesystem) -> None:
+    def test_a_range_may_begin_inside_a_character(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "é")
         assert fs.read_bytes("/a.txt", offset=1, limit=1).content == b"\xa9"
 
@@ -130,7 +130,7 @@ class ByteCases(FilesystemCases):
         fs.splice("/run.sh", [(0, 1, b"x")])
         assert fs.stat("/run.sh").mode == 0o755
 
-    def test_a_restore_takes_a_splice_back(self, fs: Filesystem) -> None:
+    def test_a_restore_undoes_a_splice(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "0123456789")
         snapshot = fs.snapshot()
         fs.splice("/a.txt", [(0, 5, b""), (7, 7, b"x")])

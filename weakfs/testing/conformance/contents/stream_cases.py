@@ -174,7 +174,7 @@ class StreamCases(FilesystemCases):
             pass
 
     @pytest.mark.parametrize("mode", ["w", "wb", "x", "xb", "a", "ab"])
-    def test_writing_streams_refuse_a_file_for_a_parent(self, fs: Filesystem, mode: str) -> None:
+    def test_writing_streams_refuse_a_file_as_parent(self, fs: Filesystem, mode: str) -> None:
         fs.write("/a", "text")
         with refused(fs, NotADirectoryError), fs.open("/a/b", cast(TextMode, mode)):
             pass
@@ -196,7 +196,7 @@ class StreamCases(FilesystemCases):
             stream.write("x" * 7)
         assert fs.stat("/a.txt").size_bytes == 10
 
-    def test_what_the_encoding_cannot_hold_is_refused_whole(self, fs: Filesystem) -> None:
+    def test_text_that_the_encoding_cannot_represent_is_refused_as_a_whole(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "old")
         with refused(fs, ValueError), fs.open("/a.txt", "w", encoding="ascii") as stream:
             stream.write("plain and ")

@@ -180,7 +180,7 @@ class TextCases(FilesystemCases):
 
     @pytest.mark.parametrize(("offset", "limit"), list(product(OFFSETS, LIMITS)))
     @pytest.mark.parametrize("lines", [WITH_FINAL_NEWLINE, WITHOUT_FINAL_NEWLINE], ids=["newline", "no_newline"])
-    def test_a_page_holds_the_lines_that_were_asked_for(
+    def test_a_page_has_the_requested_lines(
         self, fs: Filesystem, lines: tuple[str, ...], offset: int, limit: int | None
     ) -> None:
         fs.write("/a.txt", "".join(lines))
@@ -192,7 +192,7 @@ class TextCases(FilesystemCases):
         assert result.offset == offset
 
     @pytest.mark.parametrize("limit", [0, 1, 5, 9])
-    def test_a_page_names_the_limit_that_was_asked_for(self, fs: Filesystem, limit: int) -> None:
+    def test_a_page_reports_the_requested_limit(self, fs: Filesystem, limit: int) -> None:
         fs.write("/a.txt", "one\ntwo\n")
         assert fs.read("/a.txt", limit=limit).limit == limit
 
@@ -214,7 +214,7 @@ class TextCases(FilesystemCases):
             (3, 0, 4, 0, 4),
         ],
     )
-    def test_the_preset_holds_from_the_offset_unless_a_limit_is_given(
+    def test_the_preset_limit_applies_from_the_offset_unless_a_limit_is_given(
         self, preset: int, offset: int, limit: int | None, first: int, end: int
     ) -> None:
         fs = self.make_fs(limits=Limits(default_read_limit=preset))

@@ -64,7 +64,7 @@ class WriteCases(FilesystemCases):
 
     @each_writer
     @pytest.mark.parametrize("path", ["/a/b", "/a/b/c/d"])
-    def test_no_writer_takes_a_file_for_a_parent(self, fs: Filesystem, writer: str, path: str) -> None:
+    def test_no_writer_accepts_a_file_as_parent(self, fs: Filesystem, writer: str, path: str) -> None:
         fs.write("/a", "text")
         with refused(fs, NotADirectoryError):
             CHANGING[writer](fs, path)
@@ -114,7 +114,7 @@ class WriteCases(FilesystemCases):
         with refused(fs, IsADirectoryError):
             fs.write("/d", "text", mode="create")
 
-    def test_create_takes_a_name_that_was_deleted(self, fs: Filesystem) -> None:
+    def test_create_reuses_a_deleted_name(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "before")
         fs.delete("/a.txt")
         fs.write("/a.txt", "after", mode="create")
@@ -127,19 +127,19 @@ class WriteCases(FilesystemCases):
             fs.write_bytes("/a.txt", b"text", mode=cast(Any, ""))
 
     @pytest.mark.parametrize("mode", ["overwrite", "create", "append"])
-    def test_a_missing_parent_is_refused_when_parents_are_not_to_be_made(self, fs: Filesystem, mode: str) -> None:
+    def test_a_missing_parent_is_refused_without_create_parents(self, fs: Filesystem, mode: str) -> None:
         with refused(fs, FileNotFoundError):
             fs.write("/d/a.txt", "text", mode=cast(Any, mode), create_parents=False)
         with refused(fs, FileNotFoundError):
             fs.write_bytes("/d/a.txt", b"text", mode=cast(Any, mode), create_parents=False)
 
-    def test_an_existing_parent_is_enough_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
+    def test_an_existing_parent_is_enough_without_create_parents(self, fs: Filesystem) -> None:
         fs.mkdir("/d")
         fs.write("/d/a.txt", "text", create_parents=False)
         fs.write("/b.txt", "text", create_parents=False)
         assert fs.read("/d/a.txt").content == fs.read("/b.txt").content == "text"
 
-    def test_a_file_for_a_parent_is_refused_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
+    def test_a_file_as_parent_is_refused_without_create_parents(self, fs: Filesystem) -> None:
         fs.write("/a", "text")
         with refused(fs, NotADirectoryError):
             fs.write("/a/b", "text", create_parents=False)
@@ -159,7 +159,7 @@ class WriteCases(FilesystemCases):
         assert not fs.exists("/a/b")
 
     @pytest.mark.parametrize("path", ["/a/b", "/a/b/c"])
-    def test_asking_below_a_file_finds_nothing(self, fs: Filesystem, path: str) -> None:
+    def test_queries_below_a_file_find_nothing(self, fs: Filesystem, path: str) -> None:
         fs.write("/a", "text")
         assert not fs.exists(path)
         assert not fs.is_file(path)
@@ -171,7 +171,7 @@ class WriteCases(FilesystemCases):
         with refused(fs, TypeError):
             fs.write_bytes("/d/a.txt", cast(Any, "text"))
 
-    def test_what_was_written_does_not_change_with_the_buffer_it_came_from(self, fs: Filesystem) -> None:
+    def test_changing_the_buffer_afterwards_does_not_change_the_file(self, fs: Filesystem) -> None:
         buffer = bytearray(b"before")
         fs.write_bytes("/a.bin", cast(Any, buffer))
         fs.write_bytes("/b.bin", cast(Any, memoryview(buffer)))
@@ -294,7 +294,7 @@ class WriteCases(FilesystemCases):
         fs.append("/a.txt", "two")
         assert fs.read("/a.txt").content == "two"
 
-    def test_a_copy_is_appended_to_alone(self, fs: Filesystem) -> None:
+    def test_appending_to_a_copy_leaves_the_original_alone(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "one")
         fs.copy("/a.txt", "/b.txt")
         fs.append("/b.txt", "two")
@@ -302,7 +302,7 @@ class WriteCases(FilesystemCases):
         assert fs.read("/a.txt").content == "onethree"
         assert fs.read("/b.txt").content == "onetwo"
 
-    def test_a_restore_takes_back_what_was_appended(self, fs: Filesystem) -> None:
+    def test_a_restore_undoes_an_append(self, fs: Filesystem) -> None:
         fs.append("/a.txt", "one\n")
         snapshot = fs.snapshot()
         fs.append("/a.txt", "two\n")
@@ -318,7 +318,7 @@ class WriteCases(FilesystemCases):
             APPENDERS[appender](fs, "/d", "text")
 
     @each_appender
-    def test_a_file_for_a_parent_is_not_appended_below(self, fs: Filesystem, appender: str) -> None:
+    def test_nothing_is_appended_below_a_file(self, fs: Filesystem, appender: str) -> None:
         fs.write("/a", "text")
         with refused(fs, NotADirectoryError):
             APPENDERS[appender](fs, "/a/b", "text")

@@ -1,4 +1,4 @@
-"""Directories: making, listing and walking them, and deleting what they hold."""
+"""Directories: creating, listing and walking them, and deleting their contents."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class DirectoryCases(FilesystemCases):
         assert fs.is_directory("/a/b")
         assert fs.is_directory("/a/b/c")
 
-    def test_a_directory_needs_a_parent_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
+    def test_a_directory_needs_a_parent_without_parents(self, fs: Filesystem) -> None:
         with refused(fs, FileNotFoundError):
             fs.mkdir("/a/b", parents=False)
 
-    def test_a_directory_with_a_parent_is_made_when_parents_are_not_to_be_made(self, fs: Filesystem) -> None:
+    def test_a_directory_with_a_parent_is_made_without_parents(self, fs: Filesystem) -> None:
         fs.mkdir("/a", parents=False)
         fs.mkdir("/a/b", parents=False)
         assert fs.is_directory("/a/b")
@@ -130,12 +130,12 @@ class DirectoryCases(FilesystemCases):
         assert walked["/link"].is_symlink
         assert walked["/a/b/c.txt"].name == "c.txt"
 
-    def test_a_walk_starts_where_it_is_told(self, fs: Filesystem) -> None:
+    def test_a_walk_starts_at_the_given_directory(self, fs: Filesystem) -> None:
         for path in ("/a/b/c.txt", "/a/d.txt", "/ab/e.txt"):
             fs.write(path, "")
         assert [entry.path for entry in fs.walk("/a")] == ["/a/b", "/a/b/c.txt", "/a/d.txt"]
 
-    def test_a_walk_gives_files_by_path_and_each_directory_before_what_is_in_it(self, fs: Filesystem) -> None:
+    def test_a_walk_yields_files_by_path_and_each_directory_before_its_contents(self, fs: Filesystem) -> None:
         paths = ["/a b/x", "/a-b", "/a/b/x", "/a/x", "/a0", "/b/x"]
         for path in reversed(paths):
             fs.write(path, "")
@@ -145,7 +145,7 @@ class DirectoryCases(FilesystemCases):
             parent = path.rpartition("/")[0]
             assert not parent or walked.index(parent) < walked.index(path)
 
-    def test_a_walk_of_an_empty_filesystem_gives_nothing(self, fs: Filesystem) -> None:
+    def test_a_walk_of_an_empty_filesystem_yields_nothing(self, fs: Filesystem) -> None:
         assert list(fs.walk()) == []
 
     @pytest.mark.parametrize("recursive", [False, True])
@@ -172,7 +172,7 @@ class DirectoryCases(FilesystemCases):
         with refused(fs, OSError, errno.ENOTEMPTY):
             fs.delete("/d")
 
-    def test_a_directory_with_entries_is_deleted_when_asked_for(self, fs: Filesystem) -> None:
+    def test_a_directory_with_entries_is_deleted_if_recursive(self, fs: Filesystem) -> None:
         fs.write("/d/a.txt", "text")
         fs.write("/d/e/b.txt", "text")
         fs.write("/other.txt", "text")
@@ -227,7 +227,7 @@ class DirectoryCases(FilesystemCases):
         assert fs.delete("/d", recursive=True) == 2
         assert fs.read("/kept/a.txt").content == "text"
 
-    def test_a_file_written_again_has_nothing_of_the_deleted_one(self, fs: Filesystem) -> None:
+    def test_a_file_written_again_keeps_nothing_of_the_deleted_one(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "before")
         fs.chmod("/a.txt", 0o600)
         fs.delete("/a.txt")

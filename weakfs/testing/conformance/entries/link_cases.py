@@ -1,4 +1,4 @@
-"""Symbolic links: entries of their own under the default policy, followed inside the root under the others."""
+"""Symbolic links: entries themselves under the default policy, followed inside the root under the others."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LinkCases(FilesystemCases):
         assert not fs.is_file("/link")
         assert not fs.is_directory("/link")
 
-    def test_what_is_not_a_link_has_no_target(self, fs: Filesystem) -> None:
+    def test_an_entry_that_is_not_a_link_has_no_target(self, fs: Filesystem) -> None:
         fs.write("/d/a.txt", "text")
         for path in ("/d/a.txt", "/d", "/"):
             stat = fs.stat(path)
@@ -92,7 +92,7 @@ class LinkCases(FilesystemCases):
             fs.symlink("a", "/a/link")
 
     @pytest.mark.parametrize("target", ["", "a\0b", "a\ud800"], ids=["empty", "nul", "surrogate"])
-    def test_a_target_that_no_system_could_hold_is_refused(self, fs: Filesystem, target: str) -> None:
+    def test_a_target_that_no_system_supports_is_refused(self, fs: Filesystem, target: str) -> None:
         with refused(fs, ValueError):
             fs.symlink(target, "/d/link")
 
@@ -134,7 +134,7 @@ class LinkCases(FilesystemCases):
             with refused(fs, PermissionError):
                 fs.read(path)
 
-    def test_a_link_gives_its_name_back_when_it_is_deleted(self, fs: Filesystem) -> None:
+    def test_the_name_of_a_deleted_link_can_be_reused(self, fs: Filesystem) -> None:
         fs.symlink("a.txt", "/link")
         fs.delete("/link")
         fs.write("/link", "a file now")
@@ -284,7 +284,7 @@ class LinkCases(FilesystemCases):
         with refused(following, FileNotFoundError):
             following.list("/link")
 
-    def test_a_link_to_a_file_is_no_directory(self, following: Filesystem) -> None:
+    def test_a_link_to_a_file_is_not_a_directory(self, following: Filesystem) -> None:
         following.write("/a.txt", "text")
         following.symlink("a.txt", "/link")
         with refused(following, NotADirectoryError):
@@ -292,7 +292,7 @@ class LinkCases(FilesystemCases):
         with refused(following, NotADirectoryError):
             following.write("/link/b.txt", "text")
 
-    def test_a_link_to_a_directory_is_no_file(self, following: Filesystem) -> None:
+    def test_a_link_to_a_directory_is_not_a_file(self, following: Filesystem) -> None:
         following.mkdir("/d")
         following.symlink("d", "/link")
         with refused(following, IsADirectoryError):

@@ -1,4 +1,4 @@
-"""Paths and names: one canonical form for every spelling, no way above the root, and every character that is legal."""
+"""Paths and names: one canonical form for every spelling, no way above the root, and all legal characters."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class PathCases(FilesystemCases):
         assert fs.is_directory(spelling)
         assert [entry.path for entry in fs.list(spelling)] == ["/a.txt"]
 
-    def test_list_takes_the_root_when_no_path_is_given(self, fs: Filesystem) -> None:
+    def test_list_lists_the_root_by_default(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "")
         assert fs.list() == fs.list("/")
 
@@ -164,7 +164,7 @@ class PathCases(FilesystemCases):
 
     @pytest.mark.parametrize("operation", EVERY)
     @pytest.mark.parametrize("path", [None, 5, b"/here.txt"], ids=["none", "number", "bytes"])
-    def test_what_is_no_path_is_refused(self, fs: Filesystem, operation: str, path: object) -> None:
+    def test_a_value_that_is_not_a_path_is_refused(self, fs: Filesystem, operation: str, path: object) -> None:
         fs.write("/here.txt", "text")
         with refused(fs, TypeError):
             EVERY[operation](fs, cast(Any, path))

@@ -118,7 +118,7 @@ class RelocationCases(FilesystemCases):
         with refused(fs, ValueError):
             relocate(source, destination)
 
-    def test_a_directory_is_placed_beside_itself_under_a_longer_name(self, fs: Filesystem, relocate: Relocate) -> None:
+    def test_a_directory_is_placed_next_to_itself_under_a_longer_name(self, fs: Filesystem, relocate: Relocate) -> None:
         fs.write("/d/a.txt", "text")
         relocate("/d", "/dd")
         relocate("/dd", "/ddd/d")
@@ -174,7 +174,7 @@ class RelocationCases(FilesystemCases):
         fs.copy("/a.bin", "/b.bin")
         assert fs.read_bytes("/a.bin").content == fs.read_bytes("/b.bin").content == b"\xff\0text"
 
-    def test_a_copied_file_is_changed_alone(self, fs: Filesystem) -> None:
+    def test_changing_a_copied_file_leaves_the_original_alone(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "text")
         fs.copy("/a.txt", "/b.txt")
         fs.write("/b.txt", "changed")
@@ -184,7 +184,7 @@ class RelocationCases(FilesystemCases):
         assert fs.read("/b.txt").content == "changed"
         assert fs.stat("/b.txt").mode == 0o644
 
-    def test_a_copied_directory_is_changed_alone(self, fs: Filesystem) -> None:
+    def test_changing_a_copied_directory_leaves_the_original_alone(self, fs: Filesystem) -> None:
         fs.write("/d/e/a.txt", "text")
         fs.copy("/d", "/copy")
         fs.write("/copy/e/a.txt", "changed")

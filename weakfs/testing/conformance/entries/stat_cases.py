@@ -1,4 +1,4 @@
-"""What is known of an entry: `stat`, `statistics`, permission bits, and frozen results."""
+"""What is known about entries: `stat`, `statistics`, permission bits, and frozen results."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class StatCases(FilesystemCases):
         assert [fs.stat(path).mode for path in ("/d", "/e", "/e/f", "/g")] == [0o755] * 4
 
     @pytest.mark.parametrize("mode", [0o600, 0o644, 0o640, 0o755, 0o700, 0o444, 0o555, 0o777])
-    def test_bits_are_given_back_as_they_were_set(self, fs: Filesystem, mode: int) -> None:
+    def test_bits_are_returned_as_they_were_set(self, fs: Filesystem, mode: int) -> None:
         fs.write("/a.txt", "text")
         fs.chmod("/a.txt", mode)
         assert fs.stat("/a.txt").mode == mode

@@ -62,7 +62,7 @@ class GlobCases(FilesystemCases):
         assert not result.truncated
 
     @pytest.mark.parametrize(("files", "pattern", "expected"), list(RULES.values()), ids=list(RULES))
-    def test_a_pattern_keeps_to_the_rule(
+    def test_a_pattern_follows_the_rule(
         self, fs: Filesystem, files: tuple[str, ...], pattern: str, expected: tuple[str, ...]
     ) -> None:
         for path in files:
@@ -103,7 +103,7 @@ class GlobCases(FilesystemCases):
         fs.append("/d/a.txt", "more")
         assert fs.glob("*.txt")[0].path == "/d/a.txt"
 
-    def test_paths_decide_when_they_are_asked_to(self, fs: Filesystem) -> None:
+    def test_matches_can_be_sorted_by_path(self, fs: Filesystem) -> None:
         self.write_in_turn(fs, "/b.txt", "/d/a.txt", "/a.txt", "/c.txt", "/é.txt", "/Z.txt")
         found = [match.path for match in fs.glob("*.txt", sort="path")]
         assert found == ["/Z.txt", "/a.txt", "/b.txt", "/c.txt", "/d/a.txt", "/é.txt"]
@@ -119,7 +119,7 @@ class GlobCases(FilesystemCases):
         with refused(fs, ValueError):
             fs.glob("*", sort=cast(Any, "size"))
 
-    def test_matches_are_sorted_before_they_are_cut_off(self, fs: Filesystem) -> None:
+    def test_matches_are_sorted_before_they_are_truncated(self, fs: Filesystem) -> None:
         self.write_in_turn(fs, "/a.txt", "/b.txt", "/c.txt", "/d.txt")
         result = fs.glob("*.txt", max_results=2)
         assert [match.path for match in result] == ["/d.txt", "/c.txt"]
@@ -128,12 +128,12 @@ class GlobCases(FilesystemCases):
         assert [match.path for match in result] == ["/a.txt", "/b.txt", "/c.txt"]
         assert result.truncated
 
-    def test_exactly_as_many_as_allowed_are_not_cut_off(self, fs: Filesystem) -> None:
+    def test_as_many_matches_as_the_limit_are_not_truncated(self, fs: Filesystem) -> None:
         self.write_in_turn(fs, "/a.txt", "/b.txt")
         result = fs.glob("*.txt", max_results=2)
         assert (len(result), result.truncated) == (2, False)
 
-    def test_a_thousand_are_given_unless_told(self, fs: Filesystem) -> None:
+    def test_a_thousand_matches_are_returned_by_default(self, fs: Filesystem) -> None:
         for number in range(1_001):
             fs.write(f"/d/{number:04}", "")
         result = fs.glob("d/*", sort="path")
@@ -141,7 +141,7 @@ class GlobCases(FilesystemCases):
         result = fs.glob("d/*", max_results=2_000)
         assert (len(result), result.truncated) == (1_001, False)
 
-    def test_no_cut_and_nothing_at_all_may_be_asked_for(self, fs: Filesystem) -> None:
+    def test_the_limit_may_be_unlimited_or_zero(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "")
         assert (len(fs.glob("*", max_results=-1)), fs.glob("*", max_results=-1).truncated) == (1, False)
         assert (len(fs.glob("*", max_results=0)), fs.glob("*", max_results=0).truncated) == (0, True)
@@ -175,16 +175,16 @@ class GlobCases(FilesystemCases):
             fs.glob("{a,b}" * 60)
 
     @pytest.mark.parametrize("pattern", ["*a" * 40 + "b", "?*" * 40 + "b", "[ab]*" * 40 + "c"])
-    def test_no_pattern_takes_for_ever_in_a_name(self, fs: Filesystem, pattern: str) -> None:
+    def test_no_pattern_takes_forever_in_a_name(self, fs: Filesystem, pattern: str) -> None:
         fs.write("/d/" + "a" * 200, "")
         assert list(fs.glob(pattern)) == []
 
-    def test_no_pattern_takes_for_ever_in_a_deep_tree(self, fs: Filesystem) -> None:
+    def test_no_pattern_takes_forever_in_a_deep_tree(self, fs: Filesystem) -> None:
         fs.write("/a" * 50 + "/x", "")
         assert list(fs.glob("**/a/" * 25 + "y")) == []
         assert len(fs.glob("**/a/" * 25 + "x")) == 1
 
-    def test_a_file_is_no_start(self, fs: Filesystem) -> None:
+    def test_a_glob_does_not_start_at_a_file(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "")
         with refused(fs, NotADirectoryError):
             fs.glob("*", path="/a.txt")

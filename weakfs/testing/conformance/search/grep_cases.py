@@ -198,7 +198,7 @@ class GrepCases(FilesystemCases):
         assert fs.grep("nothing", glob="*.py").files_searched == 2
         assert fs.grep("nothing", path="/d").files_searched == 1
 
-    def test_nothing_found_is_an_answer(self, fs: Filesystem) -> None:
+    def test_a_search_without_matches_has_an_empty_result(self, fs: Filesystem) -> None:
         result = fs.grep("nothing")
         assert (len(result), list(result), result.truncated) == (0, [], False)
         assert (result.files_searched, result.binary_skipped) == (0, 0)
@@ -206,7 +206,7 @@ class GrepCases(FilesystemCases):
     @pytest.mark.parametrize(
         ("allowed", "given", "truncated"), [(1, 1, True), (3, 3, True), (4, 4, False), (9, 4, False)]
     )
-    def test_no_more_matches_are_given_than_allowed(
+    def test_no_more_matches_are_returned_than_allowed(
         self, fs: Filesystem, allowed: int, given: int, truncated: bool
     ) -> None:
         fs.write("/a.txt", "x\nx\n")
@@ -224,7 +224,7 @@ class GrepCases(FilesystemCases):
         fs.write("/a.txt", "x\n" * 3)
         assert not fs.grep("x").truncated
 
-    def test_a_thousand_matches_are_given_unless_told(self, fs: Filesystem) -> None:
+    def test_a_thousand_matches_are_returned_by_default(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "x\n" * 1_001)
         result = fs.grep("x")
         assert (len(result), result.truncated) == (1_000, True)
@@ -260,13 +260,13 @@ class GrepCases(FilesystemCases):
         fs.write("/a.txt", text)
         assert [match.line_number for match in fs.grep(pattern)] == lines
 
-    def test_case_does_not_count_when_asked(self, fs: Filesystem) -> None:
+    def test_a_search_can_ignore_case(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "Needle\nNEEDLE\nnoodle\nÉtude\n")
         assert [match.line_number for match in fs.grep("needle", case_insensitive=True)] == [1, 2]
         assert [match.line_number for match in fs.grep("étude", case_insensitive=True)] == [4]
 
     @pytest.mark.parametrize("pattern", list(UNSUPPORTED.values()), ids=list(UNSUPPORTED))
-    def test_what_a_linear_search_by_lines_cannot_do_is_refused(self, fs: Filesystem, pattern: str) -> None:
+    def test_patterns_that_the_engine_does_not_support_are_refused(self, fs: Filesystem, pattern: str) -> None:
         fs.write("/a.txt", "text")
         with refused(fs, ValueError):
             fs.grep(pattern)
@@ -288,11 +288,11 @@ class GrepCases(FilesystemCases):
             fs.grep(pattern)
 
     @pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|a)*$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]([a-z])+$"])
-    def test_no_pattern_takes_for_ever(self, fs: Filesystem, pattern: str) -> None:
+    def test_no_pattern_takes_forever(self, fs: Filesystem, pattern: str) -> None:
         fs.write("/a.txt", "a" * 5_000 + "!\n")
         assert list(fs.grep(pattern)) == []
 
-    def test_many_hits_in_one_file_take_no_longer_each(self, fs: Filesystem) -> None:
+    def test_many_matches_in_one_file_are_found_in_linear_time(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "some text before the needle and after\n" * 20_000)
         result = fs.grep("n.*e", max_matches=20_000)
         assert (len(result), result[-1].line_number, result.truncated) == (20_000, 20_000, False)

@@ -78,7 +78,7 @@ class ArchiveCases(FilesystemCases):
         other.import_bytes(fs.export_bytes())
         assert other.list("/") == ()
 
-    def test_an_import_of_its_own_export_changes_nothing(self, fs: Filesystem) -> None:
+    def test_importing_its_own_export_changes_nothing(self, fs: Filesystem) -> None:
         workspace(fs)
         before = fs.tree().fingerprint
         fs.import_bytes(fs.export_bytes())
@@ -137,13 +137,13 @@ class ArchiveCases(FilesystemCases):
     @pytest.mark.parametrize(
         "data", [b"", b"not a tar", b"\0" * 100, b"\xff" * 2_000], ids=["empty", "text", "nul", "noise"]
     )
-    def test_what_is_no_archive_is_refused(self, fs: Filesystem, data: bytes) -> None:
+    def test_bytes_that_are_not_an_archive_are_refused(self, fs: Filesystem, data: bytes) -> None:
         fs.write("/kept.txt", "kept")
         with refused(fs, ValueError):
             fs.import_bytes(data)
 
     @pytest.mark.parametrize("time", ["1e18", "999999999999999999", "-999999999999999999", "253402300800"])
-    def test_a_time_that_no_calendar_has_does_no_harm(self, fs: Filesystem, time: str) -> None:
+    def test_a_time_out_of_range_does_no_harm(self, fs: Filesystem, time: str) -> None:
         with suppress(ValueError):
             fs.import_bytes(archive(member("a.txt", mtime=time)))
         for entry in fs.walk():
@@ -151,7 +151,7 @@ class ArchiveCases(FilesystemCases):
         fs.export_bytes()
 
     @pytest.mark.parametrize("end", [100, 512, 700, 1_024, 1_300])
-    def test_an_archive_that_was_cut_off_is_refused(self, fs: Filesystem, end: int) -> None:
+    def test_a_truncated_archive_is_refused(self, fs: Filesystem, end: int) -> None:
         # Two members of two blocks of 512 bytes each, truncated inside and between them.
         data = archive(member("a.txt"), member("b.txt"))
         fs.write("/kept.txt", "kept")

@@ -1,4 +1,4 @@
-"""Digests: git's own object ids, the same for equal trees whatever their history."""
+"""Digests: git's object ids, the same for equal trees whatever their history."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class DigestCases(FilesystemCases):
         assert fs.tree().digest == other.tree().digest
         assert fs.tree().fingerprint == other.tree().fingerprint
 
-    def test_a_change_and_its_undoing_give_the_digest_back(self, fs: Filesystem) -> None:
+    def test_a_change_and_its_reversal_restore_the_digest(self, fs: Filesystem) -> None:
         fs.write("/d/a.txt", "text")
         before = fs.tree().digest
         fs.write("/d/b.txt", "text")
@@ -116,7 +116,7 @@ class DigestCases(FilesystemCases):
         assert fs.tree().digest == digest
         assert fs.tree().fingerprint != fingerprint
 
-    def test_neither_sees_the_time(self, fs: Filesystem) -> None:
+    def test_digest_and_fingerprint_ignore_the_time(self, fs: Filesystem) -> None:
         self.write_in_turn(fs, "/a.txt", "/b.txt")
         before = fs.tree().digest, fs.tree().fingerprint
         self.write_in_turn(fs, "/a.txt")

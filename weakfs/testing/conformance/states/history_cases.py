@@ -1,4 +1,4 @@
-"""Long histories: after many random changes, the files equal those of a plain dictionary that is changed alongside."""
+"""Long histories: after many random changes, the files equal those in a dictionary with the same changes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class History:
             self.model = dict(model)
 
     def check(self, fresh: Filesystem) -> None:
-        """Compare all queries with the model, and with `fresh`, in which the same files are written at once."""
+        """Compare all queries with the model, and with `fresh`, to which the same files are written directly."""
         files = {path: content for path, content in self.model.items() if content is not None}
         walked = {entry.path: entry.is_directory for entry in self.fs.walk()}
         assert walked == {path: content is None for path, content in self.model.items()}
@@ -132,14 +132,14 @@ class History:
 
 class HistoryCases(FilesystemCases):
     @pytest.mark.parametrize("seed", range(12))
-    def test_a_random_history_leaves_what_a_dictionary_would_hold(self, fs: Filesystem, seed: int) -> None:
+    def test_a_random_history_agrees_with_a_dictionary(self, fs: Filesystem, seed: int) -> None:
         history = History(fs, Random(seed))
         done = sum(history.step() for _ in range(STEPS))
         assert done > STEPS // 3
         history.check(self.make_fs())
 
     @pytest.mark.parametrize("seed", range(6))
-    def test_a_random_history_keeps_to_the_limits(self, seed: int) -> None:
+    def test_a_random_history_respects_the_limits(self, seed: int) -> None:
         limits = Limits(max_file_size=30, max_path_depth=4, max_total_size=120, max_node_count=12)
         fs = self.make_fs(limits=limits)
         history = History(fs, Random(seed))

@@ -77,7 +77,7 @@ class SnapshotCases(FilesystemCases):
         assert fs.tree().fingerprint == before
 
     @each_change
-    def test_a_later_snapshot_does_again(self, fs: Filesystem, change: str) -> None:
+    def test_restoring_a_later_snapshot_redoes(self, fs: Filesystem, change: str) -> None:
         workspace(fs)
         earlier = fs.snapshot()
         CHANGES[change](fs)
@@ -140,7 +140,7 @@ class SnapshotCases(FilesystemCases):
         assert fs.is_directory("/empty/inner")
         assert not fs.exists("/copy")
 
-    def test_a_snapshot_carries_the_tag_that_it_was_given(self, fs: Filesystem) -> None:
+    def test_a_snapshot_has_its_tag(self, fs: Filesystem) -> None:
         assert fs.snapshot("before-refactor").tag == "before-refactor"
         assert fs.snapshot(tag="after").tag == "after"
         assert fs.snapshot().tag is None
@@ -184,7 +184,7 @@ class SnapshotCases(FilesystemCases):
             assert fs.tree().fingerprint == fingerprint
             assert fs.read("/log.txt").content == "".join(f"{number}\n" for number in range(index + 1))
 
-    def test_a_restored_filesystem_is_written_on(self, fs: Filesystem) -> None:
+    def test_a_restored_filesystem_can_be_changed(self, fs: Filesystem) -> None:
         workspace(fs)
         snapshot = fs.snapshot()
         change_much(fs)
@@ -212,7 +212,7 @@ class SnapshotCases(FilesystemCases):
         with refused(other, ValueError):
             other.restore(fs.snapshot(), dry_run=True)
 
-    def test_a_snapshot_of_another_filesystem_is_restored_when_asked_for(self, fs: Filesystem) -> None:
+    def test_a_snapshot_of_another_filesystem_is_restored_on_request(self, fs: Filesystem) -> None:
         workspace(fs)
         snapshot = fs.snapshot()
         other = self.make_fs()

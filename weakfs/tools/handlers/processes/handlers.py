@@ -157,7 +157,7 @@ def process_wait_handler(
             changed = background.scan_changes()
             note = f"; {plural(len(changed), 'path')} changed"
         except OSError as error:
-            # The process has ended all the same; what it changed is found when the cause is removed.
+            # The process has ended nevertheless; its changes are found once the cause is removed.
             note = f"; its changes cannot be determined: {error}"
     background.settle()
     info = _info(background, params.process_id)
@@ -187,7 +187,7 @@ def process_list_handler(params: ProcessListParams, *, context: ToolContext) -> 
 
 
 def process_tools(options: ProcessOptions | None = None) -> tuple[Tool, ...]:
-    """Make the tools for background processes, with your own options."""
+    """Return the tools for background processes, with your own options."""
     options = ProcessOptions() if options is None else options
     return (
         Tool(
@@ -255,7 +255,7 @@ def _background(context: ToolContext) -> BackgroundProcesses:
 
 
 def _bounded(timeout: float, options: ProcessOptions, context: ToolContext) -> float:
-    """Return how long to wait: no longer than the tool allows, nor past the call's deadline."""
+    """Return how long to wait: no longer than the tool allows, and not past the call's deadline."""
     context.check_deadline()
     left = inf if context.deadline is None else (context.deadline - context.session.now()) / 1e9
     return max(min(timeout, options.max_wait, left), 0)

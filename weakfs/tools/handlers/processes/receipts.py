@@ -32,10 +32,11 @@ class ProcessStartReceipt(ProcessReceipt):
 
 @frozen(kw_only=True)
 class ProcessOutputReceipt(ProcessReceipt):
-    """What a process printed, to standard output and standard error in the order in which it did.
+    """What a process printed: standard output and standard error, interleaved.
 
-    `output` is the text from position `since` to `next`, in bytes of the whole output, of which there are `total`;
-    output too large for a capability is a reference. `dropped` is how many bytes before it are not kept any more.
+    `output` is the text from position `since` to `next`; positions count the bytes of the whole output, which has
+    `total` bytes. Output too large for a capability is a reference. `dropped` is the number of bytes before it that are
+    no longer kept.
     """
 
     output: str | BlobReference | None = None
@@ -49,7 +50,7 @@ class ProcessOutputReceipt(ProcessReceipt):
 class ProcessWaitReceipt(ProcessReceipt):
     """How a process ended. `timed_out` is true if it still runs.
 
-    `changed_paths` are the paths found changed at its end, by this process or others; canonical and sorted.
+    `changed_paths` are the sorted canonical paths that had changed when it ended, by this process or others.
     """
 
     timed_out: bool | None = None

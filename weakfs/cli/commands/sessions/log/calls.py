@@ -31,11 +31,11 @@ from weakfs.reducers import EntryFound, LowerEntry
 from weakfs.session import Merged, Record, Session, Snapshot
 from weakfs.tools.slices import KeptBlob
 
-# Records that change no file: what was found below or outside, and contents stored for an answer.
+# Records that change no files: files found in a lower layer or outside, and contents stored for an answer.
 OBSERVATIONS = (EntryFound, LowerEntry, KeptBlob)
 
 Entry: TypeAlias = NumberedCall | Record | Snapshot
-# Lines added and removed.
+# The numbers of lines added and removed.
 Lines: TypeAlias = tuple[int, int]
 
 # Rows are this wide, or as wide as the terminal if that is wider.
@@ -46,7 +46,7 @@ MAX_STATUS = 9
 MAX_LINES = 9
 MIN_PATH = 8
 
-# Below this number of records no progress is shown: reading finishes too soon to see it.
+# No progress is shown for fewer records: reading them takes too little time.
 LARGE = 20_000
 
 
@@ -68,7 +68,7 @@ class Row:
 
 
 def show_calls(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
-    """Print the selected calls and changes, oldest first; include snapshots only if nothing is filtered out."""
+    """Print the selected calls and changes, oldest first; include snapshots only if there is no filter."""
     tags = Tags(session)
     found = _entries(session, wanted)
     if wanted.limit is not None:
@@ -160,7 +160,7 @@ def _row(entry: Entry, tags: Tags) -> Row:
     if isinstance(entry, Snapshot):
         return Row("", entry.at, "snapshot", shown(entry.tag or entry.snapshot_id), "")
     if isinstance(entry, Record):
-        # Types of weakfs itself are shown without their package prefix.
+        # The types of weakfs itself are shown without their tag's prefix.
         tag = tags.of(entry)
         action = tag.removeprefix("fs/").removeprefix("session/")
         return Row("", entry.at, shown(action), target_of_event(entry.event), shown(entry.cause or ""))

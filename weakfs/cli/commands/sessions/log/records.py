@@ -44,12 +44,12 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Whether nothing is filtered out, so that snapshots are shown too."""
+        """Whether there is no filter, so that snapshots are shown too."""
         return self.cause is None and self.path is None and self.filesystem is None
 
 
 class Tags:
-    """The tags of the types that a session's records have."""
+    """The type tags of a session's records."""
 
     def __init__(self, session: Session) -> None:
         self.registry = session.registry
@@ -61,7 +61,7 @@ class Tags:
 
 
 def show_records(out: Output, session: Session, wanted: Selection, *, as_json: bool) -> None:
-    """Print the selected records, oldest first; include the snapshots between them if nothing is filtered out."""
+    """Print the selected records, oldest first; include the snapshots between them if there is no filter."""
     tags = Tags(session)
     found = _limited(_selected(session, wanted), wanted.limit)
     if as_json:
@@ -130,7 +130,7 @@ class _Touched:
             return True
         event = record.event
         if isinstance(event, RolledBack):
-            # It undoes or redoes what the records since its target did.
+            # A rollback undoes or redoes what the records since its target did.
             touched = event.target < self._last
         elif isinstance(event, TreeRestored):
             touched = True
