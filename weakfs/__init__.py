@@ -1,6 +1,6 @@
 """The filesystem that an agent runtime embeds: every change is an event, every call can be undone.
 
-What most programs need is here; each package below documents the rest:
+The names that most programs need are here; each package below documents the rest:
 
     weakfs.session      events, records, slices, reducers, snapshots
     weakfs.storage      engines that keep keys and event streams

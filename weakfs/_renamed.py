@@ -21,7 +21,7 @@ PACKAGES = (
     "weakfs.transcripts",
 )
 
-# Names that the design documents use, and older names, with what stands for each of them.
+# Names from the design documents, and older names, each with its present equivalent.
 RENAMED = {
     "BridgedTool": "weakfs.Tool",
     "BudgetTracker": "the argument budget_tracker of weakfs.tools.build_tool_context, passed on unchanged",
@@ -85,7 +85,7 @@ RENAMED = {
 
 
 def hint(name: str) -> str:
-    """Return the end of an error message about a missing name; empty if nothing is known of it."""
+    """Return the end of an error message about a missing name; empty if nothing is known about it."""
     known = RENAMED.get(name)
     if known is not None:
         return f"; use {known}"

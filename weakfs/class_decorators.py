@@ -1,9 +1,10 @@
-"""`define` and `frozen` of attrs at less cost: what they add to a class is made when first used, and `repr` is short.
+"""Cheaper versions of attrs' `define` and `frozen`: methods are generated on first use, and `repr` is short.
 
-A new process makes a hundred classes before its first answer, makes instances of a third of them, and compares
-instances of few. attrs takes 3.0 million instructions for a class of four fields: half of that for `__eq__`, `__hash__`
-and `__repr__`, and most of the rest for the fields and `__init__`. A class that has its slots, and waits for the rest,
-takes 0.2 million. `repr` shows only the beginning of long fields, so that a traceback that holds a session stays short.
+A new process creates a hundred classes before its first answer, but makes instances of only a third of them, and
+compares instances of very few. attrs takes 3.0 million instructions for a class of four fields: half of that for
+`__eq__`, `__hash__` and `__repr__`, and most of the rest for the fields and `__init__`. A class that has only its slots
+at first takes 0.2 million. `repr` shows only the beginning of long fields, so that a traceback that contains a session
+stays short.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _FIELD = type(attrs.field())
 
 
 class _Example:
-    """A class that shows what attrs adds to a frozen class, and which of that must be there from the beginning."""
+    """A sample that shows what attrs adds to a frozen class, and which attributes must be there from the beginning."""
 
 
 _FROZEN = vars(attrs.frozen(_Example, eq=False, repr=False))
 _REFUSALS = {name: _FROZEN[name] for name in ("__setattr__", "__delattr__")}
 _ADDED = _FROZEN.keys() - vars(_Example).keys() - _REFUSALS.keys() - {"__slots__"}
-# What attrs does with a class that has one of these in its body depends on it.
+# If a class defines one of these, what attrs adds depends on it.
 _SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getattr__", "__slots__"}
 
 
@@ -39,7 +40,7 @@ def _decorator(decorate: Callable[..., type]) -> Callable[..., Any]:
     def decorated(cls: type | None = None, /, *, eq: bool = True, repr: bool = True, **options: Any) -> Any:
         if cls is None:
             return partial(decorated, eq=eq, repr=repr, **options)
-        # What a class defines itself stays, as with attrs.
+        # As with attrs, the class's own definitions are kept.
         eq, repr = eq and "__eq__" not in vars(cls), repr and "__repr__" not in vars(cls)
         has_hash = "__hash__" in vars(cls)
         is_frozen = decorate is attrs.frozen
@@ -70,7 +71,7 @@ def _compile_later(cls: type, name: str) -> None:
 
 
 class _Later:
-    """An attribute that attrs adds to a class: reading the first one makes all of them."""
+    """An attribute that attrs adds to a class. Reading one of them for the first time creates all of them."""
 
     __slots__ = ("missing", "name")
 
@@ -84,7 +85,7 @@ class _Later:
 
 
 class _Missing:
-    """What attrs has still to add to a class: it makes a class of the same body, whose attributes are taken over."""
+    """The attributes that attrs has yet to add to a class, taken from a class that it makes of the same body."""
 
     def __init__(self, cls: type, body: type, complete: Callable[[], type]) -> None:
         self.cls, self.body, self.complete = cls, body, complete
@@ -92,7 +93,7 @@ class _Missing:
         self._made: dict[str, type] = {}
 
     def add(self) -> None:
-        # Threads that come at the same time take over the attributes of one and the same class.
+        # Concurrent threads all take the attributes from the same class.
         made = vars(self._made.setdefault("class", self.complete()))
         for name, value in list(vars(self.cls).items()):
             if isinstance(value, _Later):
@@ -102,7 +103,7 @@ class _Missing:
 
 
 def when_complete(cls: type, follow_up: Callable[[type], object]) -> None:
-    """Call a function with a class now, or once attrs has added what it adds to a class of plain fields."""
+    """Call a function with a class now, or, if attrs has yet to add attributes to it, after it has added them."""
     later = vars(cls).get("__init__")
     if isinstance(later, _Later) and not _has_described_fields(later.missing.body):
         later.missing.then.append(follow_up)
@@ -115,7 +116,7 @@ def _has_described_fields(body: type) -> bool:
 
 
 def _can_wait(cls: type, is_frozen: bool, options: dict[str, Any]) -> bool:
-    """Return whether everything but the slots, and the refusal to change, can be added to a class later."""
+    """Return whether everything except for the slots and the frozen `__setattr__` can be added to a class later."""
     body = vars(cls)
     return (
         options.keys() <= {"kw_only"}
@@ -128,7 +129,7 @@ def _can_wait(cls: type, is_frozen: bool, options: dict[str, Any]) -> bool:
 
 
 def _with_slots(cls: type, complete: Callable[[], type], is_frozen: bool) -> type:
-    """Return a class with slots for the fields of `cls`, to which the rest is added when it is first read."""
+    """Return a class with slots for the fields of `cls`; everything else is added when it is first read."""
     fields = [name for name, hint in get_annotations(cls).items() if "ClassVar" not in str(hint).partition("[")[0]]
     body = {name: value for name, value in vars(cls).items() if name not in (*fields, "__dict__", "__weakref__")}
     has_weakref = any("__weakref__" in vars(base) for base in cls.__mro__[1:-1])

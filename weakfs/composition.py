@@ -1,4 +1,4 @@
-"""The composition root: sessions, and files in storage, that know the types of every part of the library."""
+"""The composition root: sessions, and files in storage, that know the types of all parts of the library."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 @frozen(eq=False, repr=False)
 class Registry(session.Registry):
-    """An immutable table of types by tag: what a session and its file may hold.
+    """An immutable table of the types, by tag, that a session and its file may hold.
 
-    `Registry.with_types(*T)` has the types of weakfs and yours; `Registry.empty()` only the session's own events.
+    `Registry.with_types(*T)` has the types of weakfs and your own; `Registry.empty()` has only the session's own
+    events.
     """
 
     @classmethod
     def standard(cls) -> Self:
-        """Return the registry of a session that is given none: all types of weakfs."""
+        """Return the default registry of a session, with all types of weakfs."""
         known = _standard()
         return cls(known.by_tag, known.by_type, known.slices, known.pools)
 
@@ -51,15 +52,15 @@ class Session(session.Session):
         at: int | str | Snapshot | None = None,
         filesystem: str | Attachable | External | None = None,
     ) -> tuple[BlameLine, ...]:
-        """Return the lines of a file, each with the record that put it in and the call that made the record.
+        """Return the lines of a file, each with the record that added it and the call that made the record.
 
         Lines are followed through edits, moves, copies, merges and rollbacks. Work that was taken back is not blamed,
         and lines that come back have their old blame. `at` is a record number, a snapshot, its id or its tag.
         `filesystem` is an external filesystem or its id; the default is the only one, if the session has no files of
         its own.
 
-        The first time costs O(records) and the edits of the file, later only what is new. Raises `FileNotFoundError`,
-        `IsADirectoryError`, `ValueError` for a binary file or a link, and `MissingBlob`.
+        The first call costs O(records) and the edits of the file, later calls only the new records. Raises
+        `FileNotFoundError`, `IsADirectoryError`, `ValueError` for a binary file or a link, and `MissingBlob`.
         """
         from weakfs.history.blame.lines import Blames
 
@@ -82,7 +83,7 @@ class Session(session.Session):
         try:
             glob = compile_glob(path, hidden=True)
         except ValueError:
-            # A path with a bracket that no glob would have.
+            # A path with a bracket that is invalid in a glob.
             if path.startswith("/"):
                 return same_path(path)
             raise

@@ -1,8 +1,8 @@
 """The base class of the errors that weakfs defines.
 
 Most failures of a filesystem are built-in errors, such as `FileNotFoundError`: the same on every backend, and what
-code that works with files catches already. What the built-in errors have no word for derives from `WeakfsError` as
-well as from the built-in error that comes nearest.
+code that works with files already catches. Errors that have no built-in equivalent derive from `WeakfsError` and from
+the closest built-in error.
 """
 
 __all__ = ["WeakfsError"]

@@ -1,4 +1,4 @@
-"""Names that a package imports from their modules when they are first used, so that a process pays for what it uses."""
+"""Names that a package imports from their modules on first use, so that a process loads only what it uses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from importlib import import_module
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package, from the names of each of its modules, separated by spaces.
+    """Return `__getattr__` and `__dir__` for a package. `modules` maps each module to its names, separated by spaces.
 
-    No name may be that of a module in the package: importing that module would take its place.
+    No name may be that of a module in the package: importing that module would replace it.
     """
     home_of = {name: module for module, names in modules.items() for name in names.split()}
 

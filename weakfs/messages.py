@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# What a terminal obeys instead of showing it, or what makes text read in another order than it is stored in: C0 but
-# for tabs and line breaks, DEL, C1, bidirectional embeddings, overrides and isolates.
+# Characters that control a terminal or change the order in which text is displayed: C0 except for tabs and line breaks,
+# DEL, C1, bidirectional embeddings, overrides and isolates.
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 # Compiled by `re` when first used, which most processes never do: it takes 1 % of a first write.
 _UNSAFE = f"[{_CONTROLS}]"
@@ -13,21 +13,21 @@ _UNSAFE_IN_LINE = f"[{_CONTROLS}\n\u2028\u2029]"
 
 
 def one_line(text: str) -> str:
-    """Return `text` on one line: line breaks and other characters that do not print as escapes.
+    """Return `text` on one line, with line breaks and other non-printing characters as escapes.
 
-    For names and summaries, in which spaces other than the common one and tabs are escaped too.
+    For names and summaries. Tabs, and spaces other than U+0020, are escaped too.
     """
     return text if text.isprintable() else "".join(map(_escaped_unless_printable, text))
 
 
 def printable(text: str, *, is_line: bool = False) -> str:
-    """Return `text` with control characters as escapes such as `\\x1b` and `\\u202e`; tabs stay, and so do line breaks.
+    """Return `text` with control characters as escapes such as `\\x1b` and `\\u202e`. Tabs and line breaks are kept.
 
-    With `is_line` line breaks are escaped as well, U+2028 and U+2029 among them. For text that may be of any length and
-    language, which `one_line` would change in more places.
+    With `is_line`, line breaks are escaped too, including U+2028 and U+2029. For text of any length and language, which
+    `one_line` would change in more places.
     """
     kept = text.replace("\t", "") if is_line else text.replace("\t", "").replace("\n", "")
-    # Much faster than the expression, which most texts need not be searched with.
+    # Much faster than the expression, which most texts do not need.
     return text if kept.isprintable() else re.sub(_UNSAFE_IN_LINE if is_line else _UNSAFE, _escaped_match, text)
 
 
@@ -44,7 +44,7 @@ def _escaped(character: str) -> str:
 
 
 def clip(text: str, most: int) -> str:
-    """Return `text` with its middle left out where it is longer than `most` characters."""
+    """Return `text`, with its middle left out if it is longer than `most` characters."""
     if len(text) <= most:
         return text
     half = (most - 5) // 2

@@ -1,4 +1,4 @@
-"""What operating systems differ in: locks, flags of open(2), and the error for what one of them cannot do.
+"""Differences between operating systems: locks, flags of open(2), and the error for unsupported features.
 
 Sessions, files in memory and tools need no more than Python itself, and run on Windows and macOS too. Host
 directories and commands need Linux: descriptors for paths (O_PATH) and /proc, so that no link leads out of a root.
@@ -21,12 +21,12 @@ except ImportError:
 HAS_FILE_LOCKS = fcntl is not None
 # Whether a directory can be opened, and so be locked and synced.
 HAS_DIRECTORY_DESCRIPTORS = hasattr(os, "O_DIRECTORY")
-# Whether the permission bits of an open file can be set, and mean anything.
+# Whether the permission bits of an open file can be set and have a meaning.
 HAS_PERMISSION_BITS = hasattr(os, "geteuid")
 
 
 def _flag(name: str) -> int:
-    """Return a flag of open(2); 0 where the system has none of that name."""
+    """Return a flag of open(2); 0 if the system does not have it."""
     value: int = getattr(os, name, 0)
     return value
 
@@ -40,13 +40,13 @@ O_PATH = _flag("O_PATH")
 # On Windows a file that is opened without it changes line ends.
 O_BINARY = _flag("O_BINARY")
 
-# The flags with which a file of ours is opened by name.
+# The flags for opening one of weakfs's own files by name.
 READ_FOLLOWING = os.O_RDONLY | O_CLOEXEC | O_BINARY
 READ = READ_FOLLOWING | O_NOFOLLOW
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_BINARY
 
 
-# How many new objects make a collection take a millisecond.
+# The number of new objects for which a collection takes a millisecond.
 MANY = 10_000
 
 
@@ -74,7 +74,7 @@ def garbage_collection_paused() -> Generator[None]:
         yield
     finally:
         if was_on:
-            # What was created stays: it joins the oldest generation, and the first collection does not visit it.
+            # Move the new objects to the oldest generation, so that the next collection does not visit them.
             if gc.get_count()[0] > MANY and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

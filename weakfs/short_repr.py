@@ -1,4 +1,4 @@
-"""Short texts of values for tracebacks, debuggers and failing tests, at a cost that does not grow with the value."""
+"""Short `repr`s for tracebacks, debuggers and failing tests, whose cost does not grow with the value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEPTH = 4
 
 
 def short_repr(value: object) -> str:
-    """Return what `repr` gives, or its beginning and `...` where that is long."""
+    """Return the `repr` of a value, or if that is long, its beginning and `...`."""
     return _shown(value, DEPTH)
 
 

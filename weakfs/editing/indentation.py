@@ -1,4 +1,4 @@
-"""Indentation: a mapping from that of a given text to that of a file, learned from the lines that both have."""
+"""Mapping the indentation of a given text to the indentation of a file, learned from the lines that both have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.class_decorators import frozen
 Pair = tuple[str, str]
 
 
-# The width of a tab in a file of spaces whose step is unknown.
+# The width of a tab in a file that is indented with spaces and whose step is unknown.
 USUAL_WIDTH = 4
 
 
@@ -65,8 +65,8 @@ class Indents:
 def learn(pairs: Iterable[Pair], given: Sequence[str], nearby: Sequence[str]) -> Indents:
     """Learn from pairs; `given` are all indentations of the given texts, `nearby` those around the place in the file.
 
-    A step in the given texts becomes one step in the file, so that deeper lines stay deeper: a block at another depth
-    than given is shifted as a whole, without changing its steps to fit.
+    A step in the given texts becomes one step in the file, so that deeper lines stay deeper. A block whose depth in the
+    file differs from the given depth is shifted as a whole; its steps stay the same.
     """
     known = sorted(dict(reversed([*pairs])).items(), key=lambda pair: len(pair[0]))
     there = next((there for _, there in reversed(known) if there), "")

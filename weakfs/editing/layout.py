@@ -1,6 +1,6 @@
 """The layout of inserted text: the new text of an inexact match, adapted to the style of the file.
 
-Lines that the edit does not change stay byte for byte; the others get the indentation of the block that was found
+Lines that the edit does not change are kept byte for byte; the others get the indentation of the block that was found
 and the file's line ends. The white space around the old text is not part of the match and is kept.
 """
 
@@ -24,7 +24,7 @@ Spot = tuple[int, int]
 LONGEST_INDENT = 1000
 # The number of characters before and after a match that are examined for the file's step of indentation.
 NEARBY = 4000
-# Matches with equal text are fitted once; this is the most characters of them that are remembered.
+# Matches with equal text are fitted once. The maximum number of their characters that are remembered.
 MOST_REMEMBERED = 1_000_000
 BREAKS = ("\n", "\r")
 BLANKS = re.compile(r"[^\S\r\n]*")

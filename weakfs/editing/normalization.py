@@ -27,9 +27,9 @@ TYPOGRAPHIC = {
 
 GAPS = " \n"
 GAP = re.compile("[ \n]")
-# What may begin a comment; text that follows it on a line is not code.
+# Strings that may begin a comment. The text after them on a line is not code.
 COMMENT = re.compile(r"#|//|/\*|--|<!--|(?:^|\s);|^[*%]|\s(?:%+|')\s|\bREM\b", re.MULTILINE)
-# The most characters of failed candidates that are compared: a tenth of a second of work.
+# The maximum number of characters compared in failed candidates: a tenth of a second of work.
 MOST_WORK = 1 << 28
 GAP_WORK = 64
 CLOSING = {")": "(", "]": "[", "}": "{"}
@@ -86,7 +86,7 @@ def is_inside_word(text: str, at: int) -> bool:
     if before in OPERATORS and after in OPERATORS:
         return True
     if _is_of_word(after):
-        # The fraction of a number, and words with a hyphen.
+        # The fractional part of a number, and words with a hyphen.
         if before == "." and after.isdigit() and text[at - 2 : at - 1].isdigit():
             return True
         if before == "-" and after.isalpha() and _is_of_word(text[at - 2 : at - 1]):

@@ -68,7 +68,7 @@ class NewLine:
 class Reindentation:
     """The indentation of each line of a new text at one place of a file.
 
-    `nearby` are indentations of lines around that place. `in_string` says that a multi-line string was opened above
+    `nearby` are indentations of lines around that place. `in_string` is true if a multi-line string was opened above
     it. Raise `DoubtfulIndentation` if the lines that both texts have contradict one another.
     """
 
@@ -95,7 +95,7 @@ class Reindentation:
             return True
         if not there.startswith(first):
             return True
-        # Tabs show their width: a step of more than four means that the first line's tabs count too.
+        # The steps show the width of a tab: a step of more than four means that the first line's tabs count too.
         deeper = len(there) - len(first)
         return there.startswith("\t") and not given.startswith("\t") and len(given) > 4 * deeper
 
@@ -104,7 +104,7 @@ class Reindentation:
         inner = [line.indent for line in self.new[1:]]
         if not inner or any(len(indent) < len(first) or indent[:1] != first[:1] for indent in inner):
             return False
-        # What a line opens is deeper than the line itself.
+        # A block is deeper than the line that opens it.
         return len(inner[0]) > len(first) or not self.new[0].text.endswith(OPENING)
 
     @cached_property

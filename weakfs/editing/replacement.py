@@ -30,9 +30,10 @@ How = Literal["exact", "fuzzy"]
 # Placeholders for a `\r\n` of which neither half may match; UTF-8 cannot encode these two, so no file contains them.
 WHOLE = "\udffe\udfff"
 
-# The most matches whose lines an error lists: all of them in 32 MiB of one letter would be a gigabyte.
+# The maximum number of matches whose lines an error lists: listing all of them in 32 MiB of one letter would take a
+# gigabyte.
 MAX_LINES = 1000
-# The most lines that a message, which a model reads, names.
+# The maximum number of lines that a message for a model names.
 MAX_LINES_NAMED = 20
 
 
@@ -109,7 +110,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 
 def _with_own_ends(text: str, old: str, new: str, replace_all: bool) -> Replacement:
-    """Replace a text whose line ends are not the file's, after converting it to those."""
+    """Replace a text after converting its line ends to those of the file."""
     if with_line_ends(new, only_kind(text)) == old:
         raise NoChange("only line ends would change, and those of the file are kept; give a new text that differs")
     found = replace(text, old, new, replace_all=replace_all)
@@ -157,7 +158,7 @@ def _replace_equivalent(text: str, old: str, new: str, replace_all: bool) -> Rep
     haystack = Haystack(text)
     bare, at_mark = old, False
     if text.startswith(BYTE_ORDER_MARK):
-        # The mark is kept whatever is inserted, and is not searched: it marks where the text begins.
+        # The byte order mark is not searched, and it is kept whatever is inserted.
         bare, new = old.removeprefix(BYTE_ORDER_MARK), new.removeprefix(BYTE_ORDER_MARK)
         at_mark = bare != old
     needle = Needle.of(bare)

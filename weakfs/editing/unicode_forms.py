@@ -19,13 +19,13 @@ LOOKED_AT = (
 )
 # Vowels and finals of Hangul, which combine with the preceding letter into a syllable, and the two joiners.
 JOINING = {*map(chr, range(0x1161, 0x1176)), *map(chr, range(0x11A8, 0x11C3)), "\u200c", "\u200d"}
-# For characters above U+FFFF a regular expression tries the ranges of a set one by one, so the characters that may be
-# in the set at all are selected first. Pictographs are not among them.
+# For characters above U+FFFF, a regular expression tries the ranges of a set one by one, so the range in which all of
+# them lie is tested first. It does not include pictographs.
 HIGH = "\U00010000-\U0001efff\U0002f800-\U0002fa1f\U000e0000-\U000e01ff"
 FIRST_HIGH = "\U00010000"
 
-# CPython uses an insertion sort for the marks after a letter: a million of them would take hours. A grapheme joiner
-# after this many, as the Stream-Safe Text Format (UAX 15, section 13) puts one after 30, keeps that linear.
+# CPython sorts the marks after a letter by insertion: a million of them would take hours. A grapheme joiner after this
+# many marks keeps it linear, like the one that the Stream-Safe Text Format (UAX 15, section 13) inserts after 30.
 MOST_MARKS = 64
 GRAPHEME_JOINER = "\u034f"
 

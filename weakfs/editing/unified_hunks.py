@@ -65,7 +65,7 @@ def _range(start: int, stop: int) -> bytes:
     length = stop - start
     if length == 1:
         return b"%d" % (start + 1)
-    # An empty range is denoted by the line before it.
+    # An empty range is denoted by the number of the line before it.
     return b"%d,%d" % (start + 1 if length else start, length)
 
 

@@ -16,9 +16,9 @@ from itertools import accumulate, pairwise
 from weakfs.class_decorators import frozen
 from weakfs.editing.hints.similarity import character_pairs, likeness
 
-# The most lines of a quote that are aligned.
+# The maximum number of lines of a quote that are aligned.
 MOST_LINES = 400
-# The most lines of the file, equal to a line of the quote, that are considered, rare ones first: in total, and per
+# The maximum number of file lines that equal a line of the quote and are considered, rare ones first: in total, and per
 # window.
 MOST_HITS = 20_000
 MOST_IN_WINDOW = 300
@@ -29,7 +29,7 @@ SLACK = 4
 GAP_COST = 0.05
 # Lines are similar if they share half of their pairs of characters.
 SIMILAR = 0.5
-# The most pairs of lines compared in one gap.
+# The maximum number of pairs of lines compared in one gap.
 MOST_COMPARISONS = 2000
 # The limits for comparing lines that share a word with the quote, if no line is equal.
 WORD = re.compile(r"\w{3,}")
@@ -73,7 +73,7 @@ class Aligner:
     def nearest(self, within: Sequence[Span] = ()) -> Alignment | None:
         """Return the nearest place, or `None` if nothing in the file is similar to the quote. O(file).
 
-        The spans `within` are searched first, in order, and the rest of the file only if none of them has it.
+        The spans `within` are searched first, in order, and the rest of the file only if nothing similar is in them.
         """
         for spans in (within[:20], ((0, len(self.rows)),)):
             found = [place for span in spans if (place := self._in_span(span)) is not None]
@@ -109,7 +109,7 @@ class Aligner:
         start, stop = span[0] + best, span[0] + bisect_left(ends, at + len(wanted)) + 1
         if stop - start > 2 * len(self.quoted) + SLACK:
             return None
-        # Only pairs of lines count, whatever lies between them.
+        # Only pairs of lines count, whatever is between them.
         inside = self._filled([], (start, stop))
         return Alignment(start, stop, tuple(inside), float(len(wanted)))
 

@@ -22,12 +22,13 @@ from weakfs.editing.normalization import Haystack, Needle, TooRepetitive
 
 # Only this much of a longer quote is examined, and no message is longer than this.
 MOST_LOOKED_AT = 100_000
-# The most lines at the beginning of a long quote that are skipped because they are in the file, to reach the first
-# difference. If the lines examined do not differ, those below them are examined next, up to this many times.
+# The maximum number of lines at the beginning of a long quote that are skipped because they are in the file, to reach
+# the first difference. If the examined lines do not differ, the lines below them are examined next, up to this many
+# times.
 MOST_EQUAL = 40
 MOST_ROUNDS = 3
 MOST_IN_HINT = 1400
-# The most lines of the nearest place that are shown, and the most characters of each.
+# The maximum number of lines of the nearest place that are shown, and of characters of each.
 MOST_SHOWN = 8
 SHOWN = 100
 # New text of at least this many characters, not counting white space, is not in a file by chance.
@@ -36,13 +37,13 @@ DISTINCTIVE = 20
 COMMON = re.compile(
     r"(?:return\b.{0,12}|pass|break|continue|else\W*|try\W*|finally\W*|end\w*\W*|fi|done|then|do|begin|default:)"
 )
-# The most places of a new text that are examined.
+# The maximum number of places of a new text that are examined.
 MOST_PLACES = 20
 
 
 @frozen
 class Diagnosis:
-    """What is wrong with a quote, in sentences; `hint` is a keyword for it, `lines` the first and last line named."""
+    """Sentences on what is wrong with a quote; `hint` is a keyword for it, `lines` the first and last line named."""
 
     reason: str
     hint: str | None = None
@@ -53,9 +54,9 @@ class Diagnosis:
 class Subject:
     """A quote that is not in a file: its lines, and the text that was to replace them.
 
-    `name` is what messages call it. The blocks `within`, which `whose` describes, are searched first, and places near
-    the line `near` are preferred (all counted from 0). `counts_blanks` says that blank lines and the width of white
-    space count, `shows_lines` that the answer includes the nearest lines.
+    `name` is its name in messages. The blocks `within`, which `whose` describes, are searched first, and places near
+    the line `near` are preferred (all counted from 0). If `counts_blanks` is true, blank lines and the width of white
+    space are significant; if `shows_lines` is true, the answer includes the nearest lines.
     """
 
     old: str
@@ -172,7 +173,7 @@ class QuotedFile:
         if start is None or stop is None:
             return None
         lines = self._lines(start, stop)
-        why = f"it leaves lines out (...), which are not filled in; it is around {named(*lines)}"
+        why = f"it omits lines (...), which are not filled in; it is around {named(*lines)}"
         return Diagnosis(f"{why}: give every line of the text to change", "elision", lines)
 
     # The nearest place

@@ -14,14 +14,14 @@ from weakfs.editing.normalization import folded, plain
 
 INVISIBLE = "invisible characters"
 
-# The most characters of a line, and the most differently wrapped lines, that are shown.
+# The maximum number of characters of a line, and of differently wrapped lines, that are shown.
 MOST_SHOWN = 160
 MOST_WRAPPED = 3
 # Longer pieces are not checked for every kind of difference.
 MOST_COMPARED = 100_000
-# The most lines similar to one of the quote that are compared with it.
+# The maximum number of similar lines that a line of the quote is compared with.
 MOST_LIKE_IT = 20
-# The most extra lines that one line of the quote may have been wrapped into.
+# The maximum number of extra lines that one line of the quote may have been wrapped into.
 WRAPPED_MORE = 8
 
 
@@ -37,8 +37,8 @@ class Difference:
 class Quote:
     """The lines of a quote, as they are and in their loose form.
 
-    `counts_blanks` says that lines are compared as in patches: blank lines and the width of white space count, and
-    the quote consists of whole lines.
+    If `counts_blanks` is true, lines are compared as in patches: blank lines and the width of white space are
+    significant, and the quote consists of whole lines.
     """
 
     lines: tuple[str, ...]
@@ -235,7 +235,7 @@ def first_difference(
 ) -> Difference | None:
     """Return the first difference between a quote and the nearest lines of a file, or `None` if there is none.
 
-    `rows` are the lines in their loose form, `name` is what messages call the quote.
+    `rows` are the lines in their loose form, and `name` is the name of the quote in messages.
     """
     found = _Comparison(lines, rows, quote, place, name).first()
     return found and Difference(found.text[:1].upper() + found.text[1:], found.line)

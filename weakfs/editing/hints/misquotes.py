@@ -28,7 +28,7 @@ ELIDED = re.compile(
     r"\s*(?:(?://|#|--|;|%|/\*|<!--|\{/\*|\*)\s*(?:[\[(<]?(?:\.{3}|…)|(?:the )?(?:rest of|remaining|existing)\b).*"
     r"|[\[(<]?(?:\.{3,}|…)[\])>]?(?: .*)?)"
 )
-# The white space around it is not part of the match: a run would be scanned again from each of its characters.
+# White space around a marker is not matched here, because a run would be scanned again from each of its characters.
 ELIDED_INSIDE = re.compile(r"(?<=[^\S\n])(?:\.{3,}|…)(?=[^\S\n])")
 MARKER = re.compile(r"(?P<search><{5,9}[ \t]*(?:SEARCH|ORIGINAL))|(?P<divider>={5,9})|>{5,9}[ \t]*(?:REPLACE|UPDATED)")
 DIFF_HEADER = re.compile(r"@@|--- [ab/]|\+\+\+ [ab/]|diff --git ")
@@ -40,11 +40,11 @@ MOST_PARTS = 8
 
 @frozen
 class Misquote:
-    """What is wrong with a quote, the remedy, and the text that was meant; `hint` is a keyword for it.
+    """A known mistake in a quote: why it is wrong, the remedy, and the intended text; `hint` is a keyword for it.
 
-    `meant_text` is what messages call that text.
+    `meant_text` is the name of that text in messages.
 
-    `is_sure` says that this is wrong even if the text that was meant is not in the file either.
+    If `is_sure` is true, this is wrong even if the intended text is not in the file either.
     """
 
     hint: str
@@ -56,7 +56,7 @@ class Misquote:
 
 
 def misquotes(old: str) -> Iterator[Misquote]:
-    """Yield what may be wrong with a quote: single problems first, then pairs of problems. O(old)."""
+    """Yield possible mistakes in a quote: single ones first, then pairs. O(old)."""
     pasted = [*_pasted(old)]
     yield from pasted
     yield from _escaped(old)

@@ -11,9 +11,9 @@ class EditError(WeakfsError, ValueError):
     """A replacement that was refused; nothing was changed.
 
     `status` and `error_code` go into a receipt; `reason` is the message without its first words. `matches` is the
-    number of matches (`None` if they were not counted) and `lines` the line (from 1) of each, at most the first 1,000;
-    if there is no match, `lines` are the first and the last line of the nearest text, and `hint` is a keyword for the
-    difference. `unquoted` is a reason that does not quote the text, for errors whose `reason` may quote it.
+    number of matches (`None` if they were not counted), and `lines` holds the line (from 1) of each, at most the first
+    1,000. If there is no match, `lines` are the first and the last line of the nearest text, and `hint` is a keyword
+    for the difference. `unquoted` is a reason that does not quote the text, for errors whose `reason` may quote it.
     """
 
     status: ClassVar[str] = "error"
@@ -55,7 +55,7 @@ class TargetNotFound(EditError):
 
 
 class AmbiguousTarget(EditError):
-    """The old text occurs several times, but only one place is to be replaced."""
+    """The old text occurs several times, but only one place should be replaced."""
 
     status = "ambiguous"
     error_code = "ambiguous_matches"

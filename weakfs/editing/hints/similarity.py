@@ -8,7 +8,7 @@ from unicodedata import category, normalize
 
 from weakfs.editing.normalization import plain
 
-# The most characters of a line that are compared.
+# The maximum number of characters of a line that are compared.
 MOST_COMPARED = 300
 
 
@@ -33,7 +33,7 @@ def spaceless(text: str) -> str:
 
 
 def unrepeated(text: str) -> str:
-    """Return `text` with each run of a character that rules are drawn with reduced to a single one. O(text)."""
+    """Return `text` with each run of a line-drawing character, such as `---`, reduced to one character. O(text)."""
     for char in "-=_*#~":
         while char * 2 in text:
             text = text.replace(char * 8, char).replace(char * 2, char)

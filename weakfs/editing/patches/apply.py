@@ -35,9 +35,10 @@ def apply_patch(
 ) -> PatchReport:
     """Apply a V4A patch, a unified diff or SEARCH/REPLACE blocks: all of it, or nothing if anything is wrong with it.
 
-    `dry_run` returns or raises the same and writes nothing. `on_existing` says what happens to an existing file if
-    another is added or moved there, `on_ambiguous` whether a hunk that fits in several places is applied at the first.
-    `final_newline="add"` ends every updated file with a newline, `added_file_newline=False` adds none to new files.
+    With `dry_run`, the result or exception is the same, but nothing is written. `on_existing` says what happens to an
+    existing file if another is added or moved there, and `on_ambiguous` whether a hunk that fits in several places is
+    applied at the first one. `final_newline="add"` ends every updated file with a newline, and
+    `added_file_newline=False` adds none to new files.
 
     Raise `PatchError`, whose `errors` describe each wrong hunk or file, or the `OSError` of a filesystem that refuses
     the change, such as for a quota. O(patch + files).

@@ -1,4 +1,4 @@
-"""The changes that produce a patch's result, in an order in which none gets in the way of another.
+"""The changes that produce a patch's result, in an order in which no change obstructs another.
 
 A changed file is written as the pieces that differ, so that the record of a change is as small as the change.
 """
@@ -131,7 +131,7 @@ def _written(places: Places, old_path: str, path: str, entry: Entry) -> list[Ste
     except PermissionError:
         if entry.origin is not None:
             raise
-        # A new file may replace one that may not be read.
+        # A new file may replace one that cannot be read.
         return [Step("write", path, content=made)]
     if held == made:
         return []

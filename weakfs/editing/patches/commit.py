@@ -56,7 +56,7 @@ def _foresee_quota(fs: Filesystem, steps: list[Step]) -> None:
     try:
         totals = fs.statistics()
     except PermissionError:
-        # If some of it may not be examined, each change is checked when it is made.
+        # If part of the filesystem may not be examined, each change is checked when it is made.
         return
     size, nodes = totals.total_size, totals.node_count
     made: set[str] = set()
@@ -206,7 +206,7 @@ class Undoing:
             try:
                 put_back()
             except Exception as failure:
-                # Whatever it is, the rest must still be restored.
+                # Whatever the exception is, the rest must still be restored.
                 error.add_note(f"and it could not be undone: {failure}")
 
 

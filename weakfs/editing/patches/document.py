@@ -10,17 +10,17 @@ from weakfs.editing.patches.matching.text_search import TextSearch
 
 BYTE_ORDER_MARK = "\ufeff"
 
-# An index of all lines pays for itself after about this many searches of the text: those of 20 hunks or more.
+# An index of all lines pays off after about this many searches of the text, the number for 20 hunks.
 MOST_TEXT_SEARCHES = 48
 
 
 class Document:
     """The lines of a text, without their `\\n` but with the `\\r` before it.
 
-    `ended` says whether the text ends with a newline, `is_marked` whether it starts with a byte order mark, which is
-    then not part of the first line. If the text does not end with a newline, its last line gets the `\\r` of the line
-    before it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`. If
-    `has_returns` is false, there is no carriage return in any line.
+    `ended` is true if the text ends with a newline, and `is_marked` if it starts with a byte order mark, which is then
+    not part of the first line. If the text does not end with a newline, its last line gets the `\\r` of the line before
+    it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`. If `has_returns` is
+    false, there is no carriage return in any line.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Document:
         return found
 
     def replace(self, runs: Sequence[Run]) -> None:
-        """Replace runs of lines, which are in order and do not touch. O(lines), as fast as copying."""
+        """Replace runs of lines, which must be in order and not adjacent. O(lines), as fast as copying."""
         if runs:
             self._changes += 1
             self._text = self._text_search = None

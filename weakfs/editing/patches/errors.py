@@ -7,9 +7,9 @@ from typing import ClassVar
 from weakfs.class_decorators import frozen
 from weakfs.errors import WeakfsError
 
-# The most problems of one patch that are reported; finding the nearest place costs more than applying.
+# The maximum number of problems of one patch that are reported: finding the nearest place costs more than applying.
 MAX_PROBLEMS = 10
-# The most characters of a file or a patch that a message quotes, and the longest message.
+# The maximum number of characters of a file or a patch that a message quotes, and the maximum length of a message.
 QUOTED = 160
 MAX_MESSAGE = 1400
 

@@ -1,4 +1,4 @@
-"""Protocols through which a patch asks a filesystem that restricts its callers, such as the guard of a tool."""
+"""Protocols of filesystems that restrict their callers, such as the guard of a tool, for use by patches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ChecksPlannedChanges(Protocol):
     """A filesystem that may refuse changes for reasons of its own."""
 
     def check_planned(self, changes: Iterable[tuple[str, int]]) -> None:
-        """Raise what changing these paths would raise, with this many bytes written at each."""
+        """Raise the error that changing these paths would raise, with this many bytes written to each."""
 
 
 @runtime_checkable
@@ -25,7 +25,7 @@ class HidesContents(Protocol):
         ...
 
     def check_planned_transfer(self, source: str, destination: str) -> None:
-        """Raise what transferring a file's contents from one canonical path to another would raise."""
+        """Raise the error that transferring a file's contents from one canonical path to another would raise."""
 
 
 def may_quote(fs: Filesystem, *paths: str | None) -> bool:
@@ -34,6 +34,6 @@ def may_quote(fs: Filesystem, *paths: str | None) -> bool:
 
 
 def check_transfer(fs: Filesystem, source: str | None, destination: str) -> None:
-    """Raise the error with which transferring a file's contents to another path would be refused, if it would be."""
+    """Raise the error that transferring a file's contents to another path would raise, if any."""
     if source is not None and source != destination and isinstance(fs, HidesContents):
         fs.check_planned_transfer(source, destination)

@@ -17,10 +17,10 @@ class Hunk:
 
     Each of `lines` starts with " " (kept), "-" (removed) or "+" (added). `anchors` are lines to find first,
     `at_end` ties the hunk to the end of the file. The first `leading_blanks` and the last `trailing_blanks` lines are
-    empty in the patch: they may be context, or only separate the hunk from its surroundings. Those `unmarked` (by
+    empty in the patch: they may be context, or only separate the hunk from its surroundings. Lines in `unmarked` (by
     number, from 0) had no mark and were taken as context; `body` is the line of the patch where the lines begin.
-    `start` is the line (from 1) that a unified diff names, `old_unended` and `new_unended` say that according to it
-    the file ends without a newline. `notes` are sentences on what was ignored in parsing it.
+    `start` is the line (from 1) that a unified diff names; `old_unended` and `new_unended` are true if the diff says
+    that the file ends without a newline. `notes` are sentences on what was ignored in parsing it.
     """
 
     line: int
@@ -52,7 +52,7 @@ class Hunk:
         return [line[1:] for line in self.lines if line[0] != "-"]
 
     def with_context_unmarked(self) -> Hunk:
-        """Return the hunk with its context lines taken as if their mark were part of them."""
+        """Return the hunk with the marks of its context lines taken as part of these lines."""
         lines = tuple(
             " " + line if line[0] == " " and line[1:] and at not in self.unmarked else line
             for at, line in enumerate(self.lines)
@@ -135,8 +135,8 @@ class DeleteFile:
 class UpdateFile:
     """A file that changes: its lines, its mode, its path. With `copies` the file at the old path stays as it is.
 
-    `other_paths` are tried if the first does not exist. `from_before` says that a move or copy uses the file as it
-    was before the patch, as git's diffs do. `blocks` are those of a SEARCH/REPLACE patch, in place of hunks.
+    `other_paths` are tried if the first does not exist. If `from_before` is true, a move or copy uses the file as it
+    was before the patch, as in git's diffs. `blocks` are those of a SEARCH/REPLACE patch, in place of hunks.
     """
 
     path: str

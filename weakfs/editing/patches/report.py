@@ -1,4 +1,4 @@
-"""What a patch changed, or would change."""
+"""The report on the changes that a patch made, or would make."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_f
 def _change(document: Document, places: list[Place]) -> None:
     has_returns = "\r" in "".join(["".join(place.hunk.lines) for place in places])
     is_diff = has_returns and any(place.hunk.start is not None for place in places)
-    # The hunks of a diff were all made in the same way, so one of them may show what no line of another shows.
+    # All hunks of a diff were made in the same way, so the line ends of one may show how to read another.
     meant = is_diff and _means_returns(document, places)
     runs = [
         run

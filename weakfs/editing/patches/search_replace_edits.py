@@ -13,7 +13,7 @@ from weakfs.editing.replacement import Piece, replace
 from weakfs.editing.unified_hunks import changes
 from weakfs.session.interruption import check_interrupted
 
-# The most places whose lines an error lists, and the most that its message names.
+# The maximum number of places whose lines an error lists, and that its message names.
 MAX_LINES = 1000
 MAX_LINES_NAMED = 20
 

@@ -60,7 +60,7 @@ class Places:
         self.fs = fs
         self.now: dict[str, Entry | None] = {}
         self.giving_way: list[str] = []
-        # What the patch will delete or move is not an obstacle: the order of files in a diff is irrelevant.
+        # Entries that the patch will delete or move are no obstacles: the order of files in a diff is irrelevant.
         self.vacating: set[str] = set()
         self._before: dict[str, FileStat | None] = {}
         self._canonical: dict[str, str] = {}
@@ -121,7 +121,7 @@ class Places:
             try:
                 there = self._stat(top)
             except PermissionError:
-                # If nothing above a permitted place may be examined, no link can be followed there.
+                # If the directories above a permitted place may not be examined, no link can be followed there.
                 break
             if there is not None:
                 self._directories[top] = self._behind(there) if there.is_symlink else there.path
@@ -137,7 +137,7 @@ class Places:
         """Return the directory a link leads to, which need not exist; for one outside, return the link's own path."""
         found = self._target(parent(link.path), link.target or "")
         if found is None:
-            # What the filesystem reports about the entries that it leads to is right for any link.
+            # Ask the filesystem for the entry that the link leads to, which works for any link.
             with suppress(OSError):
                 for entry in self.fs.walk(link.path):
                     return parent(entry.path)
@@ -263,7 +263,7 @@ class Places:
         return Entry(path, there.mode, None, there.target, there.size_bytes)
 
     def vacate(self, path: str) -> None:
-        """Remove what was taken; keep what the patch has put there in the meantime."""
+        """Remove the entry that was taken; keep one that the patch has put there in the meantime."""
         found = self.now.get(path)
         is_foreign = found is not None and found.origin != path
         if path not in self.vacating or not is_foreign:

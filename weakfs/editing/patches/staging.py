@@ -54,7 +54,7 @@ class Stage:
         self._gone: dict[str, str | None] = {}
 
     def prepare(self, operations: Iterable[Operation]) -> None:
-        """Look ahead in a diff: what it deletes or moves is not in the way of earlier operations."""
+        """Look ahead in a diff: entries that it deletes or moves do not obstruct earlier operations."""
         for operation in operations:
             is_taken = (isinstance(operation, DeleteFile) and operation.hunks is not None) or (
                 isinstance(operation, UpdateFile) and operation.from_before and not operation.copies
@@ -238,7 +238,7 @@ class Stage:
         return Entry(entry.origin, entry.mode, document, size=entry.size)
 
     def _check_added(self, operation: UpdateFile, path: str) -> None:
-        """Raise `Refused` for a hunk that adds what is not text."""
+        """Raise `Refused` for a hunk that adds something other than text."""
         if not "".join(["".join(hunk.lines) for hunk in operation.hunks]).isascii():
             for hunk in operation.hunks:
                 self._encoded(path, "".join([line[1:] for line in hunk.lines if line[0] == "+"]), hunk.line)
@@ -353,7 +353,7 @@ class Stage:
             return self._room(operation, to, follow=False)
         if path in self.places.vacating:
             return self._room(operation, to, follow=False)
-        # What moves away is no longer in the way of its new path.
+        # An entry that moves away does not obstruct its new path.
         held = self.places.now.get(path)
         self.places.remove(path)
         try:

@@ -1,8 +1,8 @@
 """Updating a text as Codex's own `apply_patch` does, byte for byte, for sessions that were recorded with it.
 
-The differences from ours: the first place that fits is used, an anchor must exist, hunks that only add go to the
-end of the file, context is replaced by what the patch says, a text ends with a newline afterwards, and one that ended
-with a blank line loses it.
+The differences from `apply_patch`: the first place that fits is used, an anchor must exist, hunks that only add lines
+go to the end of the file, context lines are replaced with those in the patch, a text ends with a newline afterwards,
+and a text that ended with a blank line loses it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The hunks of a unified diff: as many lines as a header states, or all that follow it if the counts are wrong."""
+"""The hunks of a unified diff: as many lines as a header states, or all lines after it if the counts are wrong."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class DiffLines:
         """Return whether another line of a hunk follows where, according to the header, the hunk ends."""
         if self.at >= len(self.lines) or self.lines[self.at][:1] not in (" ", "-", "+"):
             return False
-        # What git puts below a diff in a mail, and what starts the next file.
+        # The signature that git puts below a diff in a mail, and the beginning of the next file.
         return self.lines[self.at].rstrip() != "--" and not self.starts_file(self.at)
 
     def _miscounted(self, start: int, old: int, new: int) -> PatchParseError:

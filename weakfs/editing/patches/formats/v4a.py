@@ -1,6 +1,6 @@
 """Parsing of V4A patches (weakfs specification, section 5): line by line, each problem with its line.
 
-The envelope in which a model writes a patch, as for a shell or a chat, is skipped: heredocs and fences.
+The envelope around a patch is skipped: a model may write it as a heredoc for a shell, or in a Markdown fence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOVE = "*** Move to:"
 END_OF_FILE = "*** End of File"
 UNENDED = re.compile(r"\\ No newline at end of file\s*", re.IGNORECASE)
 MARKERS = (ADD, DELETE, UPDATE, MOVE)
-# What models write instead of these; it cannot mean anything else.
+# Variants of these that models write, and which cannot mean anything else.
 SYNONYMS = {
     "*** Create File:": ADD,
     "*** New File:": ADD,

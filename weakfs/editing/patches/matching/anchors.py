@@ -17,11 +17,11 @@ from weakfs.editing.patches.matching.equivalences import FOLDS, LEVELS
 from weakfs.editing.patches.matching.misfit import MAX_PLACES, Misfit
 from weakfs.editing.patches.matching.outline import Outline
 
-# The most lines that are examined for one anchor.
+# The maximum number of lines that are examined for one anchor.
 MAX_ANCHORS = 1000
 FREEST = len(LEVELS) - 1
 
-# What follows `@@` in a unified diff, and what does not name a line at all.
+# The text after `@@` in a unified diff, and text that does not name a line at all.
 _NUMBERS = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _NO_ANCHOR = re.compile(r"[\s.…@]*")
 

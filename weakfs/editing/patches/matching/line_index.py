@@ -52,7 +52,7 @@ class LineIndex:
             for line in dict.fromkeys(folded):
                 numbers.setdefault(line, len(numbers))
         else:
-            # Over all lines of a file, a loop would take a large part of the time of a patch.
+            # Not a Python loop, which would take a large part of the time of a patch.
             numbers.update(zip(dict.fromkeys(folded), count(), strict=False))
         if len(numbers) > ALPHABET:
             return "".join([chr(numbers[line] % ALPHABET) for line in folded])

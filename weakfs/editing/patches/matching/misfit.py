@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakfs.editing.patches.operations import Hunk
 
-# The most places of an ambiguous hunk that a message names.
+# The maximum number of places of an ambiguous hunk that a message names.
 MAX_PLACES = 20
 
 # A range of lines (from 0): the first of a block, and the one after its last.
@@ -15,7 +15,7 @@ class Misfit(Exception):
     """A hunk has no unique place; `places` are the lines (from 1) where it fits, if there are several.
 
     `lines` are other lines that the reason names, `blocks` the blocks (from 0) that its anchor selects, and `hunk` is
-    the hunk as last interpreted. `is_all` says that there is nothing to add to the reason.
+    the hunk as last interpreted. If `is_all` is true, there is nothing to add to the reason.
     """
 
     def __init__(

@@ -19,12 +19,12 @@ from weakfs.editing.patches.operations import Hunk
 FREEST = len(LEVELS) - 1
 # A line that a hunk removes or adds is compared as context with its mark only if that is nearly exact.
 TRAILING_SPACES = LEVELS.index("trailing blanks")
-# The most lines with a mark for which it is checked whether the mark is part of the line.
+# The maximum number of marked lines for which it is checked whether the mark is part of the line.
 MOST_MARKED = 20_000
-# What a diagnosis calls a hunk.
+# The name of a hunk's lines in a diagnosis.
 NAME = "the hunk"
 
-# The most lines of a block, and of a hunk, that are examined for near matches.
+# The maximum number of lines of a block, and of a hunk, that are examined for near matches.
 MOST_COMPARED = 400
 MOST_LINES = 40
 NEARLY = 0.5
@@ -38,7 +38,7 @@ Reason = tuple[str, tuple[int, ...]]
 
 @frozen
 class Mismatches:
-    """Why hunks have no place in one file, with the nearest lines if it `shows_lines`."""
+    """The reasons why hunks have no place in one file, with the nearest lines if `shows_lines` is true."""
 
     document: Document
     shows_lines: bool = True

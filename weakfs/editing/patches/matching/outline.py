@@ -17,7 +17,7 @@ from weakfs.editing.patches.matching.misfit import Misfit
 TAB = 8
 # To find out whether a line is in a block, this many lines are read before the end of the block is computed.
 NEAR = 100
-# The most lines read to find the ends of all blocks together, about a second's work: an anchor may name a thousand
+# The maximum number of lines read to find the ends of all blocks, about a second of work: an anchor may name a thousand
 # lines, each with a block as long as the file.
 MOST_READ = 1_500_000
 

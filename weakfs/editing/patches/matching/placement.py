@@ -21,7 +21,7 @@ from weakfs.editing.patches.matching.mismatch import similar_line
 from weakfs.editing.patches.operations import Hunk
 from weakfs.fast_init import fast_init
 
-# The most places of a hunk of a diff that are examined.
+# The maximum number of places of a hunk of a diff that are examined.
 MOST_PLACES = 1000
 # The place nearest to the stated line of a diff is chosen if the next one is this many times further away.
 CLEARLY = 10
@@ -40,7 +40,7 @@ UNMARKED = "its context lines do not start with ' '; start each of them with a '
 class Place:
     """The place of a hunk: its first line (from 0), the hunk as it matched there, and the level of comparison.
 
-    `notes` say what else was ignored. An addition names the line of its `anchor` (from 0).
+    `notes` list what else was ignored. For an addition, `anchor` is the line of its anchor (from 0).
     """
 
     at: int

@@ -1,4 +1,4 @@
-"""Finding lines in the text itself: for a few searches, faster than to index all lines first."""
+"""Finding lines in the text itself, which is faster for a few searches than indexing all lines first."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 class TextSearch:
     """Consecutive lines, found by `str.find`; a carriage return at the end of a line is not part of it.
 
-    A search costs O(text), and at best O(lines of the text after it); many are faster with `LineIndex`. Each search
-    begins near the place found last, as those of a patch do: only the lines in between are counted.
+    A search costs O(text); many searches are faster with `LineIndex`. Each search starts near the place that was found
+    last, as successive hunks of a patch usually do: only the lines in between are counted.
     """
 
     __slots__ = ("_line", "_lines", "_offset", "_text", "_wanted")
 
     def __init__(self, lines: Sequence[str], text: str | None = None) -> None:
         """Prepare a search of lines, or of their `text` if they are known to have no carriage returns."""
-        # The text has a line break before and after each line, and the offset of a line is that of the one before it.
+        # The text has a line break before and after each line. The offset of a line is that of the line break before it.
         self._text = _joined(lines) if text is None else f"\n{text}" if text[-1:] in ("", "\n") else f"\n{text}\n"
         self._line = self._offset = 0
         # The lines found last, and their text.
