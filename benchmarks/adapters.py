@@ -1,8 +1,8 @@
-"""What an adapter adds to a call: `python -m benchmarks.adapters [--quick]`.
+"""The overhead of each adapter for one call: `python -m benchmarks.adapters [--quick]`.
 
-Each adapter writes the same file in memory through what its host calls, compared with `Toolset.acall`, in turn and in
-one process; those that follow programs write it in a directory of at most 1,300 files, and scan that twice. Shown is
-processor time; hosts that ask a model for each call have a model that answers at once.
+Each adapter writes the same file in memory through the interface that its host calls, compared with `Toolset.acall`, in
+turn and in one process. Adapters that follow programs write it in a directory of at most 1,300 files, and scan that
+twice. The figures are processor time; hosts that ask a model for each call have a model that answers immediately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEXT = "port = 80\n"
 
 # Writes one file.
 Write = Callable[[str], Awaitable[object]]
-# Makes what writes, over a session of its own, for as long as a block runs.
+# Returns a function that writes, with its own session, which lasts until the stack is closed.
 Adapter = Callable[[AsyncExitStack], Awaitable[Write]]
 
 
@@ -278,7 +278,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.adapters", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     repeats = 5 if parser.parse_args().quick else 25
-    # What Google's ADK says of its environments.
+    # The warning of Google's ADK about its environments.
     warnings.simplefilter("ignore", UserWarning)
     found: dict[str, Any] = asyncio.run(measured(repeats))
     base = found["`Toolset.acall`"]

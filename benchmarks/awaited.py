@@ -1,7 +1,7 @@
 """Measure awaited calls: `python -m benchmarks.awaited [CALLS]`.
 
-For each engine, the time of one call that writes a file of 1 KB: with `call`, with `acall` one after another, and with
-`acall` for all calls at once, which share appends. The fastest of three turns counts; the server syncs every commit.
+The time of one call that writes a file of 1 KB, for each engine: with `call`, with `acall` one after another, and with
+`acall` for all calls at once, which share appends. The fastest of three turns counts; the servers sync every commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A container of an image with 20,000 files, in which a command changes 10: what calls, snapshots and rollbacks cost.
+"""Calls, snapshots and rollbacks in a container of an image with 20,000 files, in which a command changes 10.
 
 Run as root with Podman, crun and busybox-static: `python -m benchmarks.container`.
 """

@@ -6,9 +6,9 @@ PYTEST_PLUGINS=benchmarks.coverage python -m pytest -n 2 --coverage-to FOLDER
 
 (With `-p benchmarks.coverage`, the workers would load it after `conftest.py` has imported most of the library.)
 
-Every block of every function gets a statement that marks it as reached. That costs a few per cent, where a trace
-function would double the time. Code that a test runs in a process of its own is not seen, nor is what runs at import.
-Each process of the test run writes one file into the folder.
+Every block of every function gets a statement that marks it as reached. That costs a few per cent, whereas a trace
+function would double the time. Code that runs at import, or that a test runs in another process, is not recorded. Each
+process of the test run writes one file into the folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
 class Instrument(ast.NodeTransformer):
-    """Mark the beginning of each block of a function, and each statement behind a compound one."""
+    """Mark the beginning of each block of a function, and each statement after a compound one."""
 
     def __init__(self, module: str, places: list[tuple[str, int]]) -> None:
         self.module = module
@@ -136,7 +136,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    # Before anything imports the library: what is imported already is not instrumented.
+    # Before anything imports the library: modules that are already imported are not instrumented.
     options = early_config.known_args_namespace
     if options.coverage_to and ("PYTEST_XDIST_WORKER" in os.environ or not getattr(options, "numprocesses", None)):
         early_config.pluginmanager.register(Recorder(Path(options.coverage_to)))
@@ -147,7 +147,7 @@ class Coverage:
 
     def __init__(self, folder: Path) -> None:
         self.seconds: dict[str, float] = {}
-        # For each process of the run: what each of its tests reached as bits, and what the bits stand for.
+        # For each process of the run: the blocks that each of its tests reached, as bits, and the meaning of the bits.
         self._processes: list[tuple[dict[str, int], list[tuple[str, int]]]] = []
         lines: dict[str, set[int]] = {}
         for path in folder.glob("*.jsonl"):

@@ -47,8 +47,8 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield flat(results, "delete all", "delete of a directory that holds everything")
     yield beside(results, "save", "save, compared with hand-written orjson", None, 2)
     yield beside(results, "load", "load, compared with hand-written orjson", None, 1.5)
-    yield beside(results, "save with calls", "save with calls of tools, compared with the same", None, 2)
-    yield beside(results, "load with calls", "load with calls of tools, compared with the same", None, 1.5)
+    yield beside(results, "save with calls", "save with tool calls, compared with the same", None, 2)
+    yield beside(results, "load with calls", "load with tool calls, compared with the same", None, 1.5)
     yield most(results, "bytes a kept version", "memory of a kept version", 4 * KIB, bytes_text)
     for row, how in (("grep literal", "a literal"), ("grep regex", "a regular expression")):
         yield beside(results, row, f"grep for {how} in 10,000 files, compared with ripgrep on disk", ["ripgrep"], 1)
@@ -57,7 +57,7 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield beside(
         results, "grep after write", "grep after a write, compared with the fastest peer in Python", IN_PYTHON, 1 / 5
     )
-    yield beside(results, "edit exact", "exact edit of 10 MB, beside str.replace", None, 3)
+    yield beside(results, "edit exact", "exact edit of 10 MB, compared with str.replace", None, 3)
     yield most(results, "edit not found, tool", "edit_file of a text that is not in 10 MB", 2_000_000_000, time_text)
     yield most(results, "blame", "blame of 10,000 lines after 10,000 edits", 1_000_000_000, time_text)
     yield most(results, "blame again", "the same again", 1_000_000, time_text)

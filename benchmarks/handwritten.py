@@ -1,8 +1,8 @@
 """The lower bound for saving and loading: plain Python structures and orjson, without any generality.
 
-It holds what our session holds (every file with its mode and times, every record with its content), stores
-each content once, and is as careful with the file as ours: a temporary file, fsync, rename, fsync of the
-folder. It has no types, no registry, no checks and no error messages: the ratio is the price of those.
+It holds the same data as our session (every file with its mode and times, every record with its content), stores each
+content once, and writes the file as carefully as ours: a temporary file, fsync, rename, fsync of the folder. It has no
+types, no registry, no checks and no error messages: the ratio is the price of those.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Record = tuple[int, int, str, str, bytes]
 
 
 Call = tuple[str | int | None, ...]
-"""The fields of a call of a tool."""
+"""The fields of a tool call."""
 
 
 class Handwritten:
-    """A tree of nested dicts, a list of records, and a list of calls of tools."""
+    """A tree of nested dicts, a list of records, and a list of tool calls."""
 
     def __init__(self) -> None:
         self.root: dict[str, Any] = {}
@@ -84,7 +84,7 @@ def plain(directory: dict[str, Any], contents: dict[bytes, int]) -> dict[str, An
 
 
 def rich(directory: dict[str, Any], contents: list[bytes]) -> dict[str, Any]:
-    """Return a directory as it was before `plain`."""
+    """Return the directory for the result of `plain`."""
     return {
         name: rich(child, contents) if isinstance(child, dict) else (contents[child[0]], *child[1:])
         for name, child in directory.items()

@@ -1,6 +1,6 @@
 """Measure reading the past: `python -m benchmarks.history [--files N ...] [--records N] [--reads N]`.
 
-Times are the processor time of this process alone. `full collection` is the second of two in a row.
+Times are the processor time of this process. `full collection` is the second of two in a row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the hooks of Claude Code cost a tool: `python -m benchmarks.hooks [--quick] [--files 10 1000]`.
+"""The cost of the hooks of Claude Code for each tool: `python -m benchmarks.hooks [--quick] [--files 10 1000]`.
 
-A tool waits for two hooks, each a process that asks the server of the project, which scans it. Shown is processor time
-of each part, as `wait4` and `/proc` have it, in one run and in turn: on an idle machine with a free core for each
-process, a tool waits about as long.
+A tool waits for two hooks, each of which is a process that sends a request to the server of the project, which scans
+it. The figures are the processor time of each part, as reported by `wait4` and `/proc`, in one run and in turn: on an
+idle machine with a free core for each process, a tool waits about as long.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def of_process(pid: int) -> float:
 
 @contextmanager
 def project(files: int) -> Iterator[tuple[Path, list[str], dict[str, str], Callable[[], int]]]:
-    """Make a project with hooks: its directory, the words of a hook, its environment, and what finds the server."""
+    """Make a project with hooks: its directory, the words of a hook, its environment, and a way to find the server."""
     with TemporaryDirectory() as place:
         directory = Path(place, "project")
         for number in range(files):
@@ -101,7 +101,7 @@ def measured(files: int, pairs: int) -> dict[str, float]:
 
         for number in range(5):
             pair(-number - 1)
-        # What was written just now is hashed again for a while, as its time may not tell.
+        # Files that were just written are hashed again for a while, since their times cannot be trusted yet.
         time.sleep(1)
         bare: list[float] = []
         hooks: list[float] = []

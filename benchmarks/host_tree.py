@@ -1,4 +1,4 @@
-"""A tree of files in a host directory, and operations on it by others: scan it, read it, add it to git or tar."""
+"""A tree of files in a host directory, and other programs' operations on it: scan, read, add to git or tar."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ READING = "read all bytes"
 
 
 def settle() -> None:
-    """Let the disk catch up, so that its delays affect nobody, and let the clock advance."""
+    """Let the disk catch up, so that its delays affect no measurement, and let the clock advance."""
     os.sync()
     time.sleep(SETTLED)
 
@@ -69,7 +69,7 @@ class HostTree:
         return Path(f"{self.root}{path}").read_text()
 
     def stamps(self) -> dict[str, tuple[int, int]]:
-        """Return what changes when a file is written: its inode and its change time."""
+        """Return, for each file, the values that change when it is written: its inode and its change time."""
         stamps = {}
         for path, _ in self.tree.files():
             found = os.lstat(f"{self.root}{path}")
@@ -95,7 +95,7 @@ class HostTree:
         return count
 
     def scan_by_descriptors(self) -> int:
-        """The same, with every directory opened relative to its parent, so that no link is followed."""
+        """Get the status of every entry, with every directory opened relative to its parent: no link is followed."""
         top = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             return scan_open(top)
@@ -118,7 +118,7 @@ class HostTree:
         return size
 
     def write_by_hand(self, path: str, text: str) -> None:
-        """Write one file as a careful program does: a temporary file beside it, and a rename."""
+        """Write one file as a careful program does: a temporary file next to it, and a rename."""
         target = f"{self.root}{path}"
         temporary = f"{target}.tmp"
         with open(temporary, "x", encoding="utf-8") as file:

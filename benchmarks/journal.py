@@ -1,8 +1,8 @@
 """Measure the journal of the folder engine: `python -m benchmarks.journal [FRAMES]`.
 
-An append of a frame of 500 bytes with a content of 1,000, compared with a bare `os.write` of both: in turns of 200, of
-which the fastest counts. The same with durability "power", compared with `os.fdatasync`. Then a long stream: whether
-appending stays flat, memory, space, and the time to open it.
+An append of a frame of 500 bytes with a content of 1,000 bytes, compared with a bare `os.write` of both, in turns of
+200, of which the fastest counts. The same with durability "power", compared with `os.fdatasync`. Then a long stream:
+the time of appends as it grows, memory, space, and the time to open it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Appender:
         self.waiting: list[tuple[str, bytes]] = []
 
     def prepare(self, count: int) -> None:
-        """Make contents with their digests, which callers have already."""
+        """Make contents with their digests, which callers usually have already."""
         self.waiting += ((sha256(data).hexdigest(), data) for _, data in zip(range(count), self.contents, strict=False))
 
     def __call__(self) -> None:

@@ -5,9 +5,9 @@ and then saves the session, loads it and compacts it. Times are this process's o
 `--picture FILE.svg` draws time, memory and the longest pauses, block by block; it needs matplotlib, which is in the
 environment of the harness.
 
-The memory of a call is shown in two parts. `contents` is what the calls wrote, as the packed history holds it: in the
-records of files and in the arguments of calls. It is what packing the same stretches without these contents saves. The
-rest is ours: the records, calls and checkpoints themselves.
+The memory of a call is shown in two parts. `contents` are the contents that the calls wrote, as the packed history
+holds them: in the records of files and in the arguments of calls. They are measured as the memory that packing the same
+stretches without them saves. The rest is overhead: the records, calls and checkpoints themselves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from weakfs.tools import ToolCall
 FILES = 200
 # The calls are measured in this many blocks; the first and the last are compared.
 BLOCKS = 20
-# How many packed stretches of 512 records are looked into.
+# How many packed stretches of 512 records are examined.
 SAMPLE = 200
 ARGUMENTS = list(fields_dict(ToolCall)).index("arguments")
 WORDS = [f"word{number}" for number in range(2000)]
@@ -43,7 +43,7 @@ WORDS = [f"word{number}" for number in range(2000)]
 
 @define
 class Block:
-    """What some calls took: nanoseconds of processor time per call, the longest call and collection by the clock."""
+    """The times of some calls in nanoseconds: processor time per call, the longest call and the longest collection."""
 
     calls: int
     per_call: float
@@ -154,7 +154,7 @@ def draw(blocks: Sequence[Block], file: Path) -> None:
 
 
 def contents_held(life: Life) -> float:
-    """Return the bytes that contents take in the packed history, per call."""
+    """Return how many bytes contents take up in the packed history, per call."""
     stretches = [stretch.items for stretch, _ in life.session._parts()[1].rows._stretches()]
     packed = [stretch for stretch in stretches if isinstance(stretch, PackedRecords)]
     saved = calls = 0

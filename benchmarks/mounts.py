@@ -1,6 +1,6 @@
 """Programs on a mounted session compared with tmpfs: `python -m benchmarks.mounts [--quick]`. Needs FUSE, and /dev/shm.
 
-A program of its own does the same in both places, in turn; shown is the shortest time of a round, as wall-clock time,
+A separate program does the same in both places, in turn. The figures are the shortest wall-clock times of the rounds,
 because the work is divided between the program, the kernel and the process that answers it.
 """
 

@@ -6,13 +6,14 @@ python -m benchmarks.mutants --coverage .coverage-by-test --sample 40 weakfs/ses
 ```
 
 Each mutant is one change in one module: a comparison inverted, a constant off by one, a condition negated, `and`
-for `or`, a statement removed. The tests run on a copy of the tree that contains the mutant: with `--coverage`, a folder
-that `benchmarks.coverage` wrote, those that run the changed line, fastest first, and otherwise those of the module's
-own folder (`tests/session` for `weakfs/session`). A mutant that passes them survives and is reported with its line;
-some survivors are equivalent to the original code. Which mutants are chosen depends only on the seed and the code.
+for `or`, a statement removed. The tests run on a copy of the tree that contains the mutant. With `--coverage`, a folder
+that `benchmarks.coverage` wrote, these are the tests that run the changed line, fastest first; otherwise they are those
+of the module's own folder (`tests/session` for `weakfs/session`). A mutant that passes them survives and is reported
+with its line; some survivors are equivalent to the original code. The choice of mutants depends only on the seed and
+the code.
 
-The tests are collected once. For each mutant the test process forks, and its child exchanges the code of the functions
-that differ. A mutant of code that runs at import has a process of its own.
+The tests are collected once. For each mutant, the test process forks, and its child replaces the code of the functions
+that differ. A mutant of code that runs at import gets a new process.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ COPIED = ("weakfs", "tests", "fixtures", "benchmarks", "examples", "pyproject.to
 # Output is not captured by the process that forks; temporary files are removed with the copy.
 OPTIONS = ("-s", "-p", "no:cacheprovider", "--basetemp", "temporary")
 
-# The address space of the tests of a mutant, in bytes.
+# The maximum address space of the tests of a mutant, in bytes.
 MEMORY = 8 << 30
 
 NOTHING_CHANGED: Mapping[CodeType, CodeType] = {}
@@ -54,7 +55,7 @@ NOTHING_CHANGED: Mapping[CodeType, CodeType] = {}
 # More than all tests take.
 CPU_SECONDS = 3600
 
-# A mutant that exceeds the time limit may make the tests hang, or the machine may be busy.
+# If the time limit is exceeded, the mutant may make the tests hang, or the machine may be busy.
 Outcome = Literal["killed", "survives", "crashed", "timed out"]
 
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -228,12 +229,12 @@ class Trials:
         """Return the tests that may detect a mutant."""
         line = mutant.line if mutant.in_function else None
         found = self.coverage.tests(mutant.module.as_posix(), line) if self.coverage else []
-        # Code that runs in processes of its own was not seen.
+        # Code that runs in other processes was not recorded.
         folder = f"tests/{mutant.module.parts[1]}/"
         return found or [test for test in items if test.startswith(folder)]
 
     def affordable(self, tests: list[str]) -> Iterator[str]:
-        """Yield as many tests as the time allows: the fastest of each file, then the second of each, and so on."""
+        """Yield as many tests as the time allows: the fastest of each file, then the second fastest, and so on."""
         left = self.seconds
         turns: Counter[str] = Counter()
         ordered: list[tuple[int, str]] = []
@@ -273,7 +274,7 @@ class Trials:
 
 
 def _changed(path: Path, source: str, tree: ast.Module) -> dict[CodeType, CodeType] | None:
-    """Return the functions that a change concerns with their new code; None if they cannot be exchanged."""
+    """Return the functions that a change affects with their new code; None if they cannot be replaced."""
     codes = (_functions(compile(code, str(path), "exec", dont_inherit=True)) for code in (source, tree))
     before, after = codes
     changed = {code: after[key] for key, code in before.items() if key in after and code != after[key]}
@@ -332,7 +333,8 @@ def _awaited(child: int, timeout: float) -> Outcome:
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            # Anything else than a failed test is told apart, lest an error in this program pass for a kill.
+            # Anything other than a failed test is reported separately, so that an error in this program does not count
+            # as a kill.
             ends: dict[int, Outcome] = {0: "survives", 1: "killed", -signal.SIGXCPU: "timed out"}
             return ends.get(os.waitstatus_to_exitcode(status), "crashed")
         time.sleep(0.02)
@@ -343,11 +345,13 @@ def _awaited(child: int, timeout: float) -> Outcome:
 
 def main() -> None:
     """Try a sample of mutants and print those that survive."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description="Mutants that no test detects.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.mutants", description="Find mutants that no test detects."
+    )
     parser.add_argument("places", nargs="+", metavar="MODULE_OR_FOLDER")
     parser.add_argument("--sample", type=int, default=40, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
-    parser.add_argument("--coverage", type=Path, metavar="FOLDER", help="what benchmarks.coverage recorded")
+    parser.add_argument("--coverage", type=Path, metavar="FOLDER", help="the folder that benchmarks.coverage wrote")
     parser.add_argument("--seconds", type=float, default=10, metavar="N", help="of recorded tests for each mutant")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="for the tests of one mutant")
     parser.add_argument("--only", type=int, nargs="+", metavar="N", help="numbers within the sample")

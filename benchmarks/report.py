@@ -36,7 +36,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "move all": "move everything",
         "delete all": "delete everything",
     },
-    "Calls of tools": {
+    "Tool calls": {
         "call write": "`write_file`",
         "call read": "`read_file`",
         "call edit": "`edit_file`, after a write",
@@ -66,8 +66,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "edit exact, tool": "`edit_file`, an exact match",
         "edit fuzzy": "`replace`, other indentation",
         "edit fuzzy, tool": "`edit_file`, other indentation",
-        "edit not found": "`replace`, not there, with a hint",
-        "edit not found, tool": "`edit_file`, not there, with a hint",
+        "edit not found": "`replace`, no match, with a hint",
+        "edit not found, tool": "`edit_file`, no match, with a hint",
     },
     "A file of 10,000 lines after 10,000 edits": {
         "blame": "`session.blame`, the first time",

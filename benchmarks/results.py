@@ -44,7 +44,7 @@ def timed(row: str, size: int, subject: str, timing: Timing, *, ours: Timing | N
 
 
 def together(row: str, size: int, timings: Mapping[str, Timing]) -> Iterator[Result]:
-    """Yield the results of measuring in turn: ours, and the others beside it."""
+    """Yield the results of measuring in turn: ours, and each of the others together with ours."""
     for name, timing in timings.items():
         yield timed(row, size, name, timing, ours=None if name == OURS else timings[OURS])
 
@@ -62,7 +62,7 @@ class Results:
         return [cell for cell in self.cells if cell.row == row and size in (None, cell.size)]
 
     def value(self, row: str, size: int, subject: str) -> float | None:
-        """Return the median of a subject's measurements: ours is measured beside each peer."""
+        """Return the median of a subject's measurements; ours is measured once with each peer."""
         values = [c.value for c in self.where(row, size=size) if c.subject == subject and c.value is not None]
         return sorted(values)[len(values) // 2] if values else None
 

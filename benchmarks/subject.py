@@ -1,8 +1,8 @@
 """The interface between a measured filesystem and the rows.
 
-A subject lists its operations in `operations`, each a callable that takes paths and text as users have them:
-strings. If a library needs something else (bytes, a path object), it is made inside the call, because a user would
-have to make it too. An operation that a library lacks is omitted, and its cell is empty.
+A subject lists its operations in `operations`. Each is a callable that takes paths and text as strings. If a library
+needs something else (bytes, a path object), it is made inside the call, because a user would have to make it too. An
+operation that a library lacks is omitted, and its cell is empty.
 
     write(path, text)   read(path) -> str   read_bytes(path) -> bytes   stat(path)   list(path)
     delete(directory)   move(directory, to)
@@ -27,7 +27,7 @@ class Subject(Protocol):
 
     name: str
     capacity: int | None
-    """The largest tree that it is asked to hold, None for no limit."""
+    """The largest tree that it has to hold, None for no limit."""
     why_capacity: str
 
     def seed(self, tree: Tree) -> None:
@@ -36,7 +36,7 @@ class Subject(Protocol):
     def has(self, operation: str) -> bool: ...
 
     def perform(self, operation: str, calls: Calls) -> None:
-        """Do the operation once for each tuple of arguments. This is what is timed."""
+        """Do the operation once for each tuple of arguments. This is timed."""
 
     def answer(self, operation: str, *arguments: Any) -> Any:
         """Do the operation once and return its result."""
@@ -64,7 +64,7 @@ class SyncSubject:
         return self.operations[operation](*arguments)
 
     def close(self) -> None:
-        """Release nothing: memory goes with the object."""
+        """Do nothing: the memory is freed with the object."""
 
 
 class AsyncSubject:

@@ -1,4 +1,4 @@
-"""System calls of single operations on a host directory, counted by strace in a process of its own."""
+"""System calls of single operations on a host directory, counted by strace in a separate process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Does an operation a few times, as the first calls also load modules, and once more between two marks.
+# Performs an operation a few times, because the first calls also load modules, and once more between two marks.
 PROGRAM = """
 import os, sys
 from weakfs import HostFilesystem, Session

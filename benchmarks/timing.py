@@ -1,4 +1,4 @@
-"""Timing: pairs of batches side by side, single operations one by one, and the longest pauses."""
+"""Timing: pairs of batches in turn, single operations one by one, and the longest pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers in a form for people."""
+"""Numbers with units, in a readable form."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Measure in this process: `python -m benchmarks.worker SUBJECT SIZE GROUP...` prints one JSON result per line.
 
 A process measures one size of one pair. The peer's tree is frozen out of the garbage collector before ours is
-made: our operations pay for collecting our own objects, not for visiting the peer's.
+made: our operations pay for collecting our own objects, not for visiting those of the peer.
 """
 
 from __future__ import annotations

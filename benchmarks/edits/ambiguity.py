@@ -24,7 +24,7 @@ DEEPEST = 12
 def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake, *, is_marked: bool = False) -> bool:
     """Return whether the edit of a block is the only plausible one that the quoted lines may stand for.
 
-    `is_marked` says that the call marks which lines are removed and added, as a patch does.
+    `is_marked` is true if the call marks which lines are removed and added, as a patch does.
     """
     free = ambiguous_lines(block, quoted)
     if not is_marked:
@@ -41,7 +41,7 @@ def is_decidable(block: Block, quoted: Sequence[Line], mistake: Mistake, *, is_m
     if len(others) >= MOST_READINGS:
         return False
     filters = [_is_laid_out, _parses] if block.source.language == "python" else [_is_laid_out]
-    # A filter that the true edit itself does not pass is not significant.
+    # A filter that the true edit itself does not pass is ignored.
     telling = [passes for passes in filters if passes(block, truth)]
     return not any(all(passes(block, other) for passes in telling) for other in others)
 

@@ -1,4 +1,4 @@
-"""The places where the hunks of a V4A patch may go, by trying every place: the slow reference answer."""
+"""The places where the hunks of a V4A patch may go, found by trying every place: the slow reference answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _within(fits: Sequence[int], start: int, stop: int) -> list[int]:
 
 
 def _regions(lines: Lines, anchors: Sequence[str], begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield the blocks that nested anchors name: what is indented below each line that the last of them matches."""
+    """Yield the blocks that nested anchors name: the lines indented below each line that the last anchor matches."""
     stop = len(lines) if end is None else end
     wanted = anchors[0].strip()
     exact = [number for number in range(begin, stop) if lines[number].strip() == wanted]

@@ -141,7 +141,7 @@ def _hunk(lines: Sequence[Line], runs: Sequence[Sequence[int]], at: int, context
 
 
 def _anchored(rng: Random, source: Source, hunk: Hunk, kept: frozenset[int]) -> Hunk:
-    """Give a hunk the anchors that a model would write: what encloses it, or nothing."""
+    """Give a hunk the anchors that a model would write: the lines that enclose it, or none."""
     chain = _enclosing_chain(source, hunk, kept)
     choice = rng.choice(("none", "inner", "outer", "nested", "nested"))
     if not chain or choice == "none":

@@ -1,8 +1,7 @@
-"""bashkit: a filesystem and a shell in Rust. Either holds at most 10,000 files, /dev/null included.
+"""bashkit: a filesystem and a shell in Rust. Either holds at most 10,000 files, including /dev/null.
 
-Plain operations use a filesystem of its own, which is faster than the one inside a shell; searching and
-snapshots use the shell, so that has the same tree. The cost of a snapshot is the same whether or not anything was
-written since the last one.
+Plain operations use its separate filesystem, which is faster than the one inside a shell; searches and snapshots use
+the shell, which has the same tree. A snapshot costs the same whether or not anything was written since the last one.
 """
 
 from __future__ import annotations

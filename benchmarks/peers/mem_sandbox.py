@@ -53,7 +53,7 @@ class MemSandbox(AsyncSubject):
         return self.fs.resolve_path(ROOT + path)
 
     def seed(self, tree: Tree) -> None:
-        """Restore a snapshot made by its codec: each write clones the tree, so N writes are N² work."""
+        """Restore a snapshot made by its codec: each write clones the tree, so N writes would take O(N²) time."""
         entries: dict[SandboxPath, WorkspaceSnapshotEntry] = {}
         for name, text in tree.files():
             path = self.path(name)

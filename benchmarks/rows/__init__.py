@@ -35,7 +35,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Group:
-    """When a module of rows runs: beside each peer or with ours alone, and at which sizes."""
+    """When a module of rows runs: together with each peer or with ours only, and at which sizes."""
 
     beside_peers: bool
     alone: bool

@@ -1,4 +1,4 @@
-"""Calls of tools, transactions, forks and merges, and what a call costs to save: on 1,000 files in memory."""
+"""Tool calls, transactions, forks and merges, and the cost of saving a call: on 1,000 files in memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def each(act: Callable[[], object]) -> float:
 
 
 def toolset(paths: list[str], *, capability: Capability | None = None, policy: Policy | None = None) -> Toolset:
-    """Return the tools of a session of its own with a small file at each path."""
+    """Return the tools of a new session with a small file at each path."""
     tools = Toolset(Session(), capability=capability, policy=policy)
     for path in paths:
         tools.filesystem.write(path, "hello\nworld\n" * 3)
@@ -55,7 +55,7 @@ def toolset(paths: list[str], *, capability: Capability | None = None, policy: P
 
 
 def rows(bench: Bench) -> dict[str, tuple[Callable[[], object], str, Callable[[], object] | None]]:
-    """Return what each row does, and what it is compared with, by name."""
+    """Return the function that each row measures, and the one that it is compared with, by name."""
     paths = [f"/d{n // 100}/s{n % 100 // 20}/f{n}.txt" for n in range(bench.size)]
     plain, strict = toolset(paths), toolset(paths, capability=Capability(), policy=POLICY)
     session, fs, named = plain.session, plain.filesystem, toolset(paths)

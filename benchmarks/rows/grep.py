@@ -1,7 +1,7 @@
 """Search 10,000 files of 45 lines, compared with ripgrep on the same files on disk and with each peer.
 
-The rows of a pattern measure a search that is repeated. What a library may cache from one search to the next helps
-it there; the rows of the first search of a new tree, and of one after a write, show how much.
+The rows of a pattern measure a repeated search, in which a library benefits from anything that it caches between
+searches. The rows of the first search of a new tree, and of a search after a write, show how much.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def after_a_write(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
 
 
 def first(bench: Bench, tree: Tree, other: Subject) -> Iterator[Result]:
-    """Search a tree that was not searched before; the files on disk were."""
+    """Search a tree that was not searched before. The files on disk were read before."""
 
     def of_new() -> float:
         new = Weakfs()

@@ -1,7 +1,7 @@
-"""Snapshot and restore a host directory, compared with a bare scan of it, reading it all, git and tar.
+"""Snapshot and restore a host directory, compared with a bare scan, reading all files, git and tar.
 
-Everything that is read is in the system's cache, because it was just written. What ours writes is on the disk when
-it returns; git and tar leave that to the system. Before anything that writes, the disk has caught up.
+Everything that is read is in the system's cache, because it was just written. Our writes are on the disk when they
+return; git and tar leave that to the system. The disk has caught up before each measurement that writes.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Restores:
         self.fs.restore(self.wanted, dry_run=dry_run)
 
     def kept(self) -> None:
-        """Take the snapshot to restore: everything restored before has settled, and is in the stat cache."""
+        """Take the snapshot to restore. Everything restored before has settled, and is in the stat cache."""
         settle()
         self.wanted = self.fs.snapshot()
 

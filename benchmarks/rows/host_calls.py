@@ -94,7 +94,7 @@ class Calls:
 
 
 class Overlays:
-    """Rows of a layer over the tree, without copying anything up front."""
+    """Rows of an overlay over the tree, without copying anything in advance."""
 
     def __init__(self, bench: Bench, home: Path, host: HostTree) -> None:
         self.size = bench.size
@@ -140,5 +140,5 @@ def over(write: Callable[[str, str], object], paths: Iterable[str]) -> Sampler:
 
 
 def few(repeats: int) -> int:
-    """Return how often to repeat operations that take as long as scanning the tree."""
+    """Return how many times to repeat operations that take as long as scanning the tree."""
     return max(3, repeats // 20)

@@ -1,6 +1,6 @@
-"""Processor time of work on a host directory, compared with the same by hand, and system calls of a write and a read.
+"""Processor time on a host directory, compared with the same work by hand, and system calls of a write and a read.
 
-Processor time, with that of programs that are started, varies less than time does where a disk takes part or other
+Processor time, including that of started programs, varies less than wall-clock time if a disk is involved or other
 programs run.
 """
 
@@ -38,7 +38,7 @@ BARE_LOOP = "bare loop"
 """Every file opened in its directory without following a link, and read; nothing is searched."""
 
 RENAME = "file and rename"
-"""A temporary file and a rename: what is replaced is not kept."""
+"""A temporary file and a rename: the replaced file is not kept."""
 
 JOURNALED = "same calls"
 """A temporary file and a rename, with a directory, a log and a link to the old file that last until it is done."""
@@ -88,7 +88,7 @@ class Processor:
         yield from self.new_process()
 
     def grep(self) -> Iterator[Result]:
-        """Search all files on the disk: nothing of an earlier search is kept."""
+        """Search all files on the disk. Nothing is kept from an earlier search."""
         assert len(self.fs.grep(LITERAL, max_matches=-1)) == self.host.tree.needles
         measured = {OURS: used(partial(self.fs.grep, LITERAL)), BARE_LOOP: used(partial(read_below, self.host.root))}
         if shutil.which("rg"):
@@ -115,7 +115,7 @@ class Processor:
         self.fs.snapshot()
 
     def system_calls(self) -> Iterator[Result]:
-        """Count in a small tree: the size makes no difference, and everything takes long while it is traced."""
+        """Count in a small tree: the size makes no difference, and tracing is slow."""
         small = HostTree(self.home / "small", Tree(20, lines=LINES))
         small.lay()
         for operation in ("write", "read"):
@@ -127,7 +127,7 @@ class Processor:
                 yield Result(row, self.size, OURS, None, note="strace cannot be used on this machine")
 
     def rollback(self) -> Iterator[Result]:
-        """Roll the session back after others changed ten files."""
+        """Roll the session back after another program changed ten files."""
 
         def change() -> None:
             self.session.snapshot("before")
@@ -151,7 +151,7 @@ class Processor:
 
 
 class Journaled:
-    """Writes by hand that could be undone: the same system calls as ours for what is changed, in as few lines."""
+    """Writes by hand that could be undone: the same system calls as ours, in as few lines as possible."""
 
     def __init__(self, root: Path, journals: Path) -> None:
         journals.mkdir()
@@ -207,7 +207,7 @@ def used(act: Callable[[], object]) -> Sampler:
 
 
 def each(act: Callable[[str], object], paths: Iterable[str]) -> Sampler:
-    """Measure one call, as the mean of some on different paths; every sample takes the same ones."""
+    """Measure one call, as the mean of several on different paths. Every sample uses the same paths."""
     chosen = list(paths)[:AT_ONCE]
 
     def act_on_all() -> None:

@@ -1,7 +1,7 @@
-"""What a new process takes until its first answer, compared with the imports of libraries.
+"""The time of a new process until its first answer, compared with importing libraries.
 
-The processor time of whole processes, without that of one that does nothing: bytecode is compiled, and what the system
-reads is in its cache.
+Measured is the processor time of whole processes, minus that of a process that does nothing. Bytecode is compiled, and
+all files are in the system's cache.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOTHING = "nothing"
 SMALL, DEPENDENCIES = "attrs and orjson", "dependencies"
 LIBRARIES = {SMALL: "import attrs, orjson", DEPENDENCIES: "import attrs, cattrs, orjson, pyrsistent"}
 
-# What each row runs, and what it is compared with.
+# The program of each row, and the imports that it is compared with.
 STATEMENTS = {
     "import": ("import weakfs", SMALL),
     "import names": ("from weakfs import InMemoryFilesystem, Session", SMALL),

@@ -1,4 +1,4 @@
-"""Many of a kind: kept snapshots, sessions in one process, and agents that await calls at once."""
+"""Many kept snapshots, many sessions in one process, and many agents that await calls at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find files by name in memory, compared with a flat dictionary of paths whose keys are matched one by one."""
+"""Finding files by name in memory, compared with matching the keys of a flat dictionary of paths one by one."""
 
 from __future__ import annotations
 

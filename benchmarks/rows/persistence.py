@@ -1,4 +1,4 @@
-"""Save and load a session whose files were made by events or by calls of tools, compared with hand-written orjson."""
+"""Save and load a session whose files were made by events or by tool calls, compared with hand-written orjson."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HANDWRITTEN = "orjson by hand"
 
 
 CALLS = 10_000
-"""The largest tree that is also made by calls of tools."""
+"""The largest tree that is also made by tool calls."""
 
 
 def measure(bench: Bench) -> Iterator[Result]:

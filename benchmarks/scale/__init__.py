@@ -1,1 +1,1 @@
-"""Many sessions on one storage: worker processes that hand them on and are killed at random, and a proof at the end."""
+"""Many sessions on one storage: worker processes that hand them on and are killed at random, and a check at the end."""

@@ -1,13 +1,12 @@
 """Measure many sessions on one storage, and prove that nothing acknowledged is lost: `python -m benchmarks.scale`.
 
 Workers are processes. They open sessions, make calls through a toolset, and hand the sessions on; now and then one is
-killed with SIGKILL and replaced. A worker tells of each call that was acknowledged before it makes the next. In the
-end, every session is opened and compared with what was acknowledged and with a model: see `model.py`, and `shared.py`
-for `--shared`, where all workers change one session.
+killed with SIGKILL and replaced. A worker reports each acknowledged call before it makes the next. At the end, every
+session is opened and compared with the acknowledged calls and with a model: see `model.py`, and `shared.py` for
+`--shared`, where all workers change one session.
 
-`--kills 3000 --calls-per-kill 2 --sessions 1000 --seconds 3600` lets thousands die, at any moment of a call.
-
-Servers are started for the run, unless `--url` names one. The exit code is 1 if anything was lost or half there.
+`--kills 3000 --calls-per-kill 2 --sessions 1000 --seconds 3600` kills thousands, at any moment of a call. Servers are
+started for the run, unless `--url` names one. The exit code is 1 if anything was lost or half done.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from benchmarks.scale.schedule import Schedule, run_once
 from weakfs import Session, Toolset
 from weakfs.storage import MemoryStorage, open_event_store
 
-# The session by which the cost of a call is found.
+# The session with which the cost of a call is measured.
 ALONE = "alone"
-# After so many calls each kind was made.
+# After this many calls, each kind of call was made.
 WARM = 50
 
 
@@ -53,10 +52,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--url", help="a location of storage, instead of a new one; its usage is not measured")
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long the workers work")
-    parser.add_argument("--calls", type=int, default=0, help="end after so many, and measure no costs")
-    parser.add_argument("--kills", type=int, default=0, help="end after so many workers died, and measure no costs")
-    parser.add_argument("--calls-per-kill", type=int, default=100, help="on average; 0 to kill nobody")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long to let the workers run")
+    parser.add_argument("--calls", type=int, default=0, help="end after this many calls, and measure no costs")
+    parser.add_argument(
+        "--kills", type=int, default=0, help="end after this many workers were killed, and measure no costs"
+    )
+    parser.add_argument(
+        "--calls-per-kill",
+        type=int,
+        default=100,
+        help="average number of calls between two kills; 0 to kill no workers",
+    )
     parser.add_argument("--shared", action="store_true", help="all workers change one session, and merge")
     parser.add_argument("--awaited", action="store_true", help="with --shared: on event loops that await their calls")
     parser.add_argument("--seed", type=int, default=1)
@@ -95,7 +101,7 @@ def measure(engine: Engine, asked: argparse.Namespace) -> Report:
 
 
 def warm_up() -> None:
-    """Import what opening and calling needs, which a process does once, so that no time of a call holds it."""
+    """Import what opening and calling need, so that no measured call includes this one-time work of a process."""
     store = open_event_store(MemoryStorage())
     model = Model("warm")
     with Session.open(store, "warm") as session:
@@ -107,9 +113,10 @@ def warm_up() -> None:
 
 
 def costs_of_one(engine: Engine) -> dict[str, Counter[str]]:
-    """Find what a call and an open cost in requests and bytes, by one session that nobody else works on.
+    """Measure the requests and bytes of a call and of an open, with one session that has no other writers.
 
-    Each step is a process of its own: two that differ only in how often they do a thing differ by what that costs.
+    Each step runs in a new process. The cost of an operation is the difference between two processes that perform it a
+    different number of times.
     """
     ledger = Ledger()
     steps: dict[str, list[object]] = {

@@ -1,4 +1,4 @@
-"""The engines that are measured: where a server runs, what is stored in it, and how many requests it has had."""
+"""The measured engines: starting a server, the size of the stored data, and the number of requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUCKET = "weakfs"
 
 @frozen
 class Engine:
-    """A place for sessions. `usage` returns totals: what to take the difference of, before and after some work."""
+    """A place for sessions. `usage` returns totals, whose difference before and after some work is its cost."""
 
     location: str
     usage: Callable[[], Counter[str]]
@@ -54,7 +54,7 @@ def _postgresql_usage(url: str) -> Counter[str]:
 
     found: Counter[str] = Counter()
     questions = {
-        # Each statement is a transaction of its own.
+        # Each statement is a separate transaction.
         "requests": "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()",
         "rows": "SELECT coalesce(sum(n_tup_ins + n_tup_upd), 0)::int8 FROM pg_stat_user_tables",
         "stored": "SELECT coalesce(sum(pg_total_relation_size(relid)), 0)::int8 FROM pg_stat_user_tables",
@@ -117,7 +117,7 @@ ENGINES = {"folder": folder, "sqlite": sqlite, "postgresql": postgresql, "redis"
 
 @contextmanager
 def opened(name: str, url: str | None) -> Iterator[Engine]:
-    """Start an engine of this name, or use the one at a URL, which is not asked for its usage."""
+    """Start an engine with this name, or use the one at a URL, whose usage is not measured."""
     if url is not None:
         yield Engine(url, Counter)
         return

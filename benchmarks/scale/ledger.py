@@ -9,9 +9,9 @@ from attrs import define, field
 
 @define
 class Account:
-    """What is known about one line of calls: the number of the last one that was acknowledged.
+    """The state of one line of calls: the number of the last call that was acknowledged.
 
-    `may_have_more` says that a worker was killed since, so that one more call may have taken effect.
+    `may_have_more` is true if a worker was killed since, so that one more call may have taken effect.
     """
 
     number: int = 0
@@ -24,7 +24,7 @@ def accounts() -> defaultdict[str, Account]:
 
 @define
 class Ledger:
-    """What workers acknowledged, against which everything that is found later is checked."""
+    """The acknowledged calls, against which everything that is found later is checked."""
 
     accounts: defaultdict[str, Account] = field(factory=accounts)
     # Whatever is wrong.
@@ -32,12 +32,12 @@ class Ledger:
     # In nanoseconds.
     calls: list[int] = field(factory=list[int])
     opens: list[int] = field(factory=list[int])
-    # Calls that took effect and were not acknowledged, because the worker was killed in between.
+    # Calls that took effect but were not acknowledged, because the worker was killed in between.
     unacknowledged: int = 0
-    # Those of which the files are there, but not the record of the call.
+    # Calls whose files are there, but not the record of the call.
     unrecorded: int = 0
     conflicts: int = 0
-    # Workers that were killed at work.
+    # The number of workers that were killed while working.
     kills: int = 0
 
     def take(self, job: str, words: list[str]) -> None:
@@ -64,12 +64,12 @@ class Ledger:
         account = self.accounts[name]
         has_more = account.may_have_more and number == account.number + 1
         if number != account.number and not has_more:
-            self.found.append(f"{name}: {account.number} calls were acknowledged, and the session has {number}")
+            self.found.append(f"{name}: {account.number} calls were acknowledged, but the session has {number}")
         self.unacknowledged += has_more
         account.number, account.may_have_more = number, False
         return has_more
 
     def killed(self, job: str) -> None:
-        """Note that a worker was killed at work on a job."""
+        """Note that a worker was killed while working on a job."""
         self.accounts[job.split(" ")[0]].may_have_more = True
         self.kills += 1

@@ -1,7 +1,7 @@
-"""The calls of a session, and what its files must be after each: a model of dicts that knows nothing of weakfs.
+"""The calls of a session, and its expected files after each call: a model made of dicts, independent of weakfs.
 
-Call `n` of a session is always the same, so that whoever opens the session after any number of calls can go on with the
-next one, and whoever checks it knows what its files must be.
+Call `n` of a session is always the same, so that a worker that opens the session after any number of calls can continue
+with the next one, and a checker knows the expected files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from random import Random
 from attrs import define, field
 
 FILES = 24
-# These change together, by one patch: they are equal unless a call is half there.
+# These files change together, by one patch: they are equal unless a call is half done.
 TOGETHER = ("/together/a", "/together/b", "/together/c")
 WORDS = [f"word{number}" for number in range(500)]
 
@@ -43,7 +43,7 @@ class Model:
         return "rm", {"path": path}
 
     def apply(self, tool: str, arguments: Arguments) -> None:
-        """Do what the next call does."""
+        """Apply the next call to the model."""
         self.number += 1
         if tool == "apply_patch":
             self.files.update(dict.fromkeys(TOGETHER, f"call {self.number}\n"))
@@ -56,7 +56,7 @@ class Model:
             del self.files[arguments["path"]]
 
     def forward(self, number: int) -> Model:
-        """Go on to the state after a call, and return the model."""
+        """Advance to the state after a call, and return the model."""
         while self.number < number:
             self.apply(*self.next_call())
         return self
@@ -73,5 +73,5 @@ class Model:
         return "".join(f"{self._line(random, at)}\n" for at in range(random.randint(5, 60)))
 
     def _line(self, random: Random, at: int) -> str:
-        # Of its own, so that the text of an edit is found once.
+        # Each line is unique, so that an edit finds its text only once.
         return f"{self.number + 1}.{at}: {' '.join(random.choices(WORDS, k=6))}."

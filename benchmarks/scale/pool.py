@@ -13,7 +13,7 @@ from benchmarks.scale.processes import Work, Worker
 
 # The longest time between the decision to kill a worker and its death, so that it dies anywhere in a call.
 LATEST = 0.02
-# When so many workers failed by themselves, nobody gets a job any more.
+# After this many workers have failed by themselves, no more jobs are handed out.
 MOST_FAILURES = 8
 
 
@@ -30,7 +30,7 @@ class Pool:
     next_job: Callable[[], str | None]
     on_report: Callable[[str, list[str]], None]
     on_kill: Callable[[str], None] = lambda job: None
-    # How many calls there are between two deaths, on average; 0 for no deaths.
+    # The average number of calls between two kills; 0 for no kills.
     calls_per_kill: int = 0
     random: Random = field(factory=Random)
     failures: int = 0
@@ -63,7 +63,7 @@ class Pool:
         return any(worker.job is not None for worker in self._workers)
 
     def _wait(self) -> None:
-        """Wait for reports, or for the moment to kill somebody."""
+        """Wait for reports, or for the time to kill a worker."""
         left = 5.0 if self._kill_at is None else max(self._kill_at - monotonic(), 0.0)
         ready, _, _ = select([worker.reports for worker in self._workers], [], [], left)
         for worker in list(self._workers):
@@ -98,7 +98,7 @@ class Pool:
         self._plan_kill()
 
     def _bury_failed(self, worker: Worker) -> None:
-        """Take away a worker that ended by itself."""
+        """Remove a worker that ended by itself."""
         self._workers.remove(worker)
         self._take(worker, worker.end()[1])
         self.failures += 1

@@ -11,9 +11,9 @@ from select import select
 
 from attrs import define
 
-# Gives words to the parent; what was given before a process is killed arrives.
+# Sends words to the parent. Words that were sent before a process is killed arrive.
 Report = Callable[..., None]
-# What a worker does: it reads jobs, one a line, until there are no more.
+# The work of a worker: it reads jobs, one per line, until there are no more.
 Work = Callable[[Iterator[str], Report], None]
 
 
@@ -24,13 +24,13 @@ class Worker:
     pid: int
     jobs: int
     reports: int
-    # What it is at work on.
+    # The current job.
     job: str | None = None
     _rest: bytes = b""
 
     @classmethod
     def start(cls, work: Work, others: Iterable[Worker]) -> Worker:
-        """Fork a process beside others. The parent must have no threads."""
+        """Fork a process in addition to others. The parent must have no threads."""
         jobs_in, jobs_out = os.pipe()
         reports_in, reports_out = os.pipe()
         pid = os.fork()
@@ -39,7 +39,7 @@ class Worker:
             try:
                 os.close(jobs_out)
                 os.close(reports_in)
-                # Else the others would not notice that the parent is gone.
+                # Otherwise the others would not notice that the parent is gone.
                 for other in others:
                     os.close(other.jobs)
                 _run(work, jobs_in, reports_out)
@@ -69,15 +69,15 @@ class Worker:
         return [line.decode().split(" ") for line in lines]
 
     def kill(self) -> list[list[str]]:
-        """Kill it, and return what it had reported."""
+        """Kill it, and return its last reports."""
         os.kill(self.pid, signal.SIGKILL)
         return self.end()[1]
 
     def end(self) -> tuple[bool, list[list[str]]]:
-        """Give it no more jobs and wait for its end. Return whether there was no error, and what it reported."""
+        """Give it no more jobs and wait for its end. Return whether there was no error, and its last reports."""
         os.close(self.jobs)
         found: list[list[str]] = []
-        # A pipe that is full would keep it from ending.
+        # A full pipe would keep it from ending.
         while not (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
             select([self.reports], [], [], 0.01)
             found += self.read()

@@ -1,4 +1,4 @@
-"""What a run found, as text."""
+"""The results of a run, as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.units import bytes_text, count_text, time_text
 
 # Totals that are bytes.
 SIZES = {"stored", "WAL", "append-only file"}
-# How many calls and opens the cost of one is found by.
+# The numbers of calls and opens from which the cost of one is computed.
 CALLS, OPENS = 300, 10
 
 
@@ -38,8 +38,8 @@ class Report:
     found: list[str]
     # For each call of the run.
     usage: dict[str, float]
-    # What things cost in a session that nobody else works on: a call, an open after `CALLS` of them, a checkpoint, and
-    # an open after it.
+    # The costs in a session without other writers: of a call, an open after `CALLS` of them, a checkpoint, and an open
+    # after it.
     of_call: dict[str, float]
     of_open: dict[str, float]
     of_checkpoint: dict[str, float]
@@ -106,7 +106,7 @@ def show(report: Report) -> None:
         "an open alone": amounts(report.of_open),
         "with checkpoint": amounts(report.of_reopen),
         "a checkpoint": amounts(report.of_checkpoint),
-        "proof": f"{len(report.found)} faults, in {report.check_seconds:.0f} s",
+        "check": f"{len(report.found)} faults, in {report.check_seconds:.0f} s",
     }
     for name, text in rows.items():
         if text:

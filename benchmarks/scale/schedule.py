@@ -1,4 +1,4 @@
-"""Who works on what: lines of calls are handed from worker to worker until it is over, and then all is checked."""
+"""The schedule: lines of calls are handed from worker to worker until the end, and then everything is checked."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from benchmarks.scale.ledger import Ledger
 from benchmarks.scale.pool import Pool
 from benchmarks.scale.processes import Work
 
-# The most calls that a worker makes before it hands a session on.
+# The maximum number of calls that a worker makes before it hands a session on.
 TURN = 20
 
 
 @define(eq=False)
 class Schedule:
-    """Hands lines of calls to workers, in no order, and notes in the ledger what becomes of them."""
+    """Hands lines of calls to workers, in random order, and records their results in the ledger."""
 
     ledger: Ledger
-    # The lines that nobody works on.
+    # The lines that no worker is working on.
     names: list[str]
     random: Random
     is_over: Callable[[], bool]
     turn: int = TURN
 
     def run(self, work: Work, workers: int, *, calls_per_kill: int = 0) -> None:
-        """Let workers work until it is over."""
+        """Let workers work until `is_over` says so."""
         pool = Pool(work, workers, self._next_job, self._take, self._give_back, calls_per_kill, self.random)
         pool.run()
         if pool.failures:
@@ -51,7 +51,7 @@ class Schedule:
 
 
 def run_once(work: Work, jobs: Iterable[str], ledger: Ledger, *, workers: int = 1) -> None:
-    """Let workers do each job once, and note in the ledger what they report."""
+    """Let workers do each job once, and record their reports in the ledger."""
     left = iter(jobs)
     pool = Pool(work, workers, lambda: next(left, None), ledger.take)
     pool.run()

@@ -15,7 +15,7 @@ from weakfs.tools import ToolCall
 def worker(location: str) -> Work:
     """Return the work on sessions at a location.
 
-    A job is the name of a session and how many calls to make; or "open", or "checkpoint", to do nothing else.
+    A job is the name of a session and how many calls to make, or "open" or "checkpoint" to do only that.
     """
 
     def work(jobs: Iterator[str], report: Report) -> None:
@@ -56,7 +56,7 @@ def worker(location: str) -> Work:
 
 
 def checker(location: str) -> Work:
-    """Return the proof: it opens each session and compares all of it with the model."""
+    """Return the check: it opens each session and compares all of it with the model."""
 
     def work(jobs: Iterator[str], report: Report) -> None:
         store = open_event_store(location)

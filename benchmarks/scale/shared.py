@@ -1,9 +1,9 @@
 """One session that all workers change at once, each merging its calls with those of the others.
 
-Every call is a patch. It counts up the worker's own line in a file of all; each second one adds a file as well; and
-each third one counts up a number that belongs to all, so that two workers conflict and one has to read and try again.
-An update that is lost shows in the number. Beside it stands who counted: as in git, a merge takes two changes that are
-equal for one.
+Every call is a patch. It increments the worker's own line in a shared file; every second call also adds a file; and
+every third one increments a shared number, so that two workers conflict and one has to read and try again. A lost
+update shows in the number. The name of the worker is written next to it, because a merge treats two equal changes as
+one, as git does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def added(name: str, number: int) -> tuple[str, str]:
 
 
 def patch(name: str, number: int, counted: str) -> str:
-    """Return the patch of a call, made when the file of the number of all has the line `counted`."""
+    """Return the patch of a call, made when the file with the shared number has the line `counted`."""
     parts = [f"*** Update File: {BOARD}\n@@\n-{line(name, number - 1)}\n+{line(name, number)}\n"]
     if number % 2 == 0:
         path, text = added(name, number)
@@ -121,7 +121,7 @@ def board(fs: InMemoryFilesystem) -> dict[str, int]:
 
 
 def checker(location: str) -> Work:
-    """Return the proof: a job is the name of a line, and what is there is compared with the model of all lines."""
+    """Return the check: a job is the name of a line, and the session is compared with the model of all lines."""
 
     def work(jobs: Iterator[str], report: Report) -> None:
         session = Session.open(location, SESSION)
@@ -138,7 +138,7 @@ def checker(location: str) -> Work:
 
 
 def wrong(session: Session, fs: InMemoryFilesystem, numbers: dict[str, int]) -> Iterator[str]:
-    """Say what differs from the model in which calls are made one after another."""
+    """Yield the differences from the model, in which calls are made one after another."""
     files = {entry.path: fs.read(entry.path).content for entry in fs.walk() if entry.is_file}
     counted = sum(number // 3 for number in numbers.values())
     expected = {BOARD: "".join(f"{line(name, number)}\n" for name, number in numbers.items())}
@@ -146,7 +146,7 @@ def wrong(session: Session, fs: InMemoryFilesystem, numbers: dict[str, int]) -> 
         expected |= dict(added(name, at) for at in range(2, number + 1, 2))
     last = files.pop(NUMBER)
     if number_in(last) != counted:
-        yield f"the number of all is {last!r}, and it was counted up {counted} times"
+        yield f"the shared number is {last!r}, but it was incremented {counted} times"
     if files != expected:
         yield f"the files are not those of the model: {sorted(files.items() ^ expected.items())[:4]}"
     recorded: defaultdict[str, list[int]] = defaultdict(list)
@@ -161,4 +161,4 @@ def wrong(session: Session, fs: InMemoryFilesystem, numbers: dict[str, int]) -> 
         if order != sorted(set(order)) or not set(order) <= set(range(1, numbers[name] + 1)):
             yield f"the calls of {name} are recorded as {order}"
     if len(steps) != len(set(steps)) or any(step > counted for step in steps):
-        yield f"the number of all went through {steps}"
+        yield f"the shared number went through {steps}"

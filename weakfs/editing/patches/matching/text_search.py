@@ -16,7 +16,7 @@ class TextSearch:
 
     def __init__(self, lines: Sequence[str], text: str | None = None) -> None:
         """Prepare a search of lines, or of their `text` if they are known to have no carriage returns."""
-        # The text has a line break before and after each line. The offset of a line is that of the line break before it.
+        # A line break is before and after each line of the text. The offset of a line is that of the break before it.
         self._text = _joined(lines) if text is None else f"\n{text}" if text[-1:] in ("", "\n") else f"\n{text}\n"
         self._line = self._offset = 0
         # The lines found last, and their text.
