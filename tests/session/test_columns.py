@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from attrs import frozen
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session.blobs.blob import Held, Stored
+from weakfs.session.codec import columns
 from weakfs.session.codec.columns import Columns
-from weakfs.session.codec.shared_values import Blobs
+from weakfs.session.codec.shared_values import Blobs, all_shown, shown
 from weakfs.session.files.expansion import unlimited
 from weakfs.session.slices.registry import Shape
 
@@ -149,3 +150,38 @@ def test_pieces_of_splices_come_back_from_storage(tmp_path: Path) -> None:
     assert [record.event for record in again.records] == events
     assert InMemoryFilesystem(again).read("/a.txt").content == "h0039 w0000\n"
     again.close()
+
+
+def test_the_annotations_of_a_type_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[object] = []
+
+    def counted(type_: type, *, include_extras: bool) -> dict[str, Any]:
+        evaluated.append(type_)
+        return get_type_hints(type_, include_extras=include_extras)
+
+    @frozen
+    class Seen:
+        name: str
+
+    monkeypatch.setattr(columns, "get_type_hints", counted)
+    made = [Columns.of(Shape.of(Seen, tag)) for tag in ("seen", "seen again")]
+
+    assert evaluated == [Seen]
+    assert made[0] is made[1] is not None
+
+
+def test_a_type_whose_annotations_cannot_be_evaluated_yet_has_columns_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    @frozen
+    class Later:
+        name: DefinedLater  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+    assert Columns.of(Shape.of(Later, "later")) is None
+
+    monkeypatch.setitem(globals(), "DefinedLater", str)
+
+    assert Columns.of(Shape.of(Later, "later")) is not None
+
+
+@pytest.mark.parametrize("contents", [[], [b"a", b"\xc3\xa4"], [b"a", b"\xff", b"\xed\xa0\x80", b"b"]])
+def test_many_blobs_are_shown_as_each_of_them_is(contents: list[bytes]) -> None:
+    assert all_shown(contents) == [shown(data) for data in contents]

@@ -32,8 +32,11 @@ class RecordColumns:
         """Return the columns of rows."""
         ats, causes, tags, values = zip(*rows, strict=True)
         by_tag: dict[str, list[tuple[Any, ...]]] = {}
-        for tag, one in zip(tags, values, strict=True):
-            by_tag.setdefault(tag, []).append(one)
+        if tags.count(tags[0]) == len(tags):
+            by_tag[tags[0]] = list(values)
+        else:
+            for tag, one in zip(tags, values, strict=True):
+                by_tag.setdefault(tag, []).append(one)
         return cls(ats, causes, tags, {tag: list(zip(*own, strict=True)) for tag, own in by_tag.items()})
 
     @classmethod
