@@ -25,7 +25,7 @@ from attrs import define, field
 
 from benchmarks.scale.processes import Report, Worker
 from weakfs import InMemoryFilesystem, MergeConflict, Session, Toolset
-from weakfs.session import MissingBlob, SessionError
+from weakfs.session import MissingBlob, SessionError, UnknownSnapshot
 from weakfs.session.errors import RecordsDropped
 from weakfs.storage import DurabilityWarning, OutcomeUnknown, StorageError
 from weakfs.tools import ToolCalls
@@ -118,7 +118,9 @@ class Process:
 
     def snapshot(self, number: str) -> list[object]:
         for old in self.session.snapshots[:-3]:
-            self.session.drop_snapshot(old)
+            # Another process may have dropped it.
+            with suppress(UnknownSnapshot):
+                self.session.drop_snapshot(old)
         taken = self.session.snapshot(f"t{number}")
         files = InMemoryFilesystem(self.session.at(taken))
         for entry in files.walk():

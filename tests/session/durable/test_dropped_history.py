@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ from weakfs.session import MissingBlob, SessionConflict, UnknownSnapshot
 from weakfs.session.durable.history import GAP
 from weakfs.session.durable.opening import Where
 from weakfs.session.errors import RecordsDropped
-from weakfs.tools import ToolCalls
+from weakfs.tools import ToolCall, ToolCalls
+from weakfs.tools.calls.finished_calls import FinishedCalls
 
 pytestmark = pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 
@@ -154,6 +156,41 @@ def test_a_call_that_reads_a_file_which_another_process_deleted_says_so(where: W
     result = Toolset(behind).call("read_file", {"path": "/gone"})
     assert not result.success
     assert "/gone" in result.message
+
+
+def test_a_call_that_conflicts_is_answered_when_history_is_dropped_once_more(
+    where: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind = Session.open(where, "s", on_conflict="merge")
+    InMemoryFilesystem(behind).write("/a", "0")
+    other = Session.open(where, "s", on_conflict="merge")
+    fs = InMemoryFilesystem(other)
+
+    def compact(keep: int) -> None:
+        for number in range(2 * GAP):
+            fs.write("/b", f"{number}")
+        other.compact(keep=keep)
+
+    fs.write("/a", "1")
+    compact(GAP)
+    looked = FinishedCalls.find
+
+    def find(*arguments: Any) -> ToolCall | None:
+        found = looked(*arguments)
+        if behind.seq > 1:
+            # It has read the first compaction, and is about to write down that it conflicts.
+            monkeypatch.undo()
+            compact(0)
+        return found
+
+    monkeypatch.setattr(FinishedCalls, "find", find)
+
+    result = Toolset(behind).call("write_file", {"path": "/a", "content": "2"}, call_id="a")
+
+    assert FinishedCalls.find is looked
+    assert result.error_code == "merge_conflict"
+    behind.refresh()
+    assert behind.to_bytes() == Session.open(where, "s").to_bytes()
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,8 @@ class FolderEventStore:
         own = self._stream(stream)
 
         def append(expected: int, frame: bytes, contents: Mapping[str, bytes] | None) -> bool:
-            found = [(_digest(digest), data) for digest, data in contents.items()] if contents else ()
+            # A session computes these itself: they need no check.
+            found = [(encode_digest(digest), data) for digest, data in contents.items()] if contents else ()
             self._unsynced.add(stream)
             try:
                 return own.append_next(expected, frame, found)

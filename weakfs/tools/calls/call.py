@@ -519,11 +519,15 @@ class Call:
         if not self._made:
             return None, None
         first = self._base + 1
-        if self.session.seq > self._base + self._made:
-            for record in self.session.records.since(self._base):
-                event = record.event
-                mine = isinstance(event, Merged) and record.cause == self.call_id and event.base == self._base
-                if mine and event.count == self._made:
-                    first = record.seq + 1
-                    break
+        try:
+            if self.session.seq > self._base + self._made:
+                for record in self.session.records.since(self._base):
+                    event = record.event
+                    mine = isinstance(event, Merged) and record.cause == self.call_id and event.base == self._base
+                    if mine and event.count == self._made:
+                        first = record.seq + 1
+                        break
+        except (RecordsDropped, MissingBlob):
+            # Another process has dropped them.
+            return None, None
         return first, first + self._made - 1

@@ -89,11 +89,17 @@ class FrameBlobs(Blobs):
         kind = type(value)
         if kind is tuple:
             return [self.plain(item) for item in value]
-        if kind is bytes and len(value) <= INLINE:
-            return inline(value)
-        if kind is bytes or kind is Stored:
-            row = self.rows[self.number(value)]
-            return {"content": row["content"]} if kind is bytes else {"stored": row["stored"]}
+        if kind is bytes:
+            if len(value) <= INLINE:
+                return inline(value)
+            digest = self._known.digest(value)
+            if digest not in self.by_digest:
+                self.by_digest[digest] = value
+                self.rows.append({"content": digest, "size": len(value)})
+                self.contents.append(value)
+            return {"content": digest}
+        if kind is Stored:
+            return {"stored": self.rows[self.number(value)]["stored"]}
         return value
 
     def are_equal(self, one: Content, other: Content) -> bool:
