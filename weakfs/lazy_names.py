@@ -10,7 +10,7 @@ from importlib import import_module
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package. `modules` maps each module to its names, separated by spaces.
 
-    No name may be that of a module in the package: importing that module would replace it.
+    No name may also be the name of a module in the package, because importing that module would replace it.
     """
     home_of = {name: module for module, names in modules.items() for name in names.split()}
 

@@ -263,7 +263,7 @@ def test_nothing_that_a_command_started_is_left_running(files: ContainerFilesyst
 
 
 @pytest.mark.slow
-def test_no_command_reaches_what_its_supervisor_is_asked(files: ContainerFilesystem) -> None:
+def test_a_command_cannot_read_or_change_the_requests_to_its_supervisor(files: ContainerFilesystem) -> None:
     # The capability `dac_override`, which these containers have, would bypass that.
     alone = ContainerFilesystem(image=IMAGE, store=files.store, runtime=files.container.podman, name="alone")
     try:

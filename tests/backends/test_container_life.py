@@ -191,7 +191,7 @@ def test_too_many_processes_end(files: ContainerFilesystem) -> None:
     assert files.container._supervisor.processes() == []
 
 
-def test_what_leaves_its_program_ends_with_the_last_one(files: ContainerFilesystem) -> None:
+def test_detached_processes_end_with_the_last_program(files: ContainerFilesystem) -> None:
     tools = tools_of(files)
     one, two = started(tools, "exec sleep 1000"), started(tools, "(env -i setsid sleep 1000 &) ; echo ready; read x")
     assert tools.call("process_output", {"process_id": two, "since": 0, "timeout": 60}).success

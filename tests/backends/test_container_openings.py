@@ -137,7 +137,7 @@ except OSError as error:
 """
 
 
-def test_one_of_the_processes_that_open_a_session_at_once_has_its_container(podman: Podman, tmp_path: Path) -> None:
+def test_only_one_of_the_processes_that_open_a_session_gets_its_container(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     session.save(tmp_path / "session.json")
     words = [sys.executable, "-c", OPENING, IMAGE, str(tmp_path), *podman.options]

@@ -122,7 +122,7 @@ def test_a_name_that_is_deleted_and_a_file_that_is_edited_after_it_come_back(fs:
     assert (root / "a").read_text() == (root / "d" / "b").read_text() == "before\n"
 
 
-def test_a_file_with_a_name_outside_is_replaced_and_the_result_says_so(fs: HostFilesystem, root: Path) -> None:
+def test_a_file_with_a_hard_link_outside_is_replaced_and_the_result_says_so(fs: HostFilesystem, root: Path) -> None:
     outside = root.parent / "outside"
     os.link(root / "a", outside)
     done = fs.write("/a", "after\n")
@@ -221,7 +221,7 @@ def test_a_file_that_another_call_changes_is_refused_by_its_other_name_too(fs: H
     assert "another call" in str(refused[0])
 
 
-def test_a_call_writes_to_no_file_that_has_a_name_where_it_may_not_write(root: Path, tmp_path: Path) -> None:
+def test_a_call_cannot_write_to_a_file_with_a_hard_link_in_a_protected_place(root: Path, tmp_path: Path) -> None:
     session = Session()
     fs = HostFilesystem(root, session=session, store=tmp_path / "store")
     os.link(root / "a", root / "open")

@@ -131,7 +131,7 @@ def test_a_root_that_is_swapped_for_a_link_leads_nowhere_else(house: House, tmp_
     (tmp_path / "moved").rename(house.root)
 
 
-def test_writing_to_a_file_that_has_a_name_outside_changes_that_name_only(house: House) -> None:
+def test_writing_to_a_file_with_a_hard_link_outside_leaves_the_outside_unchanged(house: House) -> None:
     outside = house.beside / "secret"
     for name in ("one", "two", "three", "four", "five"):
         os.link(outside, house.root / name)
@@ -191,7 +191,7 @@ def test_what_is_no_file_is_listed_and_never_opened(house: House) -> None:
     assert fs.statistics().total_size == len("inside")
 
 
-def test_a_message_never_tells_where_a_link_leads_outside(house: House) -> None:
+def test_a_message_never_shows_the_target_of_a_link_to_the_outside(house: House) -> None:
     (house.root / "away").symlink_to(house.beside)
     fs = house.open("allow")
     with pytest.raises(FileNotFoundError) as caught:

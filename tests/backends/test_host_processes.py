@@ -142,7 +142,7 @@ def test_one_that_has_ended_before_is_not_named(work: Workspace) -> None:
     assert work.causes("/log") == [two]
 
 
-def test_a_call_is_not_named_for_what_a_process_changed(work: Workspace) -> None:
+def test_changes_by_a_process_are_not_attributed_to_a_call(work: Workspace) -> None:
     process = work.start()
     work.have(process, "echo changed > a.txt; echo made > c.txt")
 
@@ -168,7 +168,7 @@ def test_what_another_program_changed_before_the_start_is_nobodys(work: Workspac
     assert work.known() == work.files.tree().fingerprint
 
 
-def test_what_an_unfinished_call_changed_is_not_taken_for_a_processs(work: Workspace) -> None:
+def test_changes_by_an_unfinished_call_are_not_attributed_to_a_process(work: Workspace) -> None:
     process = work.start()
     work.have(process, "echo it > its")
 
@@ -319,7 +319,7 @@ def test_a_call_that_fails_undoes_its_own_changes_only(work: Workspace) -> None:
     assert work.causes("/its")[-1] == process
 
 
-def test_a_rollback_while_many_write_is_exact(work: Workspace) -> None:
+def test_a_rollback_while_other_threads_write_is_exact(work: Workspace) -> None:
     work.session.snapshot("then")
     before = work.files.tree().fingerprint
     count = share(10)
@@ -339,7 +339,7 @@ def test_a_rollback_while_many_write_is_exact(work: Workspace) -> None:
     assert work.files.background.infos() == ()
 
 
-def test_a_call_fails_while_many_write(work: Workspace) -> None:
+def test_a_call_fails_while_other_threads_write(work: Workspace) -> None:
     for i in range(share(10)):
         work.start(f"while :; do echo {i} >> log{i}; rm -f log{i}; done")
     for _ in range(share(20)):

@@ -136,7 +136,7 @@ def test_log_takes_the_width_of_a_wide_terminal(tmp_path: Path, columns: int, ex
     assert all("name.py" in row for row in rows)
 
 
-def test_a_file_is_shown_with_escapes_on_a_terminal_and_as_it_is_in_a_pipe(saved: Path) -> None:
+def test_a_file_is_escaped_on_a_terminal_and_unchanged_in_a_pipe(saved: Path) -> None:
     words = ["cat", str(saved), "/line\nbreak \x1b[31mred.txt"]
     status, shown, _ = on_a_terminal(*words)
     assert (status, shown) == (0, "evil \\x1b[32m\r\n")

@@ -95,7 +95,7 @@ def test_changed_bytes_are_refused_or_change_nothing(court: Court, mutator: Muta
 
 
 @pytest.mark.parametrize("mutator", MUTATORS, ids=lambda mutator: mutator.__name__)
-def test_changed_bytes_under_a_checksum_that_fits_are_refused_or_give_a_session_that_works(
+def test_changed_bytes_with_a_valid_checksum_are_refused_or_load_as_a_working_session(
     court: Court, mutator: Mutator
 ) -> None:
     chance = random.Random(mutator.__name__)

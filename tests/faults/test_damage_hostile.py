@@ -82,7 +82,7 @@ def test_deep_nesting_is_refused_or_loaded_and_never_overflows(
             court.judge(resealed(data) if seal else data)
 
 
-def test_a_directory_of_directories_that_doubles_sixty_times_is_refused(court: Court) -> None:
+def test_a_tree_that_doubles_in_size_sixty_times_is_refused(court: Court) -> None:
     trees = [directory(files=[["f", 0, 0]])]
     for number in range(60):
         trees.append(directory(directories=[["a", number], ["b", number]]))

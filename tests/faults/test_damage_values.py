@@ -169,7 +169,7 @@ def find(document: dict[str, Any], wanted: str) -> Place:
         ("blobs/parent", ("tail",), 5, ""),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(
+def test_an_error_names_the_problem_and_its_place(
     court: Court, document: dict[str, Any], section: str, inside: Place, value: object, where: str
 ) -> None:
     document = in_rows(document)

@@ -97,7 +97,7 @@ WORKS: dict[str, Callable[[Desk, str], object]] = {
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("what", WORKS)
-def test_a_call_is_in_the_files_and_in_the_session_or_in_neither(what: str, tmp_path: Path) -> None:
+def test_a_call_changes_both_the_files_and_the_session_or_neither(what: str, tmp_path: Path) -> None:
     standard_desk(tmp_path)
     moment, dice = Random(what).randrange(4), Random(what)
     outcomes: set[bool] = set()
@@ -138,7 +138,7 @@ def test_a_call_is_in_the_files_and_in_the_session_or_in_neither(what: str, tmp_
 
 
 @pytest.mark.slow
-def test_a_transaction_of_a_fork_is_whole_in_the_files_and_in_the_session_only_with_them(tmp_path: Path) -> None:
+def test_a_transaction_of_a_fork_is_in_the_session_only_if_it_is_in_the_files(tmp_path: Path) -> None:
     standard_desk(tmp_path)
     moment, outcomes = 0, set[tuple[bool, bool]]()
     while True:
@@ -182,7 +182,7 @@ def test_a_transaction_of_a_fork_is_whole_in_the_files_and_in_the_session_only_w
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["folder", "sqlite"])
 @pytest.mark.parametrize("seed", sample(range(8)))
-def test_whatever_was_acknowledged_is_there_after_a_kill_at_any_moment(
+def test_acknowledged_changes_survive_a_kill_at_any_moment(
     seed: int, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "LEAST", 20_000)

@@ -135,7 +135,7 @@ def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nothing_trusted")
 @pytest.mark.parametrize("error", [DeadlineExceeded, TransactionCancelled])
 @pytest.mark.parametrize("name", WORK)
-def test_work_on_a_host_stops_wherever_it_is_asked_to(name: str, error: type[Exception], root: Path) -> None:
+def test_work_on_host_files_can_be_stopped_at_any_point(name: str, error: type[Exception], root: Path) -> None:
     before = files_of(root)
     work, least = WORK[name]
     asking = Stop()

@@ -77,7 +77,7 @@ def test_what_comes_after_an_interrupted_change_settles_it(tmp_path: Path, how: 
 # A descriptor that is interrupted as it is made has no number yet, which its destructor reports.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
-def test_an_interrupted_compaction_is_done_or_not_and_the_session_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_compaction_is_complete_or_absent_and_the_session_continues(tmp_path: Path) -> None:
     def attempt(place: int) -> bool:
         folder = tmp_path / str(place)
         with Session.open(folder, "s") as session:

@@ -109,7 +109,7 @@ def test_a_file_that_expands_to_many_times_its_size_is_refused(
     assert "bytes" in str(refusal.value)
 
 
-def test_it_is_refused_before_the_memory_is_taken(tmp_path: Path) -> None:
+def test_it_is_refused_before_memory_is_allocated(tmp_path: Path) -> None:
     told = contents_of_one_parent(400)
     tracemalloc.start()
     try:

@@ -144,7 +144,7 @@ def life(session: Session, podman: Podman, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("never_hung")
 @pytest.mark.parametrize("way", [*WAYS] if is_exhaustive() else ["is killed afterwards"])
-def test_a_program_that_goes_wrong_at_one_call(
+def test_a_program_that_misbehaves_in_one_call(
     podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     program = program_in(tmp_path / "bin", WAYS[way])

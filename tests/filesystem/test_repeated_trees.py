@@ -146,7 +146,7 @@ def restored(fs: InMemoryFilesystem) -> object:
 
 
 @pytest.mark.parametrize("verb", WALKS)
-def test_what_goes_through_all_entries_says_that_they_are_too_many(verb: str) -> None:
+def test_walking_all_entries_reports_that_there_are_too_many(verb: str) -> None:
     fs = holding(doubled(DEPTH))
 
     with pytest.raises(TreeTooLarge, match=r"are distinct; choose a part of it"):

@@ -239,7 +239,7 @@ def test_what_it_left_running_ends_with_it(start: Start, tmp_path: Path, mode: S
     witness.close()
 
 
-def test_it_is_ended_when_its_time_is_over(start: Start, where: Place) -> None:
+def test_it_is_killed_at_its_timeout(start: Start, where: Place) -> None:
     assert ended(start("sleep 1000", where, max_lifetime=0.05))[1] == "it had run for 0.05 s"
 
 
@@ -302,7 +302,7 @@ def test_it_does_not_start_where_it_requires_a_sandbox_and_there_is_none(
 # Many
 
 
-def test_no_more_run_than_are_allowed(start: Start, where: Place) -> None:
+def test_no_more_processes_run_than_the_limit(start: Start, where: Place) -> None:
     first = start("sleep 1000", where, max_running=1)
 
     with pytest.raises(TooManyProcesses, match="1 are running and 1 are allowed"):

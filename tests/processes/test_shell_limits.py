@@ -81,7 +81,7 @@ print(len(held))
 """
 
 
-def test_memory_is_limited_by_process_and_not_for_all_together(tmp_path: Path) -> None:
+def test_memory_is_limited_per_process_and_not_in_total(tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text(TWO_LARGE)
 
     done = run("python3 two.py", tmp_path, max_memory=200 * MIB)

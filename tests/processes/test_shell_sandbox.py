@@ -155,7 +155,7 @@ CONNECT = "exec 3<>/dev/tcp/127.0.0.1/{} && echo connected"
 
 
 @sandboxed
-def test_there_is_no_network_not_even_to_the_machine_itself(place: Path) -> None:
+def test_there_is_no_network_not_even_localhost(place: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         command = CONNECT.format(server.getsockname()[1])
         reached = run_command(command, str(place), sandbox="off", shell="/bin/bash")

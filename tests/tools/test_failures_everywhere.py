@@ -152,7 +152,7 @@ BOUNDED: list[tuple[dict[str, object], str, dict[str, object], str, str]] = [
 
 
 @pytest.mark.parametrize(("bounds", "name", "arguments", "status", "code"), BOUNDED, ids=ids)
-def test_what_bounds_refuse_is_answered_and_changes_nothing(
+def test_a_call_refused_by_limits_is_answered_and_changes_nothing(
     make: Make, bounds: dict[str, object], name: str, arguments: dict[str, object], status: str, code: str
 ) -> None:
     tools = make(**bounds)

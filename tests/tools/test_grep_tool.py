@@ -166,7 +166,7 @@ def test_a_file_that_may_not_be_read_is_not_searched(more: dict[str, object]) ->
 
 
 @pytest.mark.parametrize("more", [{"context": 2}, {"multiline": True, "context": 2}, {"output": "counts"}])
-def test_whether_a_pattern_matches_contents_that_no_answer_may_show_is_not_told(more: dict[str, object]) -> None:
+def test_no_answer_shows_whether_a_pattern_matches_withheld_contents(more: dict[str, object]) -> None:
     tools = toolset(hidden("blob"), secret="before\nkey x\nwombat\n")
     found, nothing = (grep(tools, pattern, **more) for pattern in ("x", "y"))
 

@@ -222,7 +222,7 @@ def test_lines_of_withheld_contents_are_not_counted(preview: bool, guess: str) -
 
 @pytest.mark.parametrize("size", [1, 10_000])
 @pytest.mark.parametrize("preview", [False, True])
-def test_a_limit_of_writes_does_not_measure_withheld_contents(preview: bool, size: int) -> None:
+def test_a_write_limit_does_not_reveal_sizes_of_withheld_contents(preview: bool, size: int) -> None:
     tools = desk(policy=hiding("blob"), capability=Capability(max_write_bytes=100))
     InMemoryFilesystem(tools.session).write("/private/key", "x" * size)
     write(tools, "/private/key", "guess\n", "guess")

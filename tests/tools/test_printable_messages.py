@@ -84,7 +84,7 @@ def test_the_output_of_a_command_is_escaped_in_the_message_and_not_in_the_receip
     assert result.message.startswith("red \\x1b[31m\\r\n\tdone\n[stderr]\n\\x1b]0;owned\\x07\n[Exit code 3")
 
 
-def test_the_text_of_a_file_is_read_as_it_is_and_the_note_behind_it_is_not(tools: Toolset) -> None:
+def test_the_text_of_a_file_is_read_without_the_note_after_it(tools: Toolset) -> None:
     whole = tools.call("read_file", {"path": "/plain.txt"})
     assert whole.message == f"one {EVIL}\ntwo\n"
     tools.filesystem.write(f"/{EVIL}", "")

@@ -241,7 +241,7 @@ NO_PROCESS = ("process_start", "process_list")
     ],
     ids=["no shell", "no write", "bounded", "hidden", "protected"],
 )
-def test_no_process_is_reached_by_whom_may_not_change_or_see_all_files(
+def test_processes_need_permission_to_see_and_change_all_files(
     tools: Toolset, opened: Open, limits: dict[str, Any], name: str, arguments: dict[str, object]
 ) -> None:
     process = start(tools, "echo secret; read line; touch told")
@@ -300,7 +300,7 @@ def test_a_process_runs_when_the_transaction_around_its_call_is_committed(tools:
     assert wait(tools, process).changed_paths == ("/made",)
 
 
-def test_a_nested_transaction_that_fails_takes_its_own_processes_along(tools: Toolset, tmp_path: Path) -> None:
+def test_a_nested_transaction_that_fails_ends_only_its_own_processes(tools: Toolset, tmp_path: Path) -> None:
     with tools.session.transaction():
         kept = start(tools, "touch kept")
         with pytest.raises(RuntimeError), tools.session.transaction():

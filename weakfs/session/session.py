@@ -62,9 +62,9 @@ class Session(Undo):
         """Write the session to one JSON file; a crash leaves the old file or the new one.
 
         External blobs, such as those of external snapshots, are written to the sidecar directory `NAME.blobs` next to
-        the file, or with `embed` into the file itself; blobs that the previous file needed and this one does not are
-        removed. Uncommitted changes of an open transaction are not saved. A blob that no source has any more is left
-        out and listed in the report's `missing`: a session that could not be saved would lose everything else.
+        the file, or with `embed` into the file itself; blobs that only the previous file needed are removed.
+        Uncommitted changes of an open transaction are not saved. A blob that no source has any more is left out and
+        listed in the report's `missing`: a session that could not be saved would lose everything else.
 
         Raise `SessionError` naming the place of a value that could not be read back, and `OSError` if the file cannot
         be written; the last saved version is then unchanged.
@@ -86,7 +86,7 @@ class Session(Undo):
     ) -> Self:
         """Read a session back: slices, snapshots and records, exactly as they were saved.
 
-        Values that the file stores by reference, such as a blob as an earlier one and a tail, may take up
+        Values that the file stores by reference, such as a blob that extends an earlier one, may take up
         `max_expansion` times its size in memory, or 64 MiB if that is more; `None` means no limit. No saved session
         comes near this limit. It only refuses files that were made to exhaust memory.
 
@@ -150,7 +150,7 @@ class Session(Undo):
         clock: Callable[[], int] | None = None,
         bus: Bus | None = None,
     ) -> Self:
-        """Open a session as `open` does, on an event loop, which awaits its commits with the engine's own client.
+        """Open a session as `open` does, on an event loop; commits are awaited with the engine's own client.
 
         `where` may also be an `AsyncStorage` or an `AsyncEventStore`. `Toolset.acall`, `async with
         session.transaction()` and the methods whose names begin with "a" do not block the loop. All other methods use a
@@ -394,7 +394,7 @@ class Session(Undo):
     def replayed(self) -> Self:
         """Return a new session with the same id and types that has replayed the records of this one.
 
-        It attaches no filesystem. See `replay` for what is raised; this session is only read.
+        No filesystem is attached to it. See `replay` for what is raised; this session is only read.
         """
         return self._reading(self._replayed)
 

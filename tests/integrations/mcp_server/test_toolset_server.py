@@ -394,7 +394,7 @@ def test_what_a_capability_forbids_is_no_resource() -> None:
 
 
 @pytest.mark.parametrize("effect", ["deny", "blob"])
-def test_what_a_policy_keeps_out_of_answers_is_no_resource(effect: Literal["deny", "blob"]) -> None:
+def test_files_that_a_policy_withholds_are_not_resources(effect: Literal["deny", "blob"]) -> None:
     session = Session()
     files = InMemoryFilesystem(session, follow_symlinks="within_root_only")
     files.write("/open/a", "x")

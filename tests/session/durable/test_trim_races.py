@@ -51,7 +51,7 @@ class RacingMemory(MemoryStreams):
 
 
 @pytest.mark.parametrize("engine", ["folder", "memory"])
-def test_a_content_that_another_writer_names_before_the_trim_stays(engine: str, tmp_path: Path) -> None:
+def test_contents_that_another_writer_uses_before_the_trim_are_kept(engine: str, tmp_path: Path) -> None:
     store = RacingFolder(tmp_path) if engine == "folder" else RacingMemory()
     session = Session.open(store, "s")
     fs = InMemoryFilesystem(session)

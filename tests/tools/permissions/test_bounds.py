@@ -85,7 +85,7 @@ def test_writes_are_bounded(files: Filesystem) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_a_limit_of_writes_does_not_measure_files_whose_status_is_hidden(files: Filesystem, size: int) -> None:
+def test_a_write_limit_does_not_reveal_sizes_of_files_with_hidden_status(files: Filesystem, size: int) -> None:
     files.write("/box/a.key", "x" * size)
     hidden = Policy([PolicyRule(effect="deny", operations=["stat"], paths="*.key", reason="credentials")])
     tools = toolset(files, Capability(max_write_bytes=100), hidden)
@@ -98,7 +98,7 @@ def test_a_limit_of_writes_does_not_measure_files_whose_status_is_hidden(files: 
     assert toolset(files, policy=hidden).call("cp", {"source": "/box", "destination": "/copy"}).success
 
 
-def test_one_call_changes_so_many_entries(files: Filesystem) -> None:
+def test_the_number_of_entries_that_one_call_changes_is_limited(files: Filesystem) -> None:
     def write(count: int) -> ToolResult[object]:
         return handled(
             files,
@@ -159,7 +159,7 @@ def test_an_edit_replaces_so_many_places(files: Filesystem) -> None:
     assert toolset(files, Capability(max_edit_replacements=5)).call("edit_file", arguments).success
 
 
-def test_what_replaces_all_files_is_refused_where_changes_are_bounded(files: Filesystem) -> None:
+def test_replacing_all_files_is_refused_if_changes_are_limited(files: Filesystem) -> None:
     archive, kept = files.export_bytes(), files.snapshot()
     before = files.tree().fingerprint
     for bound in (Capability(max_changed_files=1), Capability(max_write_bytes=1)):

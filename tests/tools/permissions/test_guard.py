@@ -108,7 +108,7 @@ def test_a_policy_lets_grep_go_everywhere_and_writes_only_below_src(files: Files
     assert files.tree().fingerprint == before
 
 
-def test_what_a_policy_hides_comes_to_light_by_no_tool(files: Filesystem) -> None:
+def test_no_tool_reveals_what_a_policy_hides(files: Filesystem) -> None:
     tools = toolset(files, policy=SECRETS)
     found = tools.call("grep", {"pattern": "port"})
     assert "knocking" not in found.message
@@ -152,7 +152,7 @@ def test_a_listing_shows_no_sizes_of_what_may_not_be_examined(files: Filesystem,
     assert "app.py 10" in told.message
 
 
-def test_a_directory_goes_only_if_all_in_it_may_go(files: Filesystem) -> None:
+def test_a_directory_is_removed_only_if_everything_in_it_may_be_removed(files: Filesystem) -> None:
     kept = Policy([PolicyRule(effect="deny", operations=["write"], paths="util.py", reason="vendored")])
     tools = toolset(files, policy=kept)
     before = files.tree().fingerprint
@@ -199,7 +199,7 @@ EVASIONS: dict[str, Callable[[Filesystem], object]] = {
 
 
 @pytest.mark.parametrize("evasion", EVASIONS)
-def test_a_tool_of_a_user_cannot_go_around_the_policy(files: Filesystem, evasion: str) -> None:
+def test_a_custom_tool_cannot_bypass_the_policy(files: Filesystem, evasion: str) -> None:
     before = files.tree().fingerprint
     result = handled(files, EVASIONS[evasion], policy=SECRETS)
     assert result.status == "forbidden", result
@@ -260,7 +260,7 @@ def test_a_policy_keeps_contents_out_of_answers(files: Filesystem) -> None:
     assert "port" in tools.call("grep", {"pattern": "port", "path": "/src"}).message
 
 
-def test_what_a_command_changed_is_judged_at_its_end(files: Filesystem) -> None:
+def test_changes_by_a_command_are_checked_when_it_ends(files: Filesystem) -> None:
     tools = toolset(files, policy=SOURCES)
     assert tools.call("shell", {"command": "echo 1 > src/made"}).success
     before = files.tree().fingerprint

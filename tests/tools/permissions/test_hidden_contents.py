@@ -82,7 +82,7 @@ def test_a_change_of_a_file_that_may_not_be_read_is_refused_like_a_read(session_
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("bounds", ["blob", "blob on edits", "capability"])
-def test_a_refusal_quotes_nothing_that_is_kept_out_of_answers(session_files: Files, name: str, bounds: str) -> None:
+def test_a_refusal_does_not_quote_withheld_contents(session_files: Files, name: str, bounds: str) -> None:
     tool, arguments = REFUSED[name]
     policy = {"blob": WITHHELD, "blob on edits": rule("blob", ["edit", "patch"])}.get(bounds)
     tools = toolset(session_files, policy, NO_READ if bounds == "capability" else None)
@@ -154,7 +154,7 @@ def test_no_hint_proposes_a_path_that_may_not_be_found_or_shown(session_files: F
 
 
 @pytest.mark.parametrize("bounds", [*(name for name in RULES if name != "blob on search"), "capability"])
-def test_what_a_link_contains_is_shown_only_where_it_may_be_read(open_files: OpenFiles, bounds: str) -> None:
+def test_the_target_of_a_link_is_shown_only_if_it_may_be_read(open_files: OpenFiles, bounds: str) -> None:
     files = open_files(Session(), follow_symlinks="within_root_only")
     files.write("/pub/wombat/file", "open\n")
     files.symlink("../pub/wombat", "/secrets/way")
@@ -183,7 +183,7 @@ def test_what_a_link_contains_is_shown_only_where_it_may_be_read(open_files: Ope
 
 
 @pytest.mark.parametrize("effect", ["deny", "blob"])
-def test_no_message_tells_where_a_link_leads_that_is_not_followed_and_may_not_be_read(effect: str) -> None:
+def test_no_message_shows_the_target_of_an_unreadable_link(effect: str) -> None:
     files = InMemoryFilesystem(Session())
     files.symlink("../pub/wombat", "/secrets/way")
     for name, arguments in (
@@ -203,7 +203,7 @@ class Look:
 
 
 @pytest.mark.parametrize("effect", ["deny", "blob"])
-def test_a_tool_of_a_user_is_not_told_where_a_link_leads_that_may_not_be_read(effect: str) -> None:
+def test_a_custom_tool_does_not_see_the_target_of_an_unreadable_link(effect: str) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.symlink("../pub/wombat", "/secrets/way")

@@ -55,7 +55,9 @@ TRANSFERS: dict[str, tuple[str, dict[str, object]]] = {
 
 @pytest.mark.parametrize("bounds", RULES)
 @pytest.mark.parametrize("name", TRANSFERS)
-def test_contents_are_not_taken_to_where_their_rule_does_not_hold(session_files: Files, name: str, bounds: str) -> None:
+def test_contents_are_not_moved_to_where_their_rule_does_not_apply(
+    session_files: Files, name: str, bounds: str
+) -> None:
     before = session_files.tree().fingerprint
     for dry in (False, True):
         tool, arguments = TRANSFERS[name]
@@ -69,7 +71,7 @@ def test_contents_are_not_taken_to_where_their_rule_does_not_hold(session_files:
 
 
 @pytest.mark.parametrize("bounds", ["deny read", "blob", "blob on search"])
-def test_contents_can_be_moved_and_copied_where_their_rule_holds(session_files: Files, bounds: str) -> None:
+def test_contents_can_be_moved_and_copied_where_their_rule_applies(session_files: Files, bounds: str) -> None:
     tools = toolset(session_files, RULES[bounds])
     inside = {"source": "/secrets/token.py", "destination": "/secrets/copy.py"}
     for name, arguments in (
@@ -104,7 +106,7 @@ def blob_of(result: ToolResult[object], field: str) -> dict[str, object]:
     (["search"], ("glob", {"pattern": "token*"}), "paths"),
     (["list"], ("ls", {"path": "/secrets"}), "entries"),
 ])  # fmt: skip
-def test_a_blob_of_what_is_hidden_is_written_only_where_the_rule_holds(
+def test_a_hidden_blob_is_written_only_where_its_rule_applies(
     session_files: Files, operations: list[str], call: tuple[str, dict[str, object]], field: str
 ) -> None:
     tools = toolset(session_files, rule("blob", operations))
@@ -117,7 +119,7 @@ def test_a_blob_of_what_is_hidden_is_written_only_where_the_rule_holds(
     assert inside.success, inside.message
 
 
-def test_a_reference_to_what_is_hidden_confirms_no_guess_of_it(session_files: Files) -> None:
+def test_a_reference_does_not_confirm_a_guess_of_hidden_contents(session_files: Files) -> None:
     session_files.write("/secrets/guess", SECRET)
     tools = toolset(session_files, WITHHELD)
     read = ("read_file", {"path": "/secrets/token.py"})
@@ -132,7 +134,7 @@ def test_a_reference_to_what_is_hidden_confirms_no_guess_of_it(session_files: Fi
 
 
 @pytest.mark.parametrize("part", [{"offset": 2}, {"limit": 1}, {"offset_bytes": 3}, {"max_bytes": 1}])
-def test_a_part_of_what_is_hidden_cannot_be_referred_to(session_files: Files, part: dict[str, int]) -> None:
+def test_a_part_of_a_hidden_file_cannot_be_referenced(session_files: Files, part: dict[str, int]) -> None:
     session_files.write("/secrets/other", "\n" * len(SECRET))
     tools = toolset(session_files, WITHHELD)
     for path in ("/secrets/token.py", "/secrets/other"):
@@ -142,7 +144,7 @@ def test_a_part_of_what_is_hidden_cannot_be_referred_to(session_files: Files, pa
     assert not tools.session[KeptBlob].all()
 
 
-def test_a_blob_of_what_is_hidden_is_not_applied_as_a_patch(session_files: Files) -> None:
+def test_a_hidden_blob_is_not_applied_as_a_patch(session_files: Files) -> None:
     tools = toolset(session_files, WITHHELD)
     blob = blob_of(tools.call("read_file", {"path": "/secrets/token.py"}), "content")
     for patch_format in ("v4a", "unified", "search_replace"):
@@ -151,7 +153,7 @@ def test_a_blob_of_what_is_hidden_is_not_applied_as_a_patch(session_files: Files
         assert not quotes(result)
 
 
-def test_a_blob_tells_of_hidden_origins_after_it_was_saved_and_loaded(tmp_path: Path) -> None:
+def test_a_blob_keeps_its_hidden_origins_when_saved_and_loaded(tmp_path: Path) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.write("/secrets/a", "same\n")

@@ -67,7 +67,7 @@ def make(tmp_path: Path, policy: SymlinkPolicy, kind: type[HostFilesystem] = Hos
 
 
 @pytest.mark.parametrize(("policy", "narrowed"), POLICIES)
-def test_a_directory_that_becomes_a_link_before_a_write_leads_nowhere(
+def test_a_directory_replaced_by_a_link_before_a_write_is_not_followed(
     tmp_path: Path, policy: SymlinkPolicy, narrowed: SymlinkPolicy | None
 ) -> None:
     files = make(tmp_path, policy, Swapped)
@@ -99,7 +99,7 @@ def swapping(directory: Path, target: str) -> Iterator[None]:
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(("policy", "narrowed"), POLICIES)
-def test_a_file_that_becomes_a_link_again_and_again_is_never_read_where_it_leads(
+def test_a_file_repeatedly_replaced_by_a_link_is_never_read_through_it(
     tmp_path: Path, policy: SymlinkPolicy, narrowed: SymlinkPolicy | None
 ) -> None:
     files = make(tmp_path, policy)

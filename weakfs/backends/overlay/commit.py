@@ -27,7 +27,7 @@ NAMED = 20
 def conflicts(
     layers: Layers, found: FileTree, read: Mapping[str, LowerEntry], below: FileTree, now: FileTree
 ) -> list[str]:
-    """Return the paths that changed in the lower layer since they were read, copied up or hidden, unless they match."""
+    """Return the paths that changed below since they were read, copied up or hidden; not those already as wanted."""
     changed = {
         *_read_otherwise(layers, read),
         *_found_otherwise(layers, found, below),

@@ -83,7 +83,10 @@ def _write_unlocked(path: str, pieces: Iterable[bytes], folder: str, prefix: str
 
 
 def _mode_of(path: str) -> int | None:
-    """Return the permission bits of the file that is replaced, `None` if there is none. Raises if it is not a file."""
+    """Return the permission bits of the file that is replaced, `None` if there is none.
+
+    Raise `OSError` if it is not a file.
+    """
     try:
         status = os.stat(path)
     except FileNotFoundError:

@@ -32,7 +32,7 @@ from weakfs.session.slices.table import EMPTY_TABLE, Table
 
 # The fields of a frame that only adds records.
 PLAIN = frozenset({"id", "after", "counter", "fields", "rows", "blobs"})
-# All fields: one that a later version adds may change the state in ways not known here.
+# All fields. A field that a later version adds may change the state in a way that this version does not know.
 FIELDS = PLAIN | {"installed", "slices", "snapshots", "dropped", "externals", "part", "reset"}
 SHAPES: dict[str, type] = {"dropped": list, "externals": list, "slices": dict, "snapshots": list}
 # Up to this many records are applied one by one.
@@ -68,8 +68,9 @@ class FrameReader:
     def apply(self, frames: Iterable[tuple[int, bytes]], after: int) -> int:
         """Apply the frames after frame `after`, given with their numbers. Returns the last number, 0 without frames.
 
-        A compaction deletes old frames, also while they are read. What follows such a gap is in the document of the
-        next reset, so it is skipped up to there. Raises `SessionFileError` naming the frame that cannot be read.
+        A compaction may delete old frames while they are read. The frames from such a gap to the next reset are
+        skipped: the document of the reset contains their changes. Raises `SessionFileError` naming the frame that
+        cannot be read.
         """
         last, previous, gap = 0, after, 0
         plain: list[tuple[int, Frame]] = []
@@ -88,7 +89,7 @@ class FrameReader:
                 elif gap:
                     continue
                 if "part" in frame:
-                    # This is the history of what the next document contains.
+                    # The next document contains the changes of these frames.
                     continue
                 if PLAIN.issuperset(frame) and self.decoder.is_plain(frame):
                     plain.append((number, frame))

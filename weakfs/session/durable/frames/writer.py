@@ -162,8 +162,9 @@ class FrameWriting(Writing):
 class Change:
     """The contents of a frame: the change from one timeline to the one that continues it, and its rows.
 
-    `externals` are those of `Timeline.externals` that were stored, `installed` the slices that readers do not know
-    about. The values of `undeclared` slices are part of the frame. A frame that is part of a history has no states.
+    `externals` are the entries of `Timeline.externals` that were stored, `installed` the slices that readers do not
+    know about. The values of `undeclared` slices are part of the frame. A frame that is part of a history has no
+    states.
     """
 
     before: Timeline
@@ -381,7 +382,7 @@ def _snapshot_changes(before: Timeline, after: Timeline) -> tuple[list[SnapshotE
 
 
 def plain_fields(shape: Shape) -> PlainFields | None:
-    """Return how events of a type are written that hold only atoms, blobs and tuples of these; `None` for any other."""
+    """Return how events that hold only atoms, blobs and tuples of these are written; `None` for other types."""
     if shape.tag in (tag_of(RolledBack), tag_of(Merged)) or not attrs.has(shape.cls):
         return None
     try:
