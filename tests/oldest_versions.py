@@ -1,5 +1,7 @@
 """Run the tests of each extra with the oldest version that it names: `python -m tests.oldest_versions [EXTRA ...]`.
 
+`core` is what the library needs without any extra.
+
 The oldest version of an extra's own packages is put in front of the environment that runs this; what they need stays as
 new as it is there.
 """
@@ -22,6 +24,7 @@ TESTS = {
     "anthropic": "tests/integrations/anthropic_sdk",
     "claude-agent": "tests/integrations/claude_agent",
     "cli": "tests/cli",
+    "core": "tests/session",
     "deepagents": "tests/integrations/deepagents_backend",
     "fsspec": "tests/integrations/test_fsspec.py",
     "google-adk": "tests/integrations/google_adk",
@@ -42,9 +45,10 @@ ALLOWED = ("-W", "ignore::DeprecationWarning")
 
 
 def oldest(extra: str) -> list[str]:
-    """Return the requirements of an extra, each with its oldest version."""
+    """Return the requirements of an extra, or of the library itself, each with its oldest version."""
     with open(ROOT / "pyproject.toml", "rb") as stream:
-        wanted: list[str] = tomllib.load(stream)["project"]["optional-dependencies"][extra]
+        project = tomllib.load(stream)["project"]
+    wanted: list[str] = project["dependencies"] if extra == "core" else project["optional-dependencies"][extra]
     found = [requirement.replace(">=", "==") for requirement in wanted]
     # The compiled half of psycopg has a package of its own, of the same version.
     return [*found, *(one.replace("[binary]", "-binary") for one in found if "[binary]" in one)]

@@ -108,7 +108,7 @@ class Reading:
         converter.register_structure_hook_func(kinds.is_enum, read_enum)
         converter.register_structure_hook_func(kinds.is_frozen_set, self._set)
         converter.register_structure_hook_func(kinds.is_odd_mapping, self._mapping)
-        converter.register_structure_hook_func(kinds.is_unconstrained_sequence, self._sequence)
+        converter.register_structure_hook_func(kinds.is_read_by_items, self._sequence)
         converter.register_structure_hook_func(kinds.is_unconstrained_mapping, self._text_mapping)
         converter.register_structure_hook_func(kinds.is_union, self._union)
         converter.register_structure_hook_func(kinds.is_unconstrained, self.any)

@@ -60,6 +60,11 @@ def is_unconstrained_sequence(type_: Any) -> bool:
     return is_sequence(type_) and any(is_unconstrained(member) for member in get_args(type_))
 
 
+def is_read_by_items(type_: Any) -> bool:
+    """Return whether a sequence is read item by item here; cattrs before 25.2 reads a `Sequence` as a list."""
+    return is_unconstrained_sequence(type_) or get_origin(type_) is Sequence
+
+
 def is_unconstrained_mapping(type_: Any) -> bool:
     return is_plain_mapping(type_) and is_unconstrained(get_args(type_)[1])
 
