@@ -251,3 +251,22 @@ def test_without_fsspec_the_message_names_the_extra(monkeypatch: pytest.MonkeyPa
     monkeypatch.delitem(sys.modules, "weakfs.integrations.fsspec")
     with pytest.raises(ModuleNotFoundError, match=r"fsspec is not installed; run: pip install 'weakfs\[fsspec\]'"):
         import_module("weakfs.integrations.fsspec")
+
+
+def test_the_past_of_an_overlay_has_the_files_below(tmp_path: Path) -> None:
+    (tmp_path / "below/deep").mkdir(parents=True)
+    (tmp_path / "below/deep/a").write_text("a\n")
+    (tmp_path / "below/b").write_text("b\n")
+    session = Session()
+    files = OverlayFilesystem(HostFilesystem(tmp_path / "below"), session)
+    files.write("/new", "1\n")
+    before = session.seq
+    files.delete("/deep", recursive=True)
+    files.write("/b", "changed\n")
+    files.write("/new", "2\n")
+    past = WeakfsFileSystem(filesystem=files, at=before)
+    assert sorted(past.find("/")) == ["/b", "/deep/a", "/new"]
+    assert [past.cat(path) for path in ("/b", "/deep/a", "/new")] == [b"b\n", b"a\n", b"1\n"]
+    with pytest.raises(PermissionError):
+        past.pipe("/b", b"")
+    assert files.read("/b").content == "changed\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weakfs.backends import InMemoryFilesystem, MountedFilesystem
+from weakfs.backends import InMemoryFilesystem, MountedFilesystem, OverlayFilesystem
 from weakfs.filesystem import Filesystem, Limits
 from weakfs.history.trees import Trees
 from weakfs.messages import a_type
@@ -29,6 +29,11 @@ def past_files(files: Filesystem, at: int | str) -> Filesystem:
     if not isinstance(session, Session):
         raise ValueError(f"{a_type(files)} has no session, so it has no earlier versions; leave `at` out")
     view = session.at(at)
+    if isinstance(files, OverlayFilesystem):
+        # What the session has not changed is read from the lower files, as it is now.
+        return OverlayFilesystem(
+            files.lower, view, limits=_UNLIMITED, read_only=True, follow_symlinks=files.follow_symlinks
+        )
     name, external = getattr(files, "filesystem_id", None), session[ExternalTrees].latest()
     known = name if external is not None and name in external.trees else None
     held = Session(session_id="past")
