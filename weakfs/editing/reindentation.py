@@ -29,7 +29,7 @@ TAB = 8
 
 
 class DoubtfulIndentation(Exception):
-    """The depth of a line is ambiguous; `lines` are those of the file (from 1) that show it."""
+    """The depth of a line is ambiguous; `lines` are the numbers (from 1) of the lines of the file that show it."""
 
     def __init__(self, reason: str, lines: tuple[int, ...]) -> None:
         self.reason = reason
@@ -100,7 +100,7 @@ class Reindentation:
         return there.startswith("\t") and not given.startswith("\t") and len(given) > 4 * deeper
 
     def new_hangs(self, first: str) -> bool:
-        """Decide by the new text alone: none of its lines is shallower than the first, if that is at `first`."""
+        """Decide by the new text alone: no line is shallower than the first one, whose indentation is `first`."""
         inner = [line.indent for line in self.new[1:]]
         if not inner or any(len(indent) < len(first) or indent[:1] != first[:1] for indent in inner):
             return False
@@ -141,7 +141,7 @@ class Reindentation:
         clear = [pair for pair in known.items() if pair[0] not in several]
         shifts = {len(there) - len(given) for given, there in clear if set(given + there) <= {" "}}
         if len(clear) > 1 and len(shifts) == 1 and not any("\t" in given + there for given, there in clear):
-            # The block as a whole has another depth than given; its steps are those of the file.
+            # The block as a whole has a depth other than the quoted one; its steps are those of the file.
             return Indents(tuple(sorted(clear, key=lambda pair: len(pair[0]))))
         return learn(clear or [*known.items()], self._given, self.nearby)
 
@@ -312,9 +312,9 @@ class Reindentation:
             less = indents.extra(shortest.indent[len(quoted) :])
             if len(less) > len(shortest.actual or ""):
                 raise DoubtfulIndentation(
-                    f"the new line {_quote(self.new[number].text)} is indented less than {_quote(shortest.text)}, and "
-                    f"line {shortest.number} of the file, which is that line, is not deep enough for that; give all "
-                    "lines, old and new, with the indentation of the file",
+                    f"the new line {_quote(self.new[number].text)} is indented less than {_quote(shortest.text)}, but "
+                    f"the file does not indent that line (line {shortest.number}) enough for a smaller indentation; "
+                    "give all lines, old and new, with the indentation of the file",
                     (shortest.number,),
                 )
         return indents.of(quoted)

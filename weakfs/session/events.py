@@ -59,7 +59,7 @@ class SliceCleared:
 class RolledBack:
     """Every STATE slice went back to its values after record `target`.
 
-    `state` is that state itself, by reference, so that reading history does not compute it again. `failed` is true if
+    `state` is the resulting state, by reference, so that reading history does not compute it again. `failed` is true if
     the rollback was not requested, but caused by the failure of the transaction that made the records since then.
     `foreign` names the external files that other programs had changed.
     """
@@ -79,8 +79,8 @@ class Merged:
     `base` is the record after which the fork branched off, or the last of its records that were merged before. The
     records that follow are the fork's own: they document what it did, and only their LOG slices take effect again when
     history is read. If they are `renumbered`, `base` and the record numbers in them are those of this session; in files
-    of format version 1 they are not, and are those of the fork. `resolutions` are the answers to the conflicts, if
-    there were any: (tag of the slice, path, kind, answer, content of a `Resolution`).
+    of format version 1 they are the fork's. `resolutions` are the answers to the conflicts, if there were any: (tag of
+    the slice, path, kind, answer, content of a `Resolution`).
     """
 
     fork: str
@@ -94,7 +94,7 @@ class Merged:
 @event("session/reverted", numbers=("first", "last"))
 @frozen
 class Reverted:
-    """What records `first` to `last` changed was taken back: the last record of the operation that did it.
+    """The changes of records `first` to `last` were taken back. This is the last record of that operation.
 
     `how` is the method of the session: "undo", "redo", "revert" or "restore". For "restore", `first` and `last` are the
     record whose files came back.

@@ -23,7 +23,7 @@ PAUSE = 0.002
 
 
 class RootLock:
-    """Reentrant lock that makes a read and the change that follows one atomic step.
+    """A reentrant lock that makes a read and the change that follows one atomic step.
 
     It locks the descriptor of the root, so it works even if processes use different stores. Raises `OSError` (EBUSY) if
     another process holds it for a minute, so that no process waits forever.
@@ -54,7 +54,7 @@ class RootLock:
 
     @contextmanager
     def attempt(self) -> Iterator[bool]:
-        """Hold the lock if no other thread does; the value tells whether it is held."""
+        """Hold the lock if no other thread does; yield whether it is held."""
         if not self._threads.acquire(blocking=False):
             yield False
             return

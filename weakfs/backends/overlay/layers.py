@@ -22,7 +22,7 @@ def is_whiteout(node: Node | None) -> bool:
 
 
 def is_untouched(root: FileTree) -> bool:
-    """Return whether a root is that of a new session: nothing was ever stored in it."""
+    """Return whether this is the root of a new session, in which nothing was ever stored."""
     begun = (root.mode, root.modified_at, root.created_at) == (leaves.DIRECTORY_MODE, 0, 0)
     return begun and not root.node_count
 

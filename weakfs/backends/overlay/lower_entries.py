@@ -11,7 +11,7 @@ from weakfs.session.slices.table import Table
 
 
 class Reads:
-    """Index of the newest description of each path; reads each value of the slice once."""
+    """An index of the newest description of each path. It reads each value of the slice once."""
 
     __slots__ = ("_known",)
 

@@ -1,4 +1,4 @@
-"""Directories from the past, based on packed ones: their entries and counts are computed when they are first read.
+"""Past versions of directories, based on packed ones: their entries and counts are computed when they are first read.
 
 Reading the past needs few of the directories that changed since a checkpoint, and their former entries are spread over
 memory: with 8,000 records in 4,000 directories, looking up all of them would take half the time.
@@ -81,7 +81,7 @@ def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Director
 
 
 def settled(part: Packed, changes: dict[str, Any], modified_at: int) -> tuple[dict[str, Any], int]:
-    """Return the changes in a packed directory with files in place of writes, and when the directory was modified."""
+    """Return the changes in a packed directory with its writes as files, and when the directory was modified."""
     entries: dict[str, Any] = {}
     for name, change in changes.items():
         if type(change) is tuple and len(change) == WRITE:

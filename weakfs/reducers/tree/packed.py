@@ -21,7 +21,7 @@ from weakfs.session.history.packed_state import Counted
 Packed = tuple[Any, ...]
 D = TypeVar("D", bound=Directory)
 
-# The attribute without `FileTree.__getattr__`, which would build a message if it is unset.
+# Reads the attribute without `FileTree.__getattr__`, which would build a message if it is unset.
 _PACKED: Any = vars(Remembering)["_packed"]
 
 DIRECTORIES, NAMES, NODES = 4, 6, 7

@@ -239,7 +239,7 @@ def _parsed(data: bytes) -> Any:
 
 
 def _checked(document: Any) -> dict[str, Any]:
-    """Return the document if it is that of a session, in a version that can be read."""
+    """Return the document if it is a session file in a version that can be read."""
     if type(document) is not dict or document.get("format") != FORMAT:
         raise SessionFileError(f"this is not a session file; its format must be {FORMAT!r}", where="$.format")
     version = document.get("version")
@@ -253,7 +253,7 @@ def _checked(document: Any) -> dict[str, Any]:
 
 
 def _parsed_slowly(data: bytes) -> Any:
-    """Parse JSON that orjson has no memory for, in a layout that is not the writer's: see `sections`."""
+    """Parse JSON for which orjson runs out of memory and whose layout is not the writer's; see `sections`."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not a JSON value")
@@ -265,7 +265,7 @@ def _parsed_slowly(data: bytes) -> Any:
 
 
 def _is_intact(data: bytes) -> bool:
-    """Return whether the bytes are those that were written, according to the checksum in them."""
+    """Return whether the bytes are unchanged since they were written, according to the checksum in them."""
     head = _HEAD.match(data)
     return head is not None and sha256(memoryview(data)[head.end() :]).hexdigest() == head[1].decode()
 

@@ -30,7 +30,7 @@ def same_path(path: str) -> Callable[[str], bool]:
 class Resolver:
     """Answers a merge's questions about conflicts.
 
-    `conflicts` are those without an answer, `changes` what the merge would change.
+    `conflicts` are the conflicts without an answer; `changes` lists what the merge would change.
 
     Raise `ValueError` for an invalid choice.
     """
@@ -59,7 +59,8 @@ class Resolver:
         """Return how to resolve a conflict; `"raise"` if it remains. In that case it is added to `conflicts`.
 
         The answer is the same if this is called again. `"markers"` cannot resolve an entry without lines to mark
-        (`has_markers`), nor a `Resolution` one without contents (`has_content`): it then remains in conflict.
+        (`has_markers`), and a `Resolution` cannot resolve one without contents (`has_content`): it then remains in
+        conflict.
         """
         key = (entry.slice, entry.path, entry.kind)
         found = self._asked.get(key)

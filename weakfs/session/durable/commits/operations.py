@@ -27,7 +27,7 @@ class Append:
 
 @frozen
 class Read:
-    """Read the frames after one; a synchronous store reads them while they are iterated over."""
+    """Read the frames after a given one; a synchronous store reads them while they are iterated over."""
 
     stream: str
     after: int
@@ -55,7 +55,7 @@ class Head:
 
 @frozen
 class Wait:
-    """Wait for a frame after one, for so many seconds; the result is the number of the newest frame."""
+    """Wait up to `timeout` seconds for a frame after a given one; the result is the number of the newest frame."""
 
     stream: str
     after: int

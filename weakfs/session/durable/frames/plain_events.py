@@ -1,4 +1,4 @@
-"""Plain events: those of atoms, blobs, and tuples of these, which a frame holds as lists of values.
+"""Plain events: their fields are atoms, blobs and tuples of these, and a frame holds them as lists of values.
 
 The events of many frames are read together, one field at a time. A blob is its text, or the digest of a content that
 the frame lists.
@@ -86,7 +86,7 @@ def content_of(row: dict[str, Json], contents: Contents) -> Content:
 
 
 def digest_in(row: Json) -> str | None:
-    """Return the digest in a row of the contents that a frame lists; `None` for one of another kind."""
+    """Return the digest in a row of the contents that a frame lists; `None` for other rows."""
     found = row.get("content") or row.get("stored") if type(row) is dict else None
     return found if type(found) is str else None
 
@@ -121,7 +121,7 @@ def _named(value: Json, blobs: Sequence[Json]) -> Json:
 
 
 def as_object(names: Sequence[str], event: Sequence[Json], contents: Contents) -> tuple[dict[str, Json], list[Content]]:
-    """Return one event as an object with numbered blobs, and these: to read one that `events_of` could not."""
+    """Return an event as an object with numbered blobs, and the blobs, if `events_of` could not read it."""
     blobs: list[Content] = []
 
     def numbered(value: Json) -> Json:
