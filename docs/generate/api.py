@@ -11,6 +11,7 @@ from typing import ForwardRef
 from attrs import NOTHING
 
 from weakfs.filesystem import FilesystemPrimitives
+from weakfs.tools import Tool
 
 # Their members are in their own entries.
 END = {"BaseFilesystem", "FilesystemPrimitives", "Receipt"}
@@ -33,11 +34,20 @@ def page(package: str) -> str:
     return "\n".join(lines)
 
 
+def tools_in(value: object) -> str | None:
+    """Return what a constant says that is a tool, or several tools; `None` for everything else."""
+    if isinstance(value, Tool):
+        return f"The tool `{value.name}`: {value.description}"
+    if isinstance(value, tuple) and value and all(isinstance(tool, Tool) for tool in value):
+        return f"The tools {', '.join(f'`{tool.name}`' for tool in value)}, in this order."
+    return None
+
+
 def _entry(name: str, value: object, level: str) -> Iterator[str]:
     yield f"{level} `{name}{_signature(value)}`"
     yield ""
     documented = inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, property)
-    doc = inspect.getdoc(value) if documented else None
+    doc = inspect.getdoc(value) if documented else tools_in(value)
     if doc:
         yield from (doc, "")
     elif type(value).__module__ == "typing":

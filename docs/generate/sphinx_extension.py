@@ -83,6 +83,9 @@ def _span(found: re.Match[str]) -> str:
 
 def docstring_to_rst(app: Any, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
     """Turn a docstring's Markdown into what autodoc reads: code spans, fences, lists and block quotes."""
+    constant = api.tools_in(value)
+    if constant is not None:
+        lines[:] = [constant, ""]
     out: list[str] = []
     fenced = False
     for line in lines:
@@ -144,8 +147,10 @@ class _Default:
 
 
 def skip_member(app: Any, what: str, name: str, value: object, skip: bool, options: object) -> bool | None:
-    """Leave out a backend's primitives: they are documented once, with `FilesystemPrimitives`."""
-    return True if api.implements_a_primitive(name, value) else None
+    """Leave out a backend's primitives, which are documented with `FilesystemPrimitives`; take in constant tools."""
+    if api.implements_a_primitive(name, value):
+        return True
+    return None if api.tools_in(value) is None else False
 
 
 def write_copies(app: Any, failure: Exception | None) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.forked_command import run_command
+from tests.history.forgetting.files import files_with
 from weakfs import HostFilesystem, InMemoryFilesystem, Session
-from weakfs.history.forgetting.search import files_with
 
 SECRET = "sk-live-9f8e7d6c"
 
@@ -90,5 +90,5 @@ def test_forget_drops_the_snapshots_of_a_directory(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("dropped the snapshot") == 1
-    assert files_with(SECRET, [str(tmp_path)]) == ()
+    assert files_with(SECRET, tmp_path) == ()
     assert run_command("forget", str(tmp_path / "mine.json"), "--text", SECRET, "--store", str(store)).returncode == 2

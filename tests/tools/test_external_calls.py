@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
+from typing import assert_type
 
 import pytest
 
 from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
 from weakfs.filesystem import Limits
-from weakfs.tools import ExternalCallFailed, ExternalReceipt, ToolCall
+from weakfs.tools import READ_FILE, WRITE_FILE, ExternalCallFailed, ExternalReceipt, ToolCall, ToolResult
 
 Make = Callable[..., Toolset]
 
@@ -42,6 +43,27 @@ def last_call(tools: Toolset) -> ToolCall:
     found = tools.session[ToolCall].latest()
     assert found is not None
     return found
+
+
+def test_an_external_call_takes_a_tool_and_json_text(make: Make) -> None:
+    tools = make()
+    with tools.external_call(WRITE_FILE, '{"path": "/new.txt", "content": "x"}') as call:
+        Path(call.directory, "new.txt").write_text("x")
+    assert assert_type(call.result, ToolResult[ExternalReceipt] | None) is not None
+    assert call.result is not None
+    assert call.result.value.changed_paths == ("/new.txt",)
+    recorded = last_call(tools)
+    assert (recorded.tool, recorded.read_arguments()) == ("write_file", {"path": "/new.txt", "content": "x"})
+
+
+def test_an_external_call_of_a_tool_fails_with_its_own_receipt_and_on_record(make: Make) -> None:
+    tools = make(tools=[])
+    with pytest.raises(ExternalCallFailed, match="not valid JSON") as raised:
+        tools.external_call(READ_FILE, '{"path":').begin()
+    assert isinstance(raised.value.result.value, ExternalReceipt)
+    assert (last_call(tools).tool, last_call(tools).error_code) == ("read_file", "invalid_arguments")
+    ended = tools.external_call(READ_FILE).begin().abort("the user said no")
+    assert assert_type(ended, ToolResult[ExternalReceipt]).value.changed_paths is None
 
 
 def test_what_changed_meanwhile_is_the_changes_of_the_call(make: Make) -> None:

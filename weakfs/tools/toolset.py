@@ -249,8 +249,8 @@ class Toolset:
 
     def external_call(
         self,
-        name: str,
-        arguments: Mapping[str, object] | None = None,
+        tool: str | Tool,
+        arguments: Mapping[str, object] | str | bytes | None = None,
         *,
         call_id: str | None = None,
         caller: str | None = None,
@@ -259,9 +259,10 @@ class Toolset:
         """Return a call whose work is done elsewhere: by a runtime's own shell or editor, a subprocess, another server.
 
         Use it in a `with` or `async with` block, or call its `begin` and later its `end` or `abort`. What changes in
-        its `directory` meanwhile becomes part of this call; an exception or `abort` undoes it. `name` and `arguments`
-        are recorded and may be those of any tool. A capability and a policy treat the call as a command. It costs two
-        scans of the files, and nothing else may change them in between.
+        its `directory` meanwhile becomes part of this call; an exception or `abort` undoes it. `tool` is the name of
+        any tool, or a tool, whose name is recorded; `arguments` are recorded too. The value of the result is an
+        `ExternalReceipt`, whatever the tool. A capability and a policy treat the call as a command. It costs two scans
+        of the files, and nothing else may change them in between.
 
         The block raises `ExternalCallFailed` if the call is refused, or if it was undone at its end because the policy
         or a limit forbids its changes, or because it took longer than `timeout` seconds.
@@ -269,7 +270,8 @@ class Toolset:
         from weakfs.tools.calls.external_call import EXTERNAL, ExternalCall
 
         deadline = self._earlier(None, timeout)
-        call = self._call(name, arguments or {}, call_id, caller, deadline, None, (None, None, None, None), EXTERNAL)
+        given = {} if arguments is None else arguments
+        call = self._call(tool, given, call_id, caller, deadline, None, (None, None, None, None), EXTERNAL)
         return ExternalCall._of(call)
 
     def _takes_no_thread(self, call: Call) -> bool:
@@ -320,9 +322,9 @@ class Toolset:
             name = one_line(clip(name, 100)) if isinstance(name, str) else repr(name)  # pyright: ignore[reportUnnecessaryIsInstance]
         elif isinstance(asked, Tool) and asked is not tool:
             tool = None
-        if external is not None:
-            tool = external
         declaring = asked if isinstance(asked, Tool) else tool
+        if external is not None:
+            declaring = tool = external
         prompt, rendered_prompt, adapter, budget_tracker = runtime
         context = build_tool_context(
             session=session,

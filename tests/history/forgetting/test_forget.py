@@ -17,11 +17,11 @@ from typing import Literal
 
 import pytest
 
+from tests.history.forgetting.files import files_with
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionClosed, SessionError, Toolset
 from weakfs.history import forget
 from weakfs.history.forgetting import search
 from weakfs.history.forgetting.redaction import forms_of, placeholder
-from weakfs.history.forgetting.search import files_with
 from weakfs.reducers import FileTree
 from weakfs.session.durable import replacement
 from weakfs.storage.errors import StorageError
@@ -65,12 +65,12 @@ def test_storage_holds_nothing_of_a_forgotten_text(tmp_path: Path, url: str) -> 
     session = busy(Session.open(where, "mine"))
     before = [texts(session, seq) for seq in range(session.seq + 1)]
     session.checkpoint()
-    assert files_with(SECRET, [str(tmp_path)])
+    assert files_with(SECRET, tmp_path)
 
     report = forget(session, text=SECRET)
 
     assert report.found_in == ()
-    assert files_with(SECRET, [str(tmp_path)]) == ()
+    assert files_with(SECRET, tmp_path) == ()
     made = placeholder(SECRET.encode()).decode()
     with Session.open(where, "mine") as again:
         after = [texts(again, seq) for seq in range(again.seq + 1)]
@@ -209,14 +209,14 @@ def test_storage_that_cannot_be_erased_is_refused_before_anything_changes() -> N
 
 def test_the_search_looks_into_compressed_data(tmp_path: Path) -> None:
     (tmp_path / "packed.gz").write_bytes(b"head" + gzip.compress(f"deep {SECRET}".encode()))
-    assert files_with(SECRET, [str(tmp_path)]) == (str(tmp_path / "packed.gz"),)
+    assert files_with(SECRET, tmp_path) == (str(tmp_path / "packed.gz"),)
 
 
 @pytest.mark.parametrize("size", [1, 20, 5_000_000])
 def test_the_search_finds_what_is_at_the_end_of_compressed_data(tmp_path: Path, size: int) -> None:
     random = b"".join(number.to_bytes(3, "big") for number in range(size // 3))
     (tmp_path / "packed").write_bytes(b"head x\x9c" + zlib.compress(random + SECRET.encode()) + b"tail")
-    assert files_with(SECRET, [str(tmp_path)]) == (str(tmp_path / "packed"),)
+    assert files_with(SECRET, tmp_path) == (str(tmp_path / "packed"),)
 
 
 @pytest.mark.parametrize("unit", [b"x\x9c", b"\x78\x01\x00\x02\x00\xfd\xff"])
@@ -292,7 +292,7 @@ def test_a_killed_forgetting_leaves_the_old_history_or_the_new_one(
         with sqlite3.connect(tmp_path / "sessions.db") as database:
             database.execute("UPDATE streams SET expires = 0")
     assert forget(Session.open(where, "mine"), text=SECRET).found_in == ()
-    assert files_with(SECRET, [str(tmp_path)]) == ()
+    assert files_with(SECRET, tmp_path) == ()
     assert not [name for name in os.listdir(tmp_path) if name.startswith(replacement.PREFIX)]
 
 
@@ -308,7 +308,7 @@ def test_another_process_that_has_the_session_open_cannot_bring_it_back(tmp_path
 
     with pytest.raises(SessionClosed, match="open it again"):
         InMemoryFilesystem(session).write("/again.txt", "through the closed session")
-    assert files_with(SECRET, [str(tmp_path)]) == ()
+    assert files_with(SECRET, tmp_path) == ()
 
 
 def test_other_sessions_of_the_storage_stay_as_they_are(tmp_path: Path) -> None:

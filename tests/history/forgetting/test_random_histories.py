@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.history.forgetting.files import files_with
 from tests.sampling import share
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import forget
 from weakfs.history.forgetting.redaction import placeholder
-from weakfs.history.forgetting.search import files_with
 from weakfs.reducers import FileTree
 
 SECRET = "tok-77aa77aa"
@@ -111,7 +111,7 @@ def test_every_state_is_the_old_one_with_the_text_replaced(steps: list[Step], ki
             assert report.found_in == ()
             session = Session.open(where, "mine")
         session.save(Path(folder, "mine.json"))
-        assert files_with(SECRET, [folder]) == ()
+        assert files_with(SECRET, Path(folder)) == ()
         loaded = Session.load(Path(folder, "mine.json"))
         wanted = [{path: text.replace(SECRET, made) for path, text in files.items()} for files in before]
         for one in (session, loaded, loaded.replayed()):

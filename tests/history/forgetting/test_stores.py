@@ -7,9 +7,9 @@ from typing import Literal
 
 import pytest
 
+from tests.history.forgetting.files import files_with
 from weakfs import HostFilesystem, Session, SessionClosed, Toolset
 from weakfs.history import forget
-from weakfs.history.forgetting.search import files_with
 
 SECRET = "sk-live-9f8e7d6c"
 Kind = Literal["tree", "git", "tar"]
@@ -38,7 +38,7 @@ def test_no_file_of_the_store_holds_it_afterwards(tmp_path: Path, kind: Kind, wh
     url = where and where.format(tmp_path)
     session = Session(session_id="mine") if url is None else Session.open(url, "mine")
     fs = worked_in(tmp_path, session, kind)
-    assert files_with(SECRET, [str(tmp_path / "store")])
+    assert files_with(SECRET, tmp_path / "store")
     preview = forget(session, text=SECRET, stores=[fs], preview=True)
     assert len(fs.store.list()) == 4
 
@@ -47,7 +47,7 @@ def test_no_file_of_the_store_holds_it_afterwards(tmp_path: Path, kind: Kind, wh
     assert report.dropped == preview.dropped
     assert len(report.dropped) == 2
     assert report.found_in == ()
-    assert files_with(SECRET, [str(tmp_path)]) == ()
+    assert files_with(SECRET, tmp_path) == ()
     assert not any("store" in one for one in report.unreached)
     again = session
     if url is not None:
@@ -63,7 +63,7 @@ def test_no_file_of_the_store_holds_it_afterwards(tmp_path: Path, kind: Kind, wh
     # The session knows the files of its own snapshots, with the placeholder.
     again.rollback("with it")
     assert (tmp_path / "root" / "a.txt").read_text() == "key=[forgotten.....]\n" * 40
-    assert files_with(SECRET, [str(tmp_path)]) == ()
+    assert files_with(SECRET, tmp_path) == ()
     again.close()
 
 
@@ -72,7 +72,7 @@ def test_what_a_file_ever_held_is_dropped_from_a_store(tmp_path: Path) -> None:
     fs = worked_in(tmp_path, session)
     fs.delete("/a.txt")
     report = forget(session, "/a.txt", stores=[fs.store])
-    assert files_with(SECRET, [str(tmp_path / "store" / "packs")]) == ()
+    assert files_with(SECRET, tmp_path / "store" / "packs") == ()
     assert [one.tag for one in fs.store.list()] == ["before"]
     assert len(report.dropped) == 3
 

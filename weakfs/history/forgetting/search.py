@@ -8,7 +8,7 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 
-from weakfs.history.forgetting.redaction import forms_of, found_in
+from weakfs.history.forgetting.redaction import found_in
 
 # The first bytes of zlib and gzip data.
 _COMPRESSED = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
@@ -19,11 +19,6 @@ _FACTOR = 64
 # compressed is not.
 _FIRST, _INPUT = 1 << 9, 1 << 16
 _PIECE = 1 << 20
-
-
-def files_with(text: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the files among `paths`, and below the directories among them, that contain a text in any form."""
-    return files_with_forms(tuple(forms_of(text)), paths)
 
 
 def files_with_forms(forms: tuple[bytes, ...], paths: Iterable[str]) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ recorded and undone like those of any other call.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context, copy_context
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 from attrs import field
 
@@ -19,16 +20,13 @@ from weakfs.errors import WeakfsError
 from weakfs.filesystem import Checkout, SupportsCheckout
 from weakfs.messages import a_type, plural
 from weakfs.tools.calls.call import Call
-from weakfs.tools.calls.steps import Step, Steps
+from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.context import require_filesystem
 from weakfs.tools.errors import ToolValidationError
 from weakfs.tools.results import Receipt, ToolResult, Undone, answer, failed, summarize
 from weakfs.tools.tool import Tool
 
 T = TypeVar("T")
-
-# Work in the context of the call: its own steps, and functions that an event loop runs in a thread.
-Work = Generator["Step | Callable[[], object]", Any, None]
 
 
 @frozen(kw_only=True)
@@ -41,7 +39,7 @@ class ExternalReceipt(Receipt):
 class ExternalCallFailed(WeakfsError, RuntimeError):
     """An external call was refused, or failed at its end and was undone. `result` is its answer."""
 
-    def __init__(self, result: ToolResult[object]) -> None:
+    def __init__(self, result: ToolResult[ExternalReceipt]) -> None:
         super().__init__(result.message)
         self.result = result
 
@@ -81,7 +79,7 @@ class ExternalCall:
 
     message: str | None = field(default=None, init=False)
     # The answer, once the call has ended.
-    result: ToolResult[object] | None = field(default=None, init=False)
+    result: ToolResult[ExternalReceipt] | None = field(default=None, init=False)
     _call: Call = field(init=False)
     _steps: Steps[ToolResult[object]] | None = field(default=None, init=False)
     # A transaction belongs to a context, so all parts of the call run in this one.
@@ -111,17 +109,19 @@ class ExternalCall:
 
     def begin(self) -> Self:
         """Begin the call with a scan of the files. Raise `ExternalCallFailed` if it is refused."""
-        self._perform(self._beginning())
+        run(self._beginning())
         return self._begun()
 
-    def end(self, message: str | None = None) -> ToolResult[object]:
+    def end(self, message: str | None = None) -> ToolResult[ExternalReceipt]:
         """Scan the files again, record what changed, and return the answer; if that fails, undo the work."""
-        self._perform(self._ending(message))
+        run(self._ending(message))
         return self._answer()
 
-    def abort(self, reason: str = "the runtime aborted the call", *, code: str = "aborted") -> ToolResult[object]:
+    def abort(
+        self, reason: str = "the runtime aborted the call", *, code: str = "aborted"
+    ) -> ToolResult[ExternalReceipt]:
         """Undo the work, record that the call failed, and return the answer."""
-        self._perform(self._giving_up(reason, code))
+        run(self._giving_up(reason, code))
         return self._answer()
 
     def run(self, work: Callable[[], T]) -> T:
@@ -136,19 +136,19 @@ class ExternalCall:
 
     async def abegin(self) -> Self:
         """Begin the call as `begin` does; the scan is in a thread."""
-        await self._aperform(self._beginning())
+        await arun(self._beginning())
         return self._begun()
 
-    async def aend(self, message: str | None = None) -> ToolResult[object]:
+    async def aend(self, message: str | None = None) -> ToolResult[ExternalReceipt]:
         """End the call as `end` does; the scan is in a thread."""
-        await self._aperform(self._ending(message))
+        await arun(self._ending(message))
         return self._answer()
 
     async def aabort(
         self, reason: str = "the runtime aborted the call", *, code: str = "aborted"
-    ) -> ToolResult[object]:
+    ) -> ToolResult[ExternalReceipt]:
         """Undo the work as `abort` does, in a thread."""
-        await self._aperform(self._giving_up(reason, code))
+        await arun(self._giving_up(reason, code))
         return self._answer()
 
     def __enter__(self) -> Self:
@@ -180,21 +180,21 @@ class ExternalCall:
             raise ExternalCallFailed(self.result)
         return self
 
-    def _answer(self) -> ToolResult[object]:
+    def _answer(self) -> ToolResult[ExternalReceipt]:
         assert self.result is not None
         return self.result
 
-    def _beginning(self) -> Work:
+    def _beginning(self) -> Steps[None]:
         if self._steps is not None:
             raise RuntimeError(f"the call of {self._call.name!r} has already begun; make another one for each call")
         self._steps = self._call._steps()
         yield from self._go_on(self._resumed(next, self._steps))
 
-    def _ending(self, message: str | None) -> Work:
+    def _ending(self, message: str | None) -> Steps[None]:
         steps, files = self._under_way()
         yield from self._left(steps, lambda: self._read_back(files, message))
 
-    def _giving_up(self, reason: str, code: str) -> Work:
+    def _giving_up(self, reason: str, code: str) -> Steps[None]:
         steps, files = self._under_way()
         error = Undone(failed(ExternalReceipt, "error", code, _encodable(f"{self._call.name} failed: {reason}")))
 
@@ -205,23 +205,23 @@ class ExternalCall:
 
         yield from self._left(steps, undo)
 
-    def _left(self, steps: Steps[ToolResult[object]], leave: Callable[[], object]) -> Work:
+    def _left(self, steps: Steps[ToolResult[object]], leave: Callable[[], object]) -> Steps[None]:
         self._files = None
         try:
-            given = yield leave
+            given = yield self._in_context(leave)
         except BaseException as error:
             step = self._resumed(steps.throw, error)
         else:
             step = self._resumed(steps.send, given)
         yield from self._go_on(step)
 
-    def _go_on(self, step: Step | None) -> Work:
+    def _go_on(self, step: Step | None) -> Steps[None]:
         """Perform the steps of the call until its work begins, or the call has ended."""
         steps = cast("Steps[ToolResult[object]]", self._steps)
         while step is not None:
             is_work = step[0] == self._call._handle
             try:
-                given = yield self._lay_out if is_work else step
+                given = yield self._in_context(self._lay_out if is_work else step)
             except BaseException as error:
                 if self._files is not None:
                     # It was cancelled while the files were being checked out.
@@ -253,7 +253,7 @@ class ExternalCall:
         self._checkout = files.__enter__()
         self._files = files
 
-    def _read_back(self, files: AbstractContextManager[Checkout], message: str | None) -> ToolResult[object]:
+    def _read_back(self, files: AbstractContextManager[Checkout], message: str | None) -> ToolResult[ExternalReceipt]:
         files.__exit__(None, None, None)
         changed = cast(Checkout, self._checkout).changed
         summary = f"{self._call.name}: {plural(len(changed), 'path')} changed"
@@ -266,31 +266,11 @@ class ExternalCall:
             raise RuntimeError(f"the call of {self._call.name!r} is not under way; begin it, and end it once")
         return self._steps, self._files
 
-    def _perform(self, work: Work) -> None:
-        try:
-            step = next(work)
-            while True:
-                try:
-                    given = self._context.run(step[0] if isinstance(step, tuple) else step)
-                except BaseException as error:
-                    step = work.throw(error)
-                else:
-                    step = work.send(given)
-        except StopIteration:
-            return
-
-    async def _aperform(self, work: Work) -> None:
-        try:
-            step = next(work)
-            while True:
-                try:
-                    given = await (self._awaited(step) if isinstance(step, tuple) else self._in_thread(step))
-                except BaseException as error:
-                    step = work.throw(error)
-                else:
-                    step = work.send(given)
-        except StopIteration:
-            return
+    def _in_context(self, work: Step | Callable[[], object]) -> Step:
+        """Return the step that does some work in the context of the call; an event loop runs a function in a thread."""
+        if isinstance(work, tuple):
+            return partial(self._context.run, work[0]), partial(self._awaited, work)
+        return partial(self._context.run, work), partial(self._in_thread, work)
 
     def _awaited(self, step: Step) -> Awaitable[object]:
         import asyncio

@@ -42,12 +42,6 @@ class Access:
         """Return the same access without the operation of a tool: each operation is judged by itself."""
         return Access(self.capability, self.policy, None, self.roots)
 
-    def check_operation(self, operation: Operation) -> None:
-        """Raise `OperationForbidden` for an operation that the capability lacks."""
-        allowed = self.capability.allowed_fs_ops
-        if allowed is not None and operation not in allowed:
-            raise _not_among(allowed, operation)
-
     def check(self, operation: Operation, path: str, *, passing: bool = False) -> None:
         """Raise `PermissionError` if an operation is not allowed at a canonical path."""
         refused = self.refusal(operation, path, passing=passing)
