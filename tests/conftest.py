@@ -135,6 +135,12 @@ def azure_server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
+def gcs_server() -> Iterator[Server]:
+    with servers.gcs() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def s3_server() -> Iterator[Server]:
     with servers.s3() as server:
         yield server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import importlib.util
+import json
 import os
 import shutil
 import socket
@@ -259,6 +260,41 @@ def container(server: Server, name: str) -> str:
         pass
     options = {"account_name": ACCOUNT, "account_key": KEY, "endpoint": server.url}
     return f"az://{name}/some/prefix?{urlencode(options)}"
+
+
+@contextmanager
+def gcs() -> Iterator[Server]:
+    """Start fake-gcs-server behind `gcs_server.py`; skip the test where it is missing."""
+    need_package("obstore")
+    program = shutil.which("fake-gcs-server")
+    if program is None:
+        pytest.skip("fake-gcs-server is not installed")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+
+    def is_ready() -> bool:
+        try:
+            urlopen(f"{url}/storage/v1/b?project=test", timeout=5).close()
+        except OSError:
+            return False
+        return True
+
+    script = str(Path(__file__).with_name("gcs_server.py"))
+    server = Server(url, [sys.executable, script, str(port), program], is_ready)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def gcs_bucket(server: Server, name: str) -> str:
+    """Make a bucket of Google Cloud Storage, and return its URL."""
+    with urlopen(Request(f"{server.url}/{name}", method="PUT")):
+        pass
+    account = {"client_email": "", "private_key": "", "private_key_id": ""}
+    key = json.dumps({"gcs_base_url": server.url, "disable_oauth": True, **account}, separators=(",", ":"))
+    return f"gs://{name}/some/prefix?{urlencode({'service_account_key': key, 'allow_http': 'true'})}"
 
 
 def empty_location(engine: str, request: pytest.FixtureRequest, folder: Path) -> str:

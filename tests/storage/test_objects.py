@@ -88,6 +88,33 @@ class TestAsyncAzureEventStore(InContainer, AsyncEventStoreByUrl):
     pass
 
 
+# So is fake-gcs-server.
+class InGoogleBucket(Located):
+    many_keys = 40
+
+    @pytest.fixture(autouse=True)
+    def place(self, gcs_server: Server) -> None:
+        self.location = servers.gcs_bucket(gcs_server, f"bucket-{next(BUCKETS)}")
+
+
+class TestGoogleStorage(InGoogleBucket, StorageByUrl):
+    pass
+
+
+@pytest.mark.exhaustive
+class TestAsyncGoogleStorage(InGoogleBucket, AsyncStorageByUrl):
+    pass
+
+
+class TestGoogleEventStore(InGoogleBucket, EventStoreByUrl):
+    pass
+
+
+@pytest.mark.exhaustive
+class TestAsyncGoogleEventStore(InGoogleBucket, AsyncEventStoreByUrl):
+    pass
+
+
 class TestMessages(InBucket):
     def test_a_password_is_never_shown(self) -> None:
         assert "hunter2" not in storage.open(self.url()).url
