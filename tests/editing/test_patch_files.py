@@ -19,6 +19,7 @@ from weakfs.editing import (
     apply_patch,
 )
 from weakfs.filesystem import Filesystem, Limits
+from weakfs.filesystem.protocol import MOST_READ
 from weakfs.reducers.events import EntryMoved, FileSpliced
 
 
@@ -315,3 +316,22 @@ def test_wrong_options_are_named() -> None:
         apply_patch(filesystem(), "", on_ambiguous="maybe")  # type: ignore[arg-type]  # the error is what is tested
     with pytest.raises(TypeError, match="a patch is text, not bytes"):
         apply_patch(filesystem(), b"")  # type: ignore[arg-type]  # the error is what is tested
+
+
+@pytest.mark.parametrize("name", ["big.txt", "link.txt"])
+def test_a_file_that_is_too_large_to_be_read_at_once_is_not_read_for_a_patch(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    with open(root / "big.txt", "wb") as stream:
+        stream.write(b"one\n")
+        stream.truncate(MOST_READ + 1)
+    (root / "link.txt").symlink_to("big.txt")
+    fs = HostFilesystem(root, store=tmp_path / "store", follow_symlinks="within_root_only")
+    monkeypatch.setattr(HostFilesystem, "content", lambda *_: pytest.fail("it was read"))
+
+    with pytest.raises(OSError, match=r"cannot read all of '/big.txt': that is 268435457 bytes") as caught:
+        apply_patch(fs, f"*** Begin Patch\n*** Update File: {name}\n@@\n-one\n+two\n*** End Patch\n")
+
+    assert caught.value.errno == errno.EFBIG
