@@ -50,7 +50,7 @@ def tell_story(report: Report, file: Path) -> None:
         session.rollback("fixed")
         step.result = f"{files.statistics().file_count} files are there"
     report.prove("every file is as it was", files.tree().fingerprint, fixed)
-    report.paragraph("The conversation goes on elsewhere:")
+    report.paragraph("The conversation continues elsewhere:")
     with report.step(f'session.save("{file.name}")') as step:
         saved = session.save(file)
         step.result = f"{saved.records} records, {saved.size_bytes:,} bytes"

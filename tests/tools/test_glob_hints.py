@@ -56,27 +56,27 @@ def test_hidden_files_match_where_they_are_asked_for(tools: Toolset) -> None:
         ({"pattern": "*hub/"}, "1 hidden directory matches; set hidden to include it"),
         (
             {"pattern": "app/[slug]/page.tsx"},
-            "[] have a meaning in a pattern; for names that contain them, write 'app/[[]slug]/page.tsx'",
+            "[] have a special meaning in a pattern; for names that contain them, write 'app/[[]slug]/page.tsx'",
         ),
         (
             {"pattern": "app/[...all]/*"},
-            "[] have a meaning in a pattern; for names that contain them, write 'app/[[]...all]/*'",
+            "[] have a special meaning in a pattern; for names that contain them, write 'app/[[]...all]/*'",
         ),
         (
             {"pattern": "{draft}.md"},
-            "{} have a meaning in a pattern; for names that contain them, write '[{]draft}.md'",
+            "{} have a special meaning in a pattern; for names that contain them, write '[{]draft}.md'",
         ),
         (
             {"pattern": "[1]{2}.md"},
-            "[] and {} have a meaning in a pattern; for names that contain them, write '[[]1][{]2}.md'",
+            "[] and {} have a special meaning in a pattern; for names that contain them, write '[[]1][{]2}.md'",
         ),
         (
             {"pattern": "src/lib/*.py", "path": "/src"},
-            "the pattern starts in '/src' and repeats that; write 'lib/*.py'",
+            "the search already starts in '/src', which the pattern repeats; write 'lib/*.py'",
         ),
         (
             {"pattern": "./src/lib/*.py", "path": "src/lib"},
-            "the pattern starts in '/src/lib' and repeats that; write '*.py'",
+            "the search already starts in '/src/lib', which the pattern repeats; write '*.py'",
         ),
     ],
     ids=lambda value: str(value.get("pattern")) if isinstance(value, dict) else "",

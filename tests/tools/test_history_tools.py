@@ -234,7 +234,7 @@ def test_a_write_limit_does_not_reveal_sizes_of_withheld_contents(preview: bool,
     assert created.success
     assert result.error_code == "limit_exceeded"
     assert result.message == (
-        "cannot write '/private/key': the size of a write is limited, and the contents that would be taken back are "
+        "cannot write '/private/key': the size of a write is limited, and the contents that would be restored are "
         "kept out of answers; leave it unchanged"
     )
     assert text(tools, "/private/key") == "guess\n"

@@ -1,5 +1,4 @@
-"""A session's history as a commit graph: a commit for each call or turn, branches for forks, merges with two
-parents."""
+"""A session's history as a graph of commits: one for each call or turn, with branches for forks, and merges."""
 
 from __future__ import annotations
 

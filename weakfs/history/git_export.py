@@ -72,7 +72,8 @@ def export_git(
     is new is added; records that were compacted away since then become one commit. The export is atomic. Imported
     commits are written unchanged; if the repository has them, the branch continues from there.
 
-    Git does not support empty directories, other permission bits than one, or names such as `.git`: these are left out.
+    Git does not support empty directories, permission bits other than the executable bit, or names such as `.git`:
+    these are left out.
 
     `filesystem` is the id of an external filesystem. By default, the session's own files are exported or, if it has
     none, those of its only external filesystem.

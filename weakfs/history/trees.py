@@ -75,8 +75,7 @@ def _found(moment: Session | SessionView) -> FileTree:
 
 
 def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
-    """Yield the entries that a layer hides at the session's end, as far as known: without contents or entries
-    inside."""
+    """Yield the entries that a layer hides at the session's end, as far as known, without their contents."""
     seen = {entry.path: entry for entry in session[LowerEntry].all()}
     for path, node in walk(session[FileTree].latest() or EMPTY_TREE):
         entry = seen.get(path)

@@ -86,7 +86,7 @@ class SessionClient(Client):
         if not isinstance(files, HostFilesystem):
             raise TypeError(
                 f"cannot follow an agent in {a_type(files)}: agents of this protocol work in a directory of "
-                f"the host; give a toolset over a HostFilesystem"
+                f"the host; give a toolset with a HostFilesystem"
             )
         self._root = PurePosixPath(files.root)
         self._files: Filesystem = files
@@ -101,8 +101,7 @@ class SessionClient(Client):
         self._agent = conn
 
     async def prompt(self, session_id: str, text: str) -> PromptResponse:
-        """Send a prompt to the agent and wait for the end of its turn; then end the calls of tools that are still
-        open."""
+        """Send a prompt to the agent, wait for the end of its turn, and end the calls that are still open."""
         if self._agent is None:
             raise RuntimeError("there is no agent yet; pass this client to acp.spawn_agent_process or connect_to_agent")
         try:

@@ -92,7 +92,7 @@ class Watch:
         if stop is not None:
             self._selector.unregister(stop.descriptor)
         timed_out = not status.is_final
-        if not timed_out or self._running.ask(status):
+        if not timed_out or self._running.terminate(status):
             self._read(self._job.grace, lambda: status.closed)
         return timed_out
 

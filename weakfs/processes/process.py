@@ -32,7 +32,7 @@ CommandLine = Callable[[int], list[str]]
 
 @frozen
 class Job:
-    """A command to run; in the sandbox, the command line is that of bubblewrap, which reports on the command itself."""
+    """A command to run; in a sandbox, the command line runs bubblewrap, which reports on the command itself."""
 
     command_line: CommandLine
     directory: str
@@ -115,7 +115,7 @@ class Running:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
 
-    def ask(self, status: Status) -> bool:
+    def terminate(self, status: Status) -> bool:
         """Send SIGTERM to the command and everything that it started; return whether it could be sent."""
         if not self._job.sandboxed:
             self.stop()

@@ -144,8 +144,7 @@ def private_variables(directory: str) -> dict[str, str]:
 
 
 def _directory_in_scratch(directory: str) -> str | None:
-    """Return the entry of /tmp or /dev/shm that contains a workspace; `None` if there is none, or if it is the
-    workspace.
+    """Return the entry of /tmp or /dev/shm that contains a workspace; `None` if there is no such entry.
 
     A workspace directly in /tmp is next to other entries of the scratch directory, which stays writable.
     """

@@ -35,7 +35,7 @@ MOST_DIGITS = 18
 
 _ABOUT_PREVIEW = param("only show what would change")
 _ABOUT_CONFLICT = param(
-    "for lines that later work changed too: raise changes nothing, theirs takes them back, ours keeps them, markers "
+    "for lines that later work changed too: raise changes nothing, theirs reverts them, ours keeps them, markers "
     "writes both"
 )
 _ABOUT_PATHS = param("only these files and directories")
@@ -71,7 +71,7 @@ class RestoreParams:
 
 @frozen(kw_only=True)
 class ReversionReceipt(Receipt):
-    """What was taken back, or with `preview` would be; see `weakfs.session.Reversion`.
+    """What was undone, or with `preview` would be undone; see `weakfs.session.Reversion`.
 
     `conflicts` are the paths that would remain in conflict. Lines and bytes of files whose contents are withheld are
     not counted.
@@ -149,7 +149,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "redo",
-        "Bring back what the last undo took back, if nothing has changed since.",
+        "Redo what the last undo undid, if nothing has changed since.",
         UndoParams,
         redo_handler,
         receipt=ReversionReceipt,
@@ -157,7 +157,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "revert",
-        "Take back what one earlier call changed, and keep later changes. Fails if later work changed the "
+        "Undo what one earlier call changed, and keep later changes. Fails if later work changed the "
         "same lines, unless on_conflict says what to do.",
         RevertParams,
         revert_handler,
@@ -166,7 +166,7 @@ HISTORY_TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "restore",
-        "Bring files back to an earlier moment: all of them, or those at paths. undo reverses it.",
+        "Restore files as they were at an earlier moment: all of them, or those at paths. undo reverses it.",
         RestoreParams,
         restore_handler,
         receipt=ReversionReceipt,
@@ -184,7 +184,7 @@ def _reversion(
     fs, preview = require_filesystem(context), params.preview
     on_conflict = "raise" if isinstance(params, RestoreParams) else params.on_conflict
     if fs.read_only:
-        raise fault(PermissionError, EROFS, "cannot take work back: the filesystem is read-only; use a writable one")
+        raise fault(PermissionError, EROFS, "cannot undo work: the filesystem is read-only; use a writable one")
     context.check_deadline()
     try:
         if isinstance(fs, GuardedFilesystem) and on_conflict != "raise":

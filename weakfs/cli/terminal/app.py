@@ -1,5 +1,4 @@
-"""The full-screen view of a timeline: its rows, and below them the changes of the selected row or the files after
-it."""
+"""The full-screen view of a timeline: its rows above, and details of the selected row below."""
 
 from __future__ import annotations
 

@@ -98,8 +98,7 @@ class Ancestry:
         self._kept.setdefault(self._blocks.inside, _Kept()).add(seq)
 
     def _find(self, seq: int, fork: str) -> int | None:
-        """Return the state after a record as seen by the fork or, failing that, by the forks around it or the
-        session."""
+        """Return the state after a record as seen by the fork or, failing that, the forks around it or the session."""
         for name in (fork, *(block.fork for block in reversed(self._blocks.open)), self._owner):
             if seq in self._kept.get(name, ()):
                 return self._ends.get((name, seq), seq)

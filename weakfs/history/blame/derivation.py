@@ -99,8 +99,7 @@ class Derivation:
         return [*order], sources
 
     def version(self, state: int | None, path: str) -> Version | None:
-        """Return the version of a file in a state, which is where it last changed; `None` if there is certainly no
-        file."""
+        """Return the version of a file in a state: where it last changed; `None` if there is certainly no file."""
         while (seq := self._newest(state, path)) is not None:
             if seq == self.rows.dropped:
                 return (seq, path) if _file(self._node(self.base, path)) is not None else None
@@ -202,8 +201,7 @@ class Derivation:
                 return Sources.of(previous)
 
     def _replaced_within(self, seq: int, path: str) -> Sources:
-        """Return the files that the operation deleted before it wrote a new one: the one at this path, and other
-        candidates."""
+        """Return the files that the operation deleted before it wrote a new one: first the one at this path."""
         own: Version | None = None
         others: list[Version | None] = []
         for number in range(seq - 1, self._operation(seq) - 1, -1):

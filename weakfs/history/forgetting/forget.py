@@ -48,8 +48,7 @@ class Forgetting:
     _forms: tuple[bytes, ...] = field(default=(), repr=False, eq=False)
 
     def search(self, *paths: str) -> tuple[str, ...]:
-        """Return the files, among these and in these directories, that still contain what was forgotten, in any
-        form."""
+        """Return those of the files, also inside directories, that still contain what was forgotten, in any form."""
         return files_with_forms(self._forms, paths)
 
     @property

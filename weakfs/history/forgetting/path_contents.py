@@ -60,7 +60,7 @@ def redactions_of_path(contents: frozenset[bytes]) -> tuple[Redaction, Redaction
 
 
 def forms_of_contents(contents: frozenset[bytes]) -> tuple[bytes, ...]:
-    """Return the forms in which contents can be stored as a whole. Short ones occur by chance, and are left out."""
+    """Return the forms in which contents can be stored as a whole, except short ones, which may occur by chance."""
     return tuple(form for content in contents if len(content) >= LEAST_LINE for form in forms_of(content))
 
 

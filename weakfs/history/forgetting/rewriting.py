@@ -1,5 +1,4 @@
-"""Rewriting a timeline: every state is mapped, and every record is rewritten to lead from one mapped state to the
-next."""
+"""Rewriting a timeline: states are mapped, and records are rewritten to lead from one mapped state to the next."""
 
 from __future__ import annotations
 

@@ -27,8 +27,7 @@ def stores_of(given: Iterable[Store | HostFilesystem]) -> tuple[Store, ...]:
 
 
 def snapshots_with(store: Store, forms: Sequence[bytes]) -> tuple[str, ...]:
-    """Return the ids of the snapshots that contain any of the forms: in contents, names, targets, tags or an
-    archive."""
+    """Return the ids of the snapshots with any of the forms in contents, names, targets, tags or an archive."""
     search = _Search(store, tuple(forms))
     return tuple(one.snapshot_id for one in store.list() if search.is_in(one))
 

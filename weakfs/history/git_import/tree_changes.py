@@ -45,8 +45,7 @@ class Changes:
     _contents: dict[str, bytes | None] = field(factory=dict[str, "bytes | None"])
 
     def between(self, old: str | None, new: str) -> dict[Segments, TreeEntry | None]:
-        """Return the entries that differ: the new file or link, or `None` for an entry that is gone with everything in
-        it."""
+        """Return the entries that differ: the new file or link, or `None` for a removed entry and all inside it."""
         found: dict[Segments, TreeEntry | None] = {}
         stack: list[tuple[Segments, str | None, str]] = [((), old, new)]
         visited = 0

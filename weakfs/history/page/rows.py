@@ -137,8 +137,7 @@ class _Page:
         self._lanes.append(side)
 
     def _row_at(self, base: int, fork: str) -> int | None:
-        """Return the row after which a fork branched off: one of its own rows merged earlier, or one of the lane around
-        it."""
+        """Return the row after which a fork branched off: its own, merged earlier, or one in the lane around it."""
         own = (one for one in self._ended if one.fork == fork and one.first <= base <= one.last)
         around = (one for one in reversed(self._lanes) if one.first <= base)
         lane = next(own, None) or next(around)

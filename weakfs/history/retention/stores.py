@@ -79,8 +79,7 @@ def _within_size(
     least: list[StoredSnapshot],
     max_bytes: int,
 ) -> list[StoredSnapshot]:
-    """Return `least`, and as many of the oldest droppable snapshots as needed for the rest to fit; all if it never
-    does."""
+    """Return `least` plus as many of the oldest droppable snapshots as it takes for the rest to fit, or all."""
     rest = [one for one in droppable if one not in least]
 
     def fits(number: int) -> bool:

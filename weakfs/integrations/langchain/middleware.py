@@ -59,7 +59,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     session has not changed since; `foreign` is passed to `Session.rollback`.
 
     Use a separate session for each thread: going back raises `SessionError` if another thread has changed something
-    since. Agents that work on the same session must share one middleware.
+    since. Agents that work on the same session should share one middleware.
     """
 
     state_schema = PositionState
@@ -89,7 +89,7 @@ class SessionMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return await self._in_thread(partial(self._begin, state, info, ancestors))
 
     def _needs_lineage(self, info: ExecutionInfo | None) -> bool:
-        """Return whether the position is that of a larger graph, in whose state there is none."""
+        """Return whether the agent is part of a larger graph, whose state has no position."""
         return info is not None and is_in_graph(info) and outer_work(self.toolset.session) is None
 
     def _begin(

@@ -1,4 +1,4 @@
-"""The graph around an agent: the checkpoint of it that the agent runs from, and those before."""
+"""The outermost graph around an agent: the checkpoint from which it runs, and the checkpoints before that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-# Where LangGraph keeps the saver of a graph in its configuration, and when it stores checkpoints.
+# The keys of LangGraph's configuration for the saver of a graph, and for when checkpoints are stored.
 _SAVER = "__pregel_checkpointer"
 _DURABILITY = "__pregel_durability"
 # The namespace of the outermost graph.
@@ -27,10 +27,10 @@ LONGEST_WAIT = 10.0
 
 @frozen
 class Ancestor:
-    """A checkpoint in the line that leads to another one."""
+    """A checkpoint, as an ancestor of another one."""
 
     checkpoint: str
-    # Whether it is what a step of the checkpoint before it left, not another beginning of that step or of a run.
+    # Whether it was stored at the end of a step, rather than at another start of that step or of a run.
     is_next: bool
     is_first: bool
 
@@ -41,13 +41,13 @@ def is_in_graph(info: ExecutionInfo) -> bool:
 
 
 def root_checkpoint() -> str | None:
-    """Return the checkpoint that the outermost graph runs from, if it has one."""
+    """Return the checkpoint from which the outermost graph runs, if it has one."""
     found = _configurable().get("checkpoint_map", {}).get(_ROOT)
     return found if isinstance(found, str) else None
 
 
 def lineage() -> list[Ancestor]:
-    """Return that checkpoint and those before it, the newest first: as far as the saver has them. O(checkpoints)."""
+    """Return that checkpoint and its ancestors, newest first, as far as the saver has them. O(checkpoints)."""
     found: list[Ancestor] = []
     saver, config, pauses = _saver(), _config(root_checkpoint()), _pauses()
     while saver is not None and config is not None:
@@ -60,7 +60,7 @@ def lineage() -> list[Ancestor]:
 
 
 async def alineage() -> list[Ancestor]:
-    """Return what `lineage` does, from a saver that may only be awaited."""
+    """Return the same as `lineage`, from a saver that has only async methods."""
     found: list[Ancestor] = []
     saver, config, pauses = _saver(), _config(root_checkpoint()), _pauses()
     while saver is not None and config is not None:
@@ -73,7 +73,7 @@ async def alineage() -> list[Ancestor]:
 
 
 def _pauses() -> Iterator[float]:
-    """Yield how long to wait for a checkpoint: by default LangGraph stores it while the next step runs already."""
+    """Yield how long to wait for a checkpoint: by default LangGraph stores it while the next step is running."""
     pause, waited = 0.001, 0.0
     while _configurable().get(_DURABILITY) != "exit" and waited < LONGEST_WAIT:
         yield pause

@@ -25,7 +25,7 @@ POSITION = "weakfs_position"
 # The status of a call that was interrupted but keeps its changes, because an agent inside it continues later.
 INTERRUPTED = "interrupted"
 
-# What the cause of a rollback says before its mark, and what those of reversions say before the id of a call.
+# The text before the suffix in the cause of a rollback, and before the id of a call in the cause of a reversion.
 _GOING_BACK = "langchain"
 _REVERTING = "revert "
 _REVERSIONS = (_REVERTING, "undo ", "redo ", "restore ")
@@ -62,7 +62,7 @@ class Step:
     step: str
     # The caller of the thread's calls.
     caller: str
-    # For an agent that is part of a larger graph, the step of the agent itself; `step` is that of the whole graph.
+    # For an agent that is part of a larger graph, the step of the agent itself; `step` is the step of the whole graph.
     inner: str | None = None
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Step:
 
 
 def step_of(info: ExecutionInfo | None) -> Step | None:
-    """Return the step of a graph that is under way, for an agent in a larger graph that of the whole graph.
+    """Return the current step; for an agent in a larger graph, the step of the whole graph.
 
     It is `None` without a thread.
     """
@@ -116,8 +116,7 @@ class Positions:
         return Position(session=self._session.session_id, record=self._session.seq)
 
     def go_back(self, step: Step | None, position: Position | None) -> bool:
-        """Roll the session back to a position if the thread has changed anything since; return whether that was
-        necessary.
+        """Roll back to a position if the thread has changed anything since; return whether that was necessary.
 
         Changes of tools of the same step stay. Raises `SessionError` if another thread changed something meanwhile.
         """
@@ -147,7 +146,7 @@ class Positions:
         if step is None:
             return self._session.next_id(f"{tool_call_id}@")
         if step.inner is not None:
-            # The agent takes many steps in one of the whole graph.
+            # An agent takes many steps in one step of the whole graph.
             tool_call_id = f"{tool_call_id}/{step.inner}"
         wanted = f"{tool_call_id}{step}"
         number = self._own_record(position)
@@ -165,9 +164,9 @@ class Positions:
         return call_id
 
     def position_of(self, step: Step, lineage: list[Ancestor]) -> Position | None:
-        """Return the position of a checkpoint of a graph around an agent, whose own state has none.
+        """Return the position of a checkpoint of the graph around an agent, whose state has no position.
 
-        `lineage` are the checkpoint and those before it. What was done in each is known from the ids of the calls.
+        `lineage` has the checkpoint and its ancestors. The ids of the calls tell what was done in each of them.
         """
         steps, first = self._steps_of(step.thread)
         at_end = False
@@ -175,20 +174,20 @@ class Positions:
             known = steps.get(_digest(ancestor.checkpoint))
             if known is not None:
                 return Position(session=self._session.session_id, record=known[at_end])
-            # The next checkpoint is what the step left; any other one begins as this one does.
+            # The next checkpoint has what the step left; all others begin like this one.
             at_end = ancestor.is_next
         is_whole = bool(lineage) and lineage[-1].is_first
         return Position(session=self._session.session_id, record=first) if is_whole and first is not None else None
 
     def _steps_of(self, thread: str) -> tuple[dict[str, tuple[int, int]], int | None]:
-        """Return the records before and at the end of each step of a thread, and that before the first. O(records)."""
+        """Return the last records before and in each step of a thread, and that before the first step. O(records)."""
         found: dict[str, tuple[int, int]] = {}
         for one in self._session.records:
             marked = _marked(one.cause)
             if marked is None or marked[1] != thread or not _is_by_thread(one, marked[0]):
                 continue
             event = one.event
-            # Calls inside the call have causes of their own.
+            # Calls inside the call have their own causes.
             first = one.seq if not isinstance(event, ToolCall) or event.first_seq is None else event.first_seq
             before = one.seq if isinstance(event, RolledBack) and not event.failed else min(first, one.seq) - 1
             begin, _ = found.get(marked[2], (before, 0))
@@ -225,7 +224,7 @@ class Positions:
                 continue
             name, thread, number = marked
             if isinstance(one.event, RolledBack) and name != _GOING_BACK:
-                # Work that was taken back otherwise: by this middleware before it makes a call again, or by a person.
+                # Work that was undone in another way: by this middleware before it makes a call again, or by a person.
                 reverted.add(text)
             elif (thread, number) == (step.thread, step.step):
                 if isinstance(one.event, RolledBack):
@@ -242,7 +241,7 @@ class Positions:
 
 
 def _is_by_thread(record: Record, name: str) -> bool:
-    """Return whether the thread did it: the causes of reversions have marks too."""
+    """Return whether the thread made the record: causes of reversions have suffixes too."""
     return isinstance(record.event, ToolCall) or not name.startswith(_REVERSIONS)
 
 

@@ -283,8 +283,7 @@ class StorageSaver(BaseCheckpointSaver[str]):
     # Stored values
 
     def _checkpoints(self, place: Place, *, after: str | None = None) -> Iterator[tuple[str, bytes]]:
-        """Yield the checkpoints of a namespace with their keys, newest first; with `after`, only those older than
-        it."""
+        """Yield the checkpoints of a namespace with their keys, newest first; with `after`, only older ones."""
         last = "" if after is None else place.checkpoint(after)
         while keys := self._storage.keys(place.checkpoints, after=last, limit=PAGE):
             values = self._storage.get_many(keys)

@@ -46,8 +46,7 @@ def listed(toolset: Toolset) -> list[types.Tool]:
 
 
 def answered(result: ToolResult[object]) -> types.CallToolResult:
-    """Return the result of a call as an MCP result, with the receipt as structured content if its schema is
-    declared."""
+    """Return the result of a call for MCP, with the receipt as structured content if its schema is declared."""
     content = types.CallToolResult.model_validate({"content": result.content("mcp")}).content
     structured = plain_receipt(result) if result.success and _is_described(type(result.value)) else None
     return types.CallToolResult(content=content, structured_content=structured, is_error=not result.success)

@@ -1,5 +1,4 @@
-"""Background processes of a session: they start in its transactions, and are the cause of the records of their
-changes."""
+"""Background processes of a session: they start in its transactions, and are the cause of their changes."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ class Workplace(Protocol):
 
 @frozen
 class ProcessInfo:
-    """What is known of a process.
+    """What is known about a process.
 
     `state` is "held" (it starts when the transaction around the call that started it is committed), "running", "ended",
     or "lost": it ran in another runtime, and how it ended is not known.
@@ -122,8 +121,7 @@ class BackgroundProcesses:
 
     @contextmanager
     def attribution(self) -> Iterator[str | None]:
-        """Yield the cause of the changes that a scan in this block finds; `None` if no process has run since the last
-        scan.
+        """Yield the cause of changes that a scan in this block finds; `None` if no process has run since the last.
 
         The caller must hold the lock, and records the changes.
         """

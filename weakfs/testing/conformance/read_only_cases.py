@@ -71,7 +71,7 @@ class ReadOnlyCases(FilesystemCases):
             MUTATIONS[mutation](fs)
 
     @pytest.mark.parametrize("mutation", MUTATIONS)
-    def test_the_same_mutation_is_allowed_where_writing_is(self, mutation: str) -> None:
+    def test_the_same_mutation_succeeds_on_a_writable_filesystem(self, mutation: str) -> None:
         fs = self.make_fs(prepare=workspace)
         MUTATIONS[mutation](fs)
 

@@ -33,10 +33,12 @@ def why_no_match(
     search = NameSearch(context, canonical_path(context.filesystem, path), only_files)
     for candidate in _without_start(pattern, search.start):
         if search.matches(candidate, hidden=hidden):
-            return f"the pattern starts in {search.start!r} and repeats that; write {one_line(candidate)!r}"
+            better = one_line(candidate)
+            return f"the search already starts in {search.start!r}, which the pattern repeats; write {better!r}"
     for signs, candidate in _literally(pattern):
         if search.matches(candidate, hidden=hidden):
-            return f"{signs} have a meaning in a pattern; for names that contain them, write {one_line(candidate)!r}"
+            better = one_line(candidate)
+            return f"{signs} have a special meaning in a pattern; for names that contain them, write {better!r}"
     if hidden:
         return None
     count, is_all = search.count(pattern, hidden=True)

@@ -229,8 +229,7 @@ class Access:
             raise LimitExceeded(f"cannot {why}: it may change all files, and the changes of a call are limited")
 
     def check_changes(self, paths: tuple[str, ...], below: int = 0) -> None:
-        """Count entries about to change: these paths and `below` entries under them. Raise `LimitExceeded` if too
-        many."""
+        """Count entries about to change, `below` of them under these paths; raise `LimitExceeded` if too many."""
         most = self.capability.max_changed_files
         if most is None:
             return

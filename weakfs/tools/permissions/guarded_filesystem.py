@@ -109,7 +109,7 @@ class GuardedFilesystem:
         The message names no files, because the call did not name them either.
         """
         message = (
-            "cannot take this back: it changed files that may not be changed here; take back another call, or only the "
+            "cannot undo this: it changed files that may not be changed here; undo another call, or only the "
             "paths that are allowed"
         )
         try:
@@ -133,7 +133,7 @@ class GuardedFilesystem:
             if all(map(access.may_show, filter(None, (change.source, change.path)))):
                 access.check_size(change.path, change.bytes_added)
             elif change.change != "removed":
-                access.check_unmeasured(change.path, "the contents that would be taken back are kept out of answers")
+                access.check_unmeasured(change.path, "the contents that would be restored are kept out of answers")
             if change.source is not None:
                 access.check_transfer(change.source, change.path)
         for path in conflicts:

@@ -1,5 +1,4 @@
-"""Steps: the equivalent of a recorded call in our tools, and what the recording says about files before and after
-it."""
+"""Steps: recorded calls in terms of our tools, with what the recording says about files before and after."""
 
 from __future__ import annotations
 
