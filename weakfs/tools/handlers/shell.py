@@ -128,7 +128,7 @@ def shell_handler(
     it could not be started, its supervisor was killed, or what it left exceeds a quota or a limit.
     """
     options = ShellOptions() if options is None else options
-    require_linux("run a command", "use the other tools, which need no system of their own")
+    require_linux("run a command", "use the other tools, which do not need Linux")
     fs = require_filesystem(context)
     if not params.command.strip():
         raise ToolValidationError("command: it is empty; name a command to run")

@@ -116,5 +116,5 @@ class Comparison:
 
 def _changed(path: str, ours: Text, theirs: Text) -> str:
     if theirs is None:
-        return f"{path} exists, but did not then"
+        return f"{path} exists, but not in the recording"
     return f"{path} does not exist" if ours is None or ours is UNKNOWN else f"{path} has different text"

@@ -49,7 +49,7 @@ def process_start_handler(
 
     It runs once the call's transaction is committed, so that a call that fails has started nothing.
     """
-    require_linux("start a process", "use the other tools, which need no system of their own")
+    require_linux("start a process", "use the other tools, which do not need Linux")
     fs = require_filesystem(context)
     if not params.command.strip():
         raise ToolValidationError("command: it is empty; name a command to run")
