@@ -155,13 +155,13 @@ def _page() -> Iterator[str]:
     for tool in DEFAULT_TOOLS:
         yield from _section(tool, schemas[tool.name], examples[tool.name])
     yield "## Background processes\n"
-    yield "`PROCESS_TOOLS` are no default tools. [Run commands](../howto/commands-and-sandbox.md) shows their use.\n"
+    yield "`PROCESS_TOOLS` are not default tools; see [Run commands](../howto/commands-and-sandbox.md).\n"
     yield from _more(PROCESS_TOOLS)
     yield "## Python\n"
-    yield "`weakfs.tools.handlers.eval_tool` is no default tool. It runs Python where `shell` runs commands.\n"
+    yield "`weakfs.tools.handlers.eval_tool` is not a default tool. It runs Python where `shell` runs commands.\n"
     yield from _more((eval_tool(),))
-    yield "## Taking work back\n"
-    yield "`HISTORY_TOOLS` are no default tools. [Undo, revert and restore](../howto/undo.md) shows their use.\n"
+    yield "## Undo\n"
+    yield "`HISTORY_TOOLS` are not default tools; see [Undo, revert and restore](../howto/undo.md).\n"
     yield from _more(HISTORY_TOOLS)
 
 

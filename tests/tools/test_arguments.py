@@ -111,7 +111,7 @@ def test_an_unknown_argument_without_a_near_name_is_answered_with_all_names() ->
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
     assert problems(TOOLS["rm"], {"path": "/a\ud800"}) == (
-        "path: has half of a surrogate pair at position 2; leave it out",
+        "path: contains a lone surrogate at position 2; leave it out",
     )
 
 

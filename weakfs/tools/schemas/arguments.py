@@ -233,7 +233,7 @@ def _read_text(value: object, where: str, problems: list[str]) -> object:
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            problems.append(f"{where}: has half of a surrogate pair at position {error.start}; leave it out")
+            problems.append(f"{where}: contains a lone surrogate at position {error.start}; leave it out")
     return value
 
 
