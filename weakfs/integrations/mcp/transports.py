@@ -71,7 +71,7 @@ def _refusal(problem: Exception) -> SessionMessage:
 
 @contextmanager
 def _stdin_through_pipe() -> Generator[Callable[[], None]]:
-    """Replace standard input by a pipe, and yield a function that closes the pipe.
+    """Replace standard input with a pipe, and yield a function that closes the pipe.
 
     The transport waits for a thread that reads standard input, and the client may keep that open.
     """
