@@ -84,7 +84,7 @@ def second_half(sessions: Path) -> None:
         deletion = next(call for call in reversed(session[ToolCall].all()) if call.tool == "shell")
         session.revert(deletion.call_id)
         print(f"left: {shown(session)}", flush=True)
-        # Undo the reversion, the deletion, the new file and the patch.
+        # Undo the revert, the deletion, the new file and the patch.
         session.undo(4)
         print(f"left: {shown(session)}", flush=True)
         assert InMemoryFilesystem(session).read("/src/app.py").content == "port = 80\n"

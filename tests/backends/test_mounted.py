@@ -453,5 +453,5 @@ def test_roots_are_paths_below_the_mount_point(tmp_path: Path) -> None:
         tools = toolset(files, capability=Capability(fs_roots=[root]))
         assert tools.call("read_file", {"path": "/workspace/src/a.py"}).success
         assert tools.call("read_file", {"path": "a.py"}).error_code == "path_forbidden"
-    with pytest.raises(ValueError, match="holds none of the files"):
+    with pytest.raises(ValueError, match="contains none of the files"):
         toolset(files, capability=Capability(fs_roots=["/src"]))

@@ -95,14 +95,14 @@ def _cancelling() -> tuple[type[BaseException], ...]:
 
 @define(eq=False)
 class Call:
-    """One call. `tool` is the tool with this `name`, or the error that says why there is none."""
+    """One call. `tool` is the tool called `name`, or the error if there is no such tool."""
 
     session: Session
     tool: Tool | ValueError
     # The class of the receipt if the call fails.
     receipt: type[Receipt]
     name: str
-    # As plain values, or the error that says why there are none.
+    # As plain values, or the error if they cannot be converted.
     arguments: object
     call_id: str
     caller: str | None
@@ -140,7 +140,7 @@ class Call:
 
     @property
     def cancellation(self) -> Cancellation:
-        """The means to end the call from another thread or task."""
+        """The object that cancels the call from another thread or task."""
         return self.context.cancellation
 
     def perform(self) -> ToolResult[object]:
@@ -198,7 +198,7 @@ class Call:
             self.finished = None
         if self.finished is not None:
             self._calls_before = self.finished.count()
-        # An event loop awaits a single commit, so a read-only tool needs a transaction too: it also adds records.
+        # A read-only tool adds records too. If commits are awaited, a transaction adds them all in one commit.
         if not tool.read_only or session._awaits_commits:
             self._block = block = session.transaction(cause=self.call_id, cancellation=self.cancellation, shared=True)
             block.__enter__()

@@ -22,15 +22,15 @@ from weakfs.tools.permissions.decisions import Access
 from weakfs.tools.permissions.operations import Operation
 
 OUTSIDE = ".."
-# Takes the place, in a listing, of a file whose contents may not be shown.
+# Replaces a file in a listing if its contents may not be shown.
 WITHHELD: Leaf = file(b"", at=0)
 
 
 class GuardedPrimitives(BaseFilesystem):
     """The files of `inner` for one operation of one call.
 
-    Paths are judged after links are resolved: a path counts as the place where it ends. Searches and walks skip what
-    may not be searched or listed, as they skip unreadable files on a host.
+    Rules apply to the path after links are resolved. Searches and walks skip what may not be searched or listed, just
+    as they skip unreadable files on a host.
     """
 
     __slots__ = (

@@ -30,7 +30,7 @@ def restricted(
     policy: PathPolicy | None,
     operation: Operation | None,
 ) -> GuardedFilesystem:
-    """Return a guard around a filesystem, whose files may be mounted at a point, for one call of a tool.
+    """Return a filesystem with checks for one tool call; `point` is where its files are mounted, if they are.
 
     Raises `TypeError` if the filesystem cannot be guarded because it does not extend `BaseFilesystem`, and `ValueError`
     if a pattern or root cannot match any of its files.
@@ -78,7 +78,7 @@ def _check_mounted(
         path = filesystem._parse(root)[0]
         if point.own(path) is None and not is_within(point.path, path):
             raise ValueError(
-                f"cannot use the capability: its root {root!r} holds none of the files, which are below "
+                f"cannot use the capability: its root {root!r} contains none of the files, which are below "
                 f"{point.path!r}; give a path there, such as {point.mounted(path)!r}"
             )
 

@@ -1,8 +1,8 @@
 """Copilot CLI's session files: events, each with a `type` such as `tool.execution_start`, and `data`.
 
-The format is that of the event types that GitHub's Copilot SDK publishes (`session-events.ts`): `id`, `parentId`,
-`timestamp`, `type`, `data`. A tool starts in one event and completes in another, joined by `toolCallId`. Information
-about the same calls in messages is skipped.
+The format is defined by the event types of GitHub's Copilot SDK (`session-events.ts`): `id`, `parentId`, `timestamp`,
+`type`, `data`. A tool starts in one event and completes in another, joined by `toolCallId`. Information about the same
+calls in messages is skipped.
 """
 
 from __future__ import annotations

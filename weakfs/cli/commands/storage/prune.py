@@ -28,9 +28,7 @@ NAMES = {"files": "current files", "records": "records", "calls": "calls"}
 @click.command("prune")
 @click.argument("where")
 @click.option("--max-bytes", metavar="SIZE", callback=size, help="The maximum size of contents, such as 10G.")
-@click.option(
-    "--max-age", metavar="AGE", callback=duration, help="The maximum age, such as 30d; what is older is dropped."
-)
+@click.option("--max-age", metavar="AGE", callback=duration, help="Drop everything older than AGE, such as 30d.")
 @click.option("--max-records", metavar="N", type=click.IntRange(min=0), help="Keep the newest N records of a session.")
 @click.option("--max-snapshots", metavar="N", type=click.IntRange(min=0), help="Keep the newest N snapshots.")
 @click.option("--tagged", is_flag=True, help="Drop tagged snapshots too.")
@@ -144,7 +142,7 @@ def _amounts(report: PruneReport) -> str:
         )
         if number
     ]
-    return ", ".join(parts) or "nothing that is needed"
+    return ", ".join(parts) or "unused contents"
 
 
 def _show(out: Output, report: PruneReport, *, as_json: bool) -> None:
@@ -167,7 +165,7 @@ def _show(out: Output, report: PruneReport, *, as_json: bool) -> None:
     if report.is_empty:
         out.line("nothing to drop")
     for one in report.dropped:
-        alone = f"frees {counted(one.exclusive, 'byte')} alone" if one.exclusive else "frees nothing alone"
+        alone = f"frees {counted(one.exclusive, 'byte') if one.exclusive else 'nothing'} by itself"
         verb = "would drop" if report.preview else "dropped"
         out.line((verb, "bold"), " ", (shown(one.name), "yellow"), f"  {shown(one.tag or '')}".rstrip(), f"  {alone}")
     if not report.is_empty:
@@ -178,7 +176,7 @@ def _show(out: Output, report: PruneReport, *, as_json: bool) -> None:
     if report.excess:
         out.line(
             ("too large", "red"),
-            f"  by {counted(report.excess, 'byte')}: nothing else may go; to drop tagged snapshots too: --tagged",
+            f"  by {counted(report.excess, 'byte')}: nothing else can be dropped; to drop tagged snapshots: --tagged",
         )
 
 
