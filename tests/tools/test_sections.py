@@ -49,7 +49,9 @@ def test_a_template_is_filled_in_where_values_are_given() -> None:
 
     assert as_it_is.render() == "## T\n\nSet $HOME to 100%.\n"
     assert filled_in.render() == "## T\n\nDear A, pay $5 to 3s.\n"
-    with pytest.raises(ValueError, match=r"cannot fill in the section 't': it names \$who and there is no such value"):
+    with pytest.raises(
+        ValueError, match=r"cannot fill in the section 't': its template uses \$who, which has no value"
+    ):
         Section(title="T", key="t", template="$who", values={})
     with pytest.raises(ValueError, match=r"cannot fill in the section 't': Invalid placeholder .*; write \$\$"):
         Section(title="T", key="t", template="5 $ each", values={})

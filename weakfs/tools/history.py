@@ -52,7 +52,7 @@ class UndoParams:
 
 @frozen
 class RevertParams:
-    """What `revert` takes."""
+    """The parameters of `revert`."""
 
     call_id: str = field(metadata=param("the id of the call"))
     paths: tuple[str, ...] | None = field(default=None, metadata=_ABOUT_PATHS)
@@ -62,7 +62,7 @@ class RevertParams:
 
 @frozen
 class RestoreParams:
-    """What `restore` takes."""
+    """The parameters of `restore`."""
 
     moment: str = field(metadata=param("the tag or id of a snapshot, or the number of a record"))
     paths: tuple[str, ...] | None = field(default=None, metadata=_ABOUT_PATHS)

@@ -36,14 +36,14 @@ MAX_BINARY_SIZE = 512_000
 
 @frozen
 class PathParams:
-    """What `ls` takes."""
+    """The parameters of `ls`."""
 
     path: str
 
 
 @frozen
 class ReadParams:
-    """What `read` takes; `offset` counts lines from 0."""
+    """The parameters of `read`; `offset` counts lines from 0."""
 
     file_path: str
     offset: int = 0
@@ -52,7 +52,7 @@ class ReadParams:
 
 @frozen
 class GrepParams:
-    """What `grep` takes: literal text, and the files to search."""
+    """The parameters of `grep`: literal text, and the files to search."""
 
     pattern: str
     path: str | None = None
@@ -62,7 +62,7 @@ class GrepParams:
 
 @frozen
 class GlobParams:
-    """What `glob` takes."""
+    """The parameters of `glob`."""
 
     pattern: str
     path: str | None = None
@@ -70,7 +70,7 @@ class GlobParams:
 
 @frozen
 class DownloadParams:
-    """What `download_files` takes."""
+    """The parameters of `download_files`."""
 
     paths: tuple[str, ...] = field(factory=tuple[str, ...])
 

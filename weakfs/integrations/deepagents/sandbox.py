@@ -23,7 +23,7 @@ MAX_OUTPUT = 1 << 20
 
 @frozen
 class ExecuteParams:
-    """What `execute` takes; a timeout of 0 means the longest one allowed."""
+    """The parameters of `execute`; a timeout of 0 means the longest one allowed."""
 
     command: str
     timeout: float | None = field(default=None)

@@ -18,7 +18,7 @@ from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesys
 
 @frozen
 class WriteParams:
-    """What `write` takes."""
+    """The parameters of `write`."""
 
     file_path: str
     content: str
@@ -26,7 +26,7 @@ class WriteParams:
 
 @frozen
 class EditParams:
-    """What `edit` takes."""
+    """The parameters of `edit`."""
 
     file_path: str
     old_string: str
@@ -36,7 +36,7 @@ class EditParams:
 
 @frozen
 class DeleteParams:
-    """What `delete` takes."""
+    """The parameters of `delete`."""
 
     file_path: str
 

@@ -40,7 +40,7 @@ _ERRORS: Mapping[str, type[Exception]] = {
 
 @frozen
 class ExecuteParams:
-    """What `execute` takes; the default timeout is the longest one allowed."""
+    """The parameters of `execute`; the default timeout is the longest one allowed."""
 
     command: str
     timeout: float | None = None

@@ -24,7 +24,7 @@ SIGNS = {"added": "A", "removed": "D", "changed": "M", "moved": "R"}
 
 @frozen
 class TimelineParams:
-    """What `timeline` takes."""
+    """The parameters of `timeline`."""
 
     limit: int = field(default=20, metadata=param("how many of the newest rows", at_least=1))
     path: str | None = field(default=None, metadata=param("only what changed this file or directory"))
@@ -66,7 +66,7 @@ class TimelineReceipt(Receipt):
 
 @frozen
 class SnapshotParams:
-    """What `snapshot` takes."""
+    """The parameters of `snapshot`."""
 
     tag: str | None = field(default=None, metadata=param("a name to restore it by"))
 

@@ -25,7 +25,7 @@ NOT_SHOWN = "[more than the capability shows]\n"
 
 @frozen
 class ExecuteParams:
-    """What `execute` takes; the default timeout is the longest one allowed."""
+    """The parameters of `execute`; the default timeout is the longest one allowed."""
 
     command: str
     timeout: float | None = None

@@ -24,7 +24,7 @@ MAX_NAMED = 20
 
 @frozen
 class ApplyPatchParams:
-    """What `apply_patch` takes: a patch as text, or a blob that a receipt referred to."""
+    """The parameters of `apply_patch`: a patch as text, or a blob that a receipt referred to."""
 
     patch: str | BlobArgument = field(
         repr=False, metadata=param("the patch, from '*** Begin Patch' to '*** End Patch'")

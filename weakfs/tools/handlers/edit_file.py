@@ -43,7 +43,7 @@ class Edit:
 @fast_init
 @frozen
 class EditFileParams:
-    """What `edit_file` takes: one edit, or several in `edits`."""
+    """The parameters of `edit_file`: one edit, or several in `edits`."""
 
     path: str = field(metadata=param("the file"))
     old_string: str | None = field(

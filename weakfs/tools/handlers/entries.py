@@ -14,7 +14,7 @@ from weakfs.tools.tool import Tool
 
 @frozen
 class RmParams:
-    """What `rm` takes."""
+    """The parameters of `rm`."""
 
     path: str = field(metadata=param("the file or directory"))
     recursive: bool = field(default=False, metadata=param("remove a directory with everything in it"))
@@ -39,7 +39,7 @@ def rm_handler(params: RmParams, *, context: ToolContext) -> ToolResult[RmReceip
 
 @frozen
 class MkdirParams:
-    """What `mkdir` takes."""
+    """The parameters of `mkdir`."""
 
     path: str = field(metadata=param("the directory to create"))
     parents: bool = field(default=True, metadata=param("create missing parents"))

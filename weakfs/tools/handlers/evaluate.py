@@ -29,7 +29,7 @@ if last is not None:
 
 @frozen
 class EvalParams:
-    """What `eval` takes."""
+    """The parameters of `eval`."""
 
     code: str = field(metadata=param("the Python code; the value of an expression at its end is printed"))
     timeout: float | None = field(

@@ -27,7 +27,7 @@ def check_glob(pattern: str) -> None:
 
 @frozen
 class GlobParams:
-    """What `glob` takes."""
+    """The parameters of `glob`."""
 
     pattern: str = field(metadata=param("the pattern, such as **/*.py"))
     path: str = field(default="/", metadata=param("the directory to search"))
@@ -69,7 +69,7 @@ def glob_handler(params: GlobParams, *, context: ToolContext) -> ToolResult[Glob
     if not paths:
         return answer(receipt)
     if kept is not None:
-        return answer(receipt, shown(kept, "narrow the pattern or set max_results to see less of it"))
+        return answer(receipt, shown(kept, "narrow the pattern or set max_results to get a shorter answer"))
     if found.truncated:
         lines.append(f"[the first {len(paths)} are shown; narrow the pattern or set max_results]")
     return answer(receipt, "\n".join(lines))

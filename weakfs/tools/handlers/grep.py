@@ -38,7 +38,7 @@ GrepOutput = Literal["lines", "files", "counts"]
 
 @frozen
 class GrepParams:
-    """What `grep` takes."""
+    """The parameters of `grep`."""
 
     pattern: str = field(metadata=param("the regular expression, in RE2 syntax"))
     path: str = field(default="/", metadata=param("the directory or file to search"))
@@ -148,7 +148,7 @@ def _answer_lines(found: GrepResult, params: GrepParams, context: ToolContext) -
     whole = "\n".join([place + line.text for place, line in zip(places, around, strict=True)])
     kept = kept_as_blob(whole, params.output_mode, context, "search", "read", paths=found_in)
     if kept is not None:
-        remedy = "narrow the search or set max_results to see less of it"
+        remedy = "narrow the search or set max_results to get a shorter answer"
         return answer(evolve(receipt, matches=kept), shown(kept, remedy))
     lines = [place + _shown(line) for place, line in zip(places, around, strict=True)]
     if found.truncated:
@@ -185,7 +185,7 @@ def _answer_files(params: GrepParams, context: ToolContext, most: int | None) ->
     if not paths:
         return answer(receipt)
     if kept is not None:
-        remedy = "narrow the search or set max_results to see less of it"
+        remedy = "narrow the search or set max_results to get a shorter answer"
         return answer(evolve(receipt, counts=None), shown(kept, remedy))
     if found.truncated:
         lines.append(f"[the first {plural(len(paths), 'file')} are shown; narrow the search or set max_results]")

@@ -33,7 +33,7 @@ def kind_of(entry: FileStat | FileEntry) -> Kind:
 
 @frozen
 class LsParams:
-    """What `ls` takes."""
+    """The parameters of `ls`."""
 
     path: str = field(default="/", metadata=param("the directory"))
     max_results: int = field(default=1000, metadata=param("maximum number of entries", at_least=1))
@@ -95,7 +95,7 @@ def ls_handler(params: LsParams, *, context: ToolContext) -> ToolResult[LsReceip
     if not entries:
         return answer(receipt)
     if kept is not None:
-        return answer(receipt, shown(kept, "list a part with glob, or set max_results to see less of it"))
+        return answer(receipt, shown(kept, "list a part with glob, or set max_results to get a shorter answer"))
     if truncated:
         lines.append(f"[{receipt.summary_text}; set max_results to see more]")
     return answer(receipt, "\n".join(lines))
@@ -125,7 +125,7 @@ def _size(fs: Filesystem, entry: FileEntry) -> int | None:
 @fast_init
 @frozen
 class StatParams:
-    """What `stat` takes."""
+    """The parameters of `stat`."""
 
     path: str = field(metadata=param("the file or directory"))
 
@@ -167,7 +167,7 @@ def stat_handler(params: StatParams, *, context: ToolContext) -> ToolResult[Stat
 
 @frozen
 class ExistsParams:
-    """What `exists` takes."""
+    """The parameters of `exists`."""
 
     path: str = field(metadata=param("the file or directory"))
 

@@ -31,7 +31,7 @@ SIGNATURE = 16
 @fast_init
 @frozen
 class ReadFileParams:
-    """What `read_file` takes: lines counted from 1, or bytes counted from 0, never both."""
+    """The parameters of `read_file`: lines counted from 1, or bytes counted from 0, never both."""
 
     path: str = field(metadata=param("the file"))
     offset: int | None = field(default=None, metadata=param("the first line, counted from 1", at_least=1))

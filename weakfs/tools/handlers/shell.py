@@ -49,7 +49,7 @@ READING_BACK = 5.0
 
 @frozen
 class ShellParams:
-    """What `shell` takes. A `timeout` above the tool's maximum is reduced to it."""
+    """The parameters of `shell`. A `timeout` above the tool's maximum is reduced to it."""
 
     command: str = field(metadata=param("the command, as /bin/sh takes it"))
     timeout: float | None = field(

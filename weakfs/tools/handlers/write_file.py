@@ -43,7 +43,7 @@ class InlineBytes:
 @fast_init
 @frozen
 class WriteFileParams:
-    """What `write_file` takes: text, bytes, or a blob that a receipt referred to.
+    """The parameters of `write_file`: text, bytes, or a blob that a receipt referred to.
 
     `create_new` is another name for `create`.
     """

@@ -68,7 +68,7 @@ class PolicyRule:
 
 
 def _withheld(policy: PathPolicy) -> frozenset[Operation]:
-    """Return the operations whose findings some rule keeps out of answers."""
+    """Return the operations whose results a rule keeps out of answers."""
     return frozenset(one for rule in policy.rules if rule.effect == "blob" for one in rule.operations)
 
 
@@ -100,13 +100,14 @@ class PathPolicy:
         return None
 
     def has_rule_for(self, *operations: Operation, withheld: bool = False) -> bool:
-        """Return whether a rule forbids one of these operations, or with `withheld` keeps it out of answers."""
+        """Return whether a rule forbids one of these operations or, with `withheld`, keeps its results out of
+        answers."""
         return any(
             (withheld or rule.effect != "blob") and not rule.operations.isdisjoint(operations) for rule in self.rules
         )
 
     def withholds(self, operations: Iterable[Operation]) -> bool:
-        """Return whether a rule keeps what one of these operations finds somewhere out of answers."""
+        """Return whether a rule keeps results of one of these operations out of answers, at any path."""
         return not self._withheld.isdisjoint(operations)
 
     def visibility(self, operation: Operation, path: str) -> Visibility:

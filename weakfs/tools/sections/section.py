@@ -106,7 +106,7 @@ def _filled_in(key: str, template: str, values: Mapping[str, object]) -> str:
         return Template(template).substitute(values)
     except KeyError as error:
         raise ValueError(
-            f"cannot fill in the section {key!r}: it names ${error.args[0]} and there is no such value; give one, "
+            f"cannot fill in the section {key!r}: its template uses ${error.args[0]}, which has no value; give one, "
             f"or write $$ for a dollar sign"
         ) from error
     except ValueError as error:

@@ -52,14 +52,14 @@ class ReadParams:
 
 @frozen
 class ReadManyParams:
-    """What `read_multiple_files` takes."""
+    """The parameters of `read_multiple_files`."""
 
     paths: tuple[str, ...]
 
 
 @frozen
 class WriteParams:
-    """What `write_file` takes."""
+    """The parameters of `write_file`."""
 
     path: str
     content: str
@@ -75,7 +75,7 @@ class Edit:
 
 @frozen
 class EditParams:
-    """What `edit_file` takes."""
+    """The parameters of `edit_file`."""
 
     path: str
     edits: tuple[Edit, ...]
@@ -84,7 +84,7 @@ class EditParams:
 
 @frozen
 class MoveParams:
-    """What `move_file` takes."""
+    """The parameters of `move_file`."""
 
     source: str
     destination: str
@@ -92,7 +92,7 @@ class MoveParams:
 
 @frozen
 class SizesParams:
-    """What `list_directory_with_sizes` takes."""
+    """The parameters of `list_directory_with_sizes`."""
 
     path: str
     sort_by: Literal["name", "size"] = "name"

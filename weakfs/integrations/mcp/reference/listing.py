@@ -20,7 +20,7 @@ from weakfs.tools import ToolContext
 
 @frozen
 class TreeParams:
-    """What `directory_tree` takes."""
+    """The parameters of `directory_tree`."""
 
     path: str
     exclude_patterns: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class TreeParams:
 
 @frozen
 class SearchParams:
-    """What `search_files` takes."""
+    """The parameters of `search_files`."""
 
     path: str
     pattern: str

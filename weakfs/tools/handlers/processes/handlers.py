@@ -47,7 +47,7 @@ def process_start_handler(
 ) -> ToolResult[ProcessStartReceipt]:
     """Start a command that outlives the call.
 
-    It runs once the call's transaction is committed, so that a call that fails has started nothing.
+    It runs once the call's transaction is committed, so a failed call starts nothing.
     """
     require_linux("start a process", "use the other tools, which do not need Linux")
     fs = require_filesystem(context)
@@ -113,16 +113,20 @@ def process_output_handler(
         total=total,
         dropped=found.dropped,
     )
-    text = found.text.removesuffix("\n") if kept is None else shown(kept, "ask for less to see all of it")
+    text = (
+        found.text.removesuffix("\n")
+        if kept is None
+        else shown(kept, "set since to a later position to get a shorter answer")
+    )
     return answer(receipt, f"{text}\n[{receipt.summary_text}]" if text else f"[{receipt.summary_text}]")
 
 
 def process_input_handler(params: ProcessInputParams, *, context: ToolContext) -> ToolResult[ProcessReceipt]:
-    """Write to a process's standard input, all of it or nothing; the process reads it when it likes."""
+    """Write to a process's standard input, all of it or nothing; the process may read it later."""
     background = _background(context)
     process = background.get(params.process_id)
     if not params.text and not params.close:
-        raise ToolValidationError("text: it is empty; give some, or set close")
+        raise ToolValidationError("text: it is empty; give some text, or set close")
     data = params.text.encode()
     context.check_deadline()
     process.write(data, close=params.close)
@@ -297,7 +301,7 @@ def _signal(name: str) -> signal.Signals:
     number = known.get(upper if upper.startswith("SIG") else f"SIG{upper}")
     if number is None:
         raise ToolValidationError(
-            f"signal: there is none called {clip(name, 40)!r}; use TERM, KILL, INT, HUP, QUIT, USR1, USR2, STOP or CONT"
+            f"signal: no signal is called {clip(name, 40)!r}; use TERM, KILL, INT, HUP, QUIT, USR1, USR2, STOP or CONT"
         )
     return number
 

@@ -39,7 +39,7 @@ class ProcessOptions(CommandOptions):
 
 @frozen
 class ProcessStartParams:
-    """What `process_start` takes."""
+    """The parameters of `process_start`."""
 
     command: str = field(metadata=param("the command, as /bin/sh takes it"))
     workdir: str = field(default=".", metadata=param("the directory to run it in"))
@@ -47,7 +47,7 @@ class ProcessStartParams:
 
 @frozen
 class ProcessOutputParams:
-    """What `process_output` takes. A `timeout` above the tool's maximum is reduced to it."""
+    """The parameters of `process_output`. A `timeout` above the tool's maximum is reduced to it."""
 
     process_id: str = field(metadata=_ABOUT_ID)
     since: int | None = field(
@@ -58,7 +58,7 @@ class ProcessOutputParams:
 
 @frozen
 class ProcessInputParams:
-    """What `process_input` takes."""
+    """The parameters of `process_input`."""
 
     process_id: str = field(metadata=_ABOUT_ID)
     text: str = field(default="", metadata=param("what to write to its standard input"))
@@ -67,7 +67,7 @@ class ProcessInputParams:
 
 @frozen
 class ProcessSignalParams:
-    """What `process_signal` takes."""
+    """The parameters of `process_signal`."""
 
     process_id: str = field(metadata=_ABOUT_ID)
     signal: str = field(default="TERM", metadata=param("name of the signal"))
@@ -75,7 +75,7 @@ class ProcessSignalParams:
 
 @frozen
 class ProcessWaitParams:
-    """What `process_wait` takes. A `timeout` above the tool's maximum is reduced to it."""
+    """The parameters of `process_wait`. A `timeout` above the tool's maximum is reduced to it."""
 
     process_id: str = field(metadata=_ABOUT_ID)
     timeout: float = field(default=DEFAULT_WAIT, metadata=param("seconds to wait", at_least=0))
@@ -83,4 +83,4 @@ class ProcessWaitParams:
 
 @frozen
 class ProcessListParams:
-    """What `process_list` takes: nothing."""
+    """The parameters of `process_list`: none."""
