@@ -46,7 +46,7 @@ logger = logging.getLogger("weakfs.integrations.mcp")
 _SILENT = (EntryFound, ExternalFsSnapshot, FileSeen, KeptBlob, LowerEntry, ToolCall, TreeSeen)
 _SAME_LIST = (DirectoryMade, FileAppended, FileSpliced, ModeChanged)
 
-# The maximum number of resources to which one client may subscribe, and which all clients together may listen for.
+# The maximum number of subscriptions of one client, and of resources that all clients together listen for.
 MOST_SUBSCRIPTIONS = 10_000
 
 

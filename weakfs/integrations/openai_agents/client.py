@@ -51,8 +51,8 @@ class WeakfsSandboxClient(BaseSandboxClient[WeakfsSandboxOptions | None]):
     sessions are in memory, and a sandbox of another process is resumed from its snapshot. `files` creates the
     filesystem of a session, by default one in memory. Commands run with the options `shell`; `capability` and `policy`
     restrict operations, and `caller` is recorded as their caller. With `processes`, which needs files in a directory or
-    a container, an agent's commands may keep running after the call, and in a terminal; their changes are not part of a
-    call.
+    a container, an agent's commands may keep running after the call, with or without a terminal; their changes are not
+    part of a call.
     """
 
     backend_id = "weakfs"

@@ -97,7 +97,7 @@ class Terminals:
         return number
 
     async def begun(self, number: int, *, seconds: float | None, max_tokens: int | None) -> PtyExecUpdate:
-        """Return what a newly started command printed until it ended or the time was over."""
+        """Return what a newly started command printed until it ended or the time was up."""
         asked = int((START_YIELD if seconds is None else seconds) * 1000)
         return await self._update(number, clamp_pty_yield_time_ms(asked) / 1000, max_tokens)
 
@@ -207,14 +207,14 @@ class Terminals:
 
 
 class TerminalSession(BaseSandboxSession):
-    """A sandbox whose commands may keep running after the call, also in terminals, if `_terminals` is set."""
+    """A sandbox whose commands may keep running after the call, with or without a terminal, if `_terminals` is set."""
 
     _terminals: Terminals | None
     # Held while files change: a command needs exclusive use of host files, and agents may share a sandbox.
     _turn: asyncio.Lock
 
     def supports_pty(self) -> bool:
-        """Return whether commands may keep running after the call, also in terminals."""
+        """Return whether commands may keep running after the call, with or without a terminal."""
         return self._terminals is not None
 
     async def pty_exec_start(

@@ -194,7 +194,7 @@ class BackgroundProcesses:
             return process
         if process_id in known:
             raise UnknownProcess(
-                f"nothing is left of process {process_id!r}: it ran in another runtime, or ended long ago; see "
+                f"process {process_id!r} is no longer known: it ran in another runtime, or ended long ago; see "
                 f"process_list"
             )
         raise UnknownProcess(f"there is no process {process_id!r}; see process_list")

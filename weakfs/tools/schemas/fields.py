@@ -1,4 +1,4 @@
-"""The fields of a parameter class, the same for attrs classes and for dataclasses of the standard library."""
+"""The fields of a parameter class, the same for attrs classes and standard dataclasses."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ class DirectoryCases(FilesystemCases):
         assert fs.is_directory("/a/b")
         assert fs.is_directory("/a/b/c")
 
-    def test_a_directory_needs_a_parent_without_parents(self, fs: Filesystem) -> None:
+    def test_without_parents_the_parent_must_exist(self, fs: Filesystem) -> None:
         with refused(fs, FileNotFoundError):
             fs.mkdir("/a/b", parents=False)
 
-    def test_a_directory_with_a_parent_is_made_without_parents(self, fs: Filesystem) -> None:
+    def test_without_parents_a_directory_is_made_in_an_existing_one(self, fs: Filesystem) -> None:
         fs.mkdir("/a", parents=False)
         fs.mkdir("/a/b", parents=False)
         assert fs.is_directory("/a/b")
@@ -111,7 +111,7 @@ class DirectoryCases(FilesystemCases):
         with refused(fs, FileNotFoundError):
             tuple(getattr(fs, lister)("/missing"))
 
-    def test_directories_stay_when_their_last_entry_goes(self, fs: Filesystem) -> None:
+    def test_directories_stay_when_their_last_entry_is_deleted(self, fs: Filesystem) -> None:
         fs.write("/a/b/c.txt", "text")
         fs.delete("/a/b/c.txt")
         assert fs.is_directory("/a/b")
