@@ -10,7 +10,7 @@ from weakfs.class_decorators import define
 from weakfs.tools import Receipt, ToolContext, ToolResult
 from weakfs.tools.results import answer, summarize
 
-# What to follow where the protocol of deepagents and its sandboxes disagree.
+# Whether to follow deepagents' protocol or its sandboxes where they disagree.
 Dialect = Literal["protocol", "sandbox"]
 
 

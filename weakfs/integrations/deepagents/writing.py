@@ -57,7 +57,7 @@ def write(params: WriteParams, *, context: ToolContext) -> ToolResult[Receipt]:
 
 
 def edit(params: EditParams, *, context: ToolContext) -> ToolResult[Receipt]:
-    """Replace an exact text, which must occur once unless all occurrences are to be replaced."""
+    """Replace exact text, which must occur once unless all occurrences are to be replaced."""
     fs = require_filesystem(context)
     found = fs.read(params.file_path, limit=-1)
     if params.old_string == params.new_string:
