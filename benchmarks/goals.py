@@ -32,11 +32,11 @@ class Verdict:
 
 def verdicts(results: Results) -> Iterator[Verdict]:
     yield flat(results, "write", "write of a small file, 1,000 versions kept", sizes=(100, 100_000))
-    yield beside(results, "write", "write, compared with the fastest peer's unversioned one", list(ADAPTERS), 3)
+    yield compared(results, "write", "write, compared with the fastest peer's unversioned one", list(ADAPTERS), 3)
     yield most(results, "longest write", "longest single write", 30_000_000, time_text)
-    yield beside(results, "read", "read of text, compared with the fastest peer in Python", IN_PYTHON, 1.5)
-    yield beside(results, "read_bytes", "read_bytes, compared with the fastest native core", NATIVE, 2)
-    yield beside(results, "stat", "stat, compared with the fastest native core", NATIVE, 2)
+    yield compared(results, "read", "read of text, compared with the fastest peer in Python", IN_PYTHON, 1.5)
+    yield compared(results, "read_bytes", "read_bytes, compared with the fastest native core", NATIVE, 2)
+    yield compared(results, "stat", "stat, compared with the fastest native core", NATIVE, 2)
     yield flat(results, "list", "list of a directory of 20")
     yield most(results, "snapshot", "snapshot", 5_000, time_text)
     yield most(results, "rollback", "rollback", 2_000, time_text)
@@ -45,35 +45,35 @@ def verdicts(results: Results) -> Iterator[Verdict]:
         yield flat(results, row, row)
     yield flat(results, "move all", "move of a directory that holds everything")
     yield flat(results, "delete all", "delete of a directory that holds everything")
-    yield beside(results, "save", "save, compared with hand-written orjson", None, 2)
-    yield beside(results, "load", "load, compared with hand-written orjson", None, 1.5)
-    yield beside(results, "save with calls", "save with tool calls, compared with the same", None, 2)
-    yield beside(results, "load with calls", "load with tool calls, compared with the same", None, 1.5)
+    yield compared(results, "save", "save, compared with hand-written orjson", None, 2)
+    yield compared(results, "load", "load, compared with hand-written orjson", None, 1.5)
+    yield compared(results, "save with calls", "save with tool calls, compared with the same", None, 2)
+    yield compared(results, "load with calls", "load with tool calls, compared with the same", None, 1.5)
     yield most(results, "bytes a kept version", "memory of a kept version", 4 * KIB, bytes_text)
     for row, how in (("grep literal", "a literal"), ("grep regex", "a regular expression")):
-        yield beside(results, row, f"grep for {how} in 10,000 files, compared with ripgrep on disk", ["ripgrep"], 1)
-        yield beside(results, row, f"grep for {how}, compared with the fastest peer in Python", IN_PYTHON, 1 / 5)
-    yield beside(results, "grep first", "first grep of a new tree, compared with ripgrep on disk", ["ripgrep"], 1)
-    yield beside(
+        yield compared(results, row, f"grep for {how} in 10,000 files, compared with ripgrep on disk", ["ripgrep"], 1)
+        yield compared(results, row, f"grep for {how}, compared with the fastest peer in Python", IN_PYTHON, 1 / 5)
+    yield compared(results, "grep first", "first grep of a new tree, compared with ripgrep on disk", ["ripgrep"], 1)
+    yield compared(
         results, "grep after write", "grep after a write, compared with the fastest peer in Python", IN_PYTHON, 1 / 5
     )
-    yield beside(results, "edit exact", "exact edit of 10 MB, compared with str.replace", None, 3)
+    yield compared(results, "edit exact", "exact edit of 10 MB, compared with str.replace", None, 3)
     yield most(results, "edit not found, tool", "edit_file of a text that is not in 10 MB", 2_000_000_000, time_text)
     yield most(results, "blame", "blame of 10,000 lines after 10,000 edits", 1_000_000_000, time_text)
     yield most(results, "blame again", "the same again", 1_000_000, time_text)
     yield from host_verdicts(results)
-    yield beside(results, "import", "import weakfs, compared with attrs and orjson", None, 3)
-    yield beside(results, "import names", "import of its two main names, compared with the same", None, 3)
+    yield compared(results, "import", "import weakfs, compared with attrs and orjson", None, 3)
+    yield compared(results, "import names", "import of its two main names, compared with the same", None, 3)
     dependencies = "compared with importing the dependencies"
-    yield beside(results, "new process, version", f"`weakfs --version`, {dependencies}", None, 1)
-    yield beside(results, "new process, files", f"first write and read of a new process, {dependencies}", None, 1.4)
-    yield beside(results, "new process, call", f"first tool call of a new process, {dependencies}", None, 1.8)
-    yield beside(
+    yield compared(results, "new process, version", f"`weakfs --version`, {dependencies}", None, 1)
+    yield compared(results, "new process, files", f"first write and read of a new process, {dependencies}", None, 1.4)
+    yield compared(results, "new process, call", f"first tool call of a new process, {dependencies}", None, 1.8)
+    yield compared(
         results, "call write, 5,000 kept", "`write_file` with 5,000 kept snapshots, compared with none", None, 1.1
     )
     what = "fork, write and merge with 5,000 kept snapshots, compared with none"
-    yield beside(results, "fork write merge, 5,000 kept", what, None, 1.1)
-    yield beside(
+    yield compared(results, "fork write merge, 5,000 kept", what, None, 1.1)
+    yield compared(
         results, "acall by 200 agents", "call awaited by 200 agents, compared with a call of one thread", None, 1.18
     )
     yield most(results, "new session", "a session with its tools", 100_000, time_text)
@@ -86,12 +86,12 @@ def host_verdicts(results: Results) -> Iterator[Verdict]:
     """Yield the goals of a host directory, which apply to 50,000 files; the tables include 5,000 too."""
     largest = HOST_SIZES[-1]
     what = f"host snapshot, 10 of {largest:,} changed, compared with the faster bare scan"
-    yield beside(results, "host changed", what, SCANS, 1.3, size=largest)
-    yield beside(
+    yield compared(results, "host changed", what, SCANS, 1.3, size=largest)
+    yield compared(
         results, "host cold", "first host snapshot, compared with reading all bytes", [READING], 4, size=largest
     )
     what = f"host restore, 10 of {largest:,} changed, compared with the faster bare scan"
-    yield beside(results, "host restore", what, SCANS, 1.5, size=largest)
+    yield compared(results, "host restore", what, SCANS, 1.5, size=largest)
     yield exactly(results, "count restored", "files that this restore writes", 10)
     yield flat(results, "host write", "first write to a file of a host directory", HOST_SIZES)
     yield flat(results, "host write again", "another write to it", HOST_SIZES)
@@ -104,18 +104,18 @@ def host_verdicts(results: Results) -> Iterator[Verdict]:
 def processor_verdicts(results: Results) -> Iterator[Verdict]:
     """Yield the goals of work on a host directory by processor time, each for the size that it names."""
     least, largest = HOST_SIZES
-    yield beside(
+    yield compared(
         results, "host grep", f"grep on {least:,} host files, compared with ripgrep", ["ripgrep"], 1.2, size=least
     )
-    yield beside(
+    yield compared(
         results, "host read", "read of a host file, compared with open().read()", ["open().read()"], 2, size=least
     )
     what = "write of a host file, compared with the same calls by hand"
-    yield beside(results, "host write used", what, ["same calls"], 3, size=least)
+    yield compared(results, "host write used", what, ["same calls"], 3, size=least)
     what = f"rollback of a session, 10 of {largest:,} changed, compared with the bare scan"
-    yield beside(results, "host rollback", what, SCANS, 1.5, size=largest)
+    yield compared(results, "host rollback", what, SCANS, 1.5, size=largest)
     what = "first host snapshot of a process, compared with its second one"
-    yield beside(results, "host first of a process", what, ["second snapshot"], 1.8, size=largest)
+    yield compared(results, "host first of a process", what, ["second snapshot"], 1.8, size=largest)
 
 
 def exactly(results: Results, row: str, what: str, number: int) -> Verdict:
@@ -150,7 +150,7 @@ def most(results: Results, row: str, what: str, limit: float, shown: Callable[[f
     return Verdict(what, goal, f"{shown(values[size])} at {files_text(size)}", values[size] <= limit)
 
 
-def beside(
+def compared(
     results: Results, row: str, what: str, others: list[str] | None, limit: float, *, size: int | None = None
 ) -> Verdict:
     """Compare our value with the fastest of the others, pair by pair, at one size or at the worst."""

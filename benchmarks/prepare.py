@@ -1,8 +1,8 @@
 """Make one environment for each peer below `.bench-venv`: `python -m benchmarks.prepare`.
 
 Each environment contains the dependencies of weakfs and one peer, because a measurement is a pair: ours and theirs
-in one process. A peer that does not support this Python is tried with the others on the machine. What could not be
-installed, and why, is written to `.bench-venv/environments.json`; this is not an error.
+in one process. A peer that does not support this Python is tried with the other versions on the machine. What could not
+be installed, and why, is written to `.bench-venv/environments.json`; this is not an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The filesystem that an agent runtime embeds: every change is an event, every call can be undone.
 
-The names that most programs need are here; each package below documents the rest:
+The names that most programs need are here; the packages below contain the rest:
 
     weakfs.session      events, records, slices, reducers, snapshots
     weakfs.storage      engines that keep keys and event streams
@@ -16,7 +16,7 @@ The names that most programs need are here; each package below documents the res
     weakfs.transcripts  recorded sessions of other programs
     weakfs.testing      the conformance suites for filesystems and storage, and a stub context for handlers
 
-A name is imported from its home when it is first used, so that `import weakfs` costs next to nothing.
+Names are imported from their modules when they are first used, so that `import weakfs` is fast.
 """
 
 from __future__ import annotations

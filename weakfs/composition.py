@@ -54,8 +54,8 @@ class Session(session.Session):
     ) -> tuple[BlameLine, ...]:
         """Return the lines of a file, each with the record that added it and the call that made the record.
 
-        Lines are followed through edits, moves, copies, merges and rollbacks. Work that was taken back is not blamed,
-        and lines that come back have their old blame. `at` is a record number, a snapshot, its id or its tag.
+        Lines are followed through edits, moves, copies, merges and rollbacks. Changes that were undone are not blamed,
+        and lines that are restored keep their old blame. `at` is a record number, a snapshot, its id or its tag.
         `filesystem` is an external filesystem or its id; the default is the only one, if the session has no files of
         its own.
 

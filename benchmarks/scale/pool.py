@@ -72,14 +72,14 @@ class Pool:
             reports = worker.read()
             self._take(worker, reports)
             if not reports and worker.job is not None:
-                self._bury_failed(worker)
+                self._remove_failed(worker)
         if self._kill_at is not None and monotonic() >= self._kill_at:
             self._kill_one()
 
     def _take(self, worker: Worker, reports: list[list[str]]) -> None:
         for words in reports:
             if worker.job is None:
-                raise RuntimeError(f"a report about no job: {words}")
+                raise RuntimeError(f"a worker without a job reported {words}")
             self.on_report(worker.job, words)
             self._until_kill -= words[0] == "called"
             if words[0] == "finished":
@@ -97,7 +97,7 @@ class Pool:
                 self.on_kill(worker.job)
         self._plan_kill()
 
-    def _bury_failed(self, worker: Worker) -> None:
+    def _remove_failed(self, worker: Worker) -> None:
         """Remove a worker that ended by itself."""
         self._workers.remove(worker)
         self._take(worker, worker.end()[1])

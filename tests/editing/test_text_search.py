@@ -31,7 +31,7 @@ def test_a_search_of_the_text_finds_what_the_index_of_lines_finds(seed: int) -> 
         assert text.find(wanted, start) == index.find(wanted, start)
         assert text.is_at(wanted, start - 1) == index.is_at(wanted, start - 1)
         if text.is_at(wanted, start):
-            assert text.is_again(wanted, start) == index.is_again(wanted, start)
+            assert text.occurs_again(wanted, start) == index.occurs_again(wanted, start)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "a", "a\n", "a\n\nb", "\n\n", "a\nb\na\nb\n", "a\u2028\n\x85"])
@@ -47,8 +47,8 @@ def test_a_search_of_a_text_finds_what_a_search_of_its_lines_finds(text: str) ->
                 assert at == from_lines.find(wanted, start)
                 if at >= 0:
                     again = any(lines[later : later + len(wanted)] == wanted for later in range(at + 1, len(lines)))
-                    assert from_text.is_again(wanted, at) == again
-                    assert from_text.is_again([*wanted], at) == again
+                    assert from_text.occurs_again(wanted, at) == again
+                    assert from_text.occurs_again([*wanted], at) == again
 
 
 def test_places_are_the_same_while_the_search_passes_from_the_text_to_the_index() -> None:

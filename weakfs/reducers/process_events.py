@@ -46,7 +46,7 @@ PROCESS_EVENTS = (ProcessStarted, ProcessEnded)
 
 
 def _stay(now: Log[Any], then: Log[Any], paths: Sequence[str] | None) -> Log[Any]:
-    """Return `now` unchanged: a process has run even if its changes are taken back."""
+    """Return `now` unchanged: a process has run even if its changes are undone."""
     return now
 
 

@@ -304,7 +304,7 @@ class Work:
 
     @property
     def lost(self) -> tuple[Note, ...]:
-        """What files lost by the work so far."""
+        """The attributes that files lost through the work so far."""
         return tuple(self.journal.notes)
 
     def begin(self) -> Part:
@@ -357,7 +357,7 @@ class Part:
 
     @property
     def lost(self) -> tuple[Note, ...]:
-        """What files lost since this part began."""
+        """The attributes that files lost since this part began."""
         return tuple(self.work.journal.notes[self._noted :])
 
     def begin(self) -> Part:

@@ -92,9 +92,9 @@ class Document:
         """Return the first position of consecutive lines, compared at that level of `FOLDS`, or -1."""
         return self._search(level).find(lines, start)
 
-    def is_again(self, lines: Sequence[str], level: int, at: int) -> bool:
+    def occurs_again(self, lines: Sequence[str], level: int, at: int) -> bool:
         """Return whether the lines at a position occur again after it, compared at that level."""
-        return self._search(level).is_again(lines, at)
+        return self._search(level).occurs_again(lines, at)
 
     def is_at(self, lines: Sequence[str], level: int, at: int) -> bool:
         """Return whether lines are at a position, compared at that level."""

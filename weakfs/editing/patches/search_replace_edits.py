@@ -88,7 +88,7 @@ def _place(document: Document, block: Block, *, takes_first: bool) -> tuple[list
     at = document.find(old, 0, 0)
     if at < 0:
         return _place_equivalent(document, old, new, takes_first=takes_first)
-    if not takes_first and document.is_again(old, 0, at):
+    if not takes_first and document.occurs_again(old, 0, at):
         raise _ambiguous(list(_places(document, old, at)))
     return list(_runs(document, at, old, new)), "exact"
 

@@ -1,8 +1,8 @@
 """The entries of one directory as a persistent map from name to node.
 
-Up to 32 names it is a plain dict, copied on write; above that a tuple of 32 such maps by the bits of the name's
-hash. With every version kept, a write into a directory of 100,000 names copies three tuples and a dict of
-a few names. The shape depends on this process's string hash, so names must be sorted before they are shown or saved.
+With up to 32 names, it is a plain dict, copied on write; with more, it is a tuple of 32 such maps, chosen by bits of
+the name's hash. With every version kept, a write into a directory of 100,000 names copies three tuples and a dict of a
+few names. The shape depends on this process's string hash, so names must be sorted before they are shown or saved.
 """
 
 from __future__ import annotations

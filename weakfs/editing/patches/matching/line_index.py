@@ -72,7 +72,7 @@ class LineIndex:
                 yield at
             at = self._codes.find(cast(str, pattern), at + 1)
 
-    def is_again(self, lines: Sequence[str], at: int) -> bool:
+    def occurs_again(self, lines: Sequence[str], at: int) -> bool:
         """Return whether the lines at `at` also occur together somewhere after it."""
         if self._counts is None:
             self._counts = Counter(self._codes)

@@ -199,7 +199,7 @@ class Search:
                 if at < 0:
                     continue
                 place = Place(at, hunk, level, notes)
-                if self._is_free(place) and (self.takes_first or not self.document.is_again(old, level, at)):
+                if self._is_free(place) and (self.takes_first or not self.document.occurs_again(old, level, at)):
                     return place
                 found = [*islice(self._free(hunk, level, start), MAX_PLACES + 1)]
                 if len(found) > 1 and not self.takes_first:

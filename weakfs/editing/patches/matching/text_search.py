@@ -35,7 +35,7 @@ class TextSearch:
         self._offset = found
         return self._line
 
-    def is_again(self, lines: Sequence[str], at: int) -> bool:
+    def occurs_again(self, lines: Sequence[str], at: int) -> bool:
         """Return whether the lines at `at` also occur together somewhere after it."""
         if at == self._line and lines is self._lines:
             return self._text.find(self._wanted, self._offset + 1) >= 0
