@@ -37,7 +37,7 @@ def page(package: str) -> str:
 def tools_in(value: object) -> str | None:
     """Return what a constant says that is a tool, or several tools; `None` for everything else."""
     if isinstance(value, Tool):
-        return f"The tool `{value.name}`: {value.description}"
+        return f"The tool `{value.name}`, with receipts of class `{value.receipt.__name__}`."
     if isinstance(value, tuple) and value and all(isinstance(tool, Tool) for tool in value):
         return f"The tools {', '.join(f'`{tool.name}`' for tool in value)}, in this order."
     return None

@@ -59,7 +59,19 @@ _TITLED = re.compile(r"^```(\w+) title=(\S+)$", re.MULTILINE)
 def expand_parts(app: Any, docname: str, source: list[str]) -> None:
     """Put the generated parts into a page before it is parsed, and captions over blocks that are saved as files."""
     text = _PART.sub(lambda found: PARTS[found[1]](), source[0])
+    text = _AUTODOC.sub(lambda found: found[0] + tool_constants(found[1]), text)
     source[0] = _TITLED.sub(r"```{code-block} \1\n:caption: \2\n", text)
+
+
+def tool_constants(package: str) -> str:
+    """Return the entries of the tools among a package's names: autodoc leaves out constants that are imported."""
+    module = import_module(package)
+    entries = [
+        f".. py:data:: {package}.{name}\n\n   {shown.replace('`', '``')}\n"
+        for name in module.__all__
+        if (shown := api.tools_in(getattr(module, name))) is not None
+    ]
+    return "\n\n```{eval-rst}\n" + "\n".join(entries) + "```" if entries else ""
 
 
 def homes() -> dict[str, str]:
@@ -83,9 +95,6 @@ def _span(found: re.Match[str]) -> str:
 
 def docstring_to_rst(app: Any, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
     """Turn a docstring's Markdown into what autodoc reads: code spans, fences, lists and block quotes."""
-    constant = api.tools_in(value)
-    if constant is not None:
-        lines[:] = [constant, ""]
     out: list[str] = []
     fenced = False
     for line in lines:
@@ -147,10 +156,8 @@ class _Default:
 
 
 def skip_member(app: Any, what: str, name: str, value: object, skip: bool, options: object) -> bool | None:
-    """Leave out a backend's primitives, which are documented with `FilesystemPrimitives`; take in constant tools."""
-    if api.implements_a_primitive(name, value):
-        return True
-    return None if api.tools_in(value) is None else False
+    """Leave out a backend's primitives: they are documented once, with `FilesystemPrimitives`."""
+    return True if api.implements_a_primitive(name, value) else None
 
 
 def write_copies(app: Any, failure: Exception | None) -> None:
