@@ -2,8 +2,8 @@
 
 A session that was opened on an event loop awaits its commits there. Its synchronous methods, its threads, and contents
 that are read when they are needed have a second client, which is opened when it is first used: waiting for the loop
-would be a deadlock if the loop waits for the session's lock. An engine that was passed as an object has no second
-client: it can be used from other threads, and on the loop only by code that need not wait.
+would deadlock if the loop waits for the session's lock. An engine that was passed as an object has no second client: it
+can be used from other threads, and on the loop only by code that need not wait.
 """
 
 from __future__ import annotations

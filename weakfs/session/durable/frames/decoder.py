@@ -218,7 +218,7 @@ class FrameDecoder:
         return all(part.may_wait for part in parts)
 
     def row(self, frame: Frame, row: Json, reading: Reading, contents: Contents, where: str) -> Row:
-        """Return one record of a frame whose events are not all plain; `reading` is that of the frame."""
+        """Return one record of a frame whose events are not all plain; `reading` is the decoder of the frame."""
         at, cause, tag, event = row
         shape = self.shape(tag)
         if type(at) is not int or type(cause) not in (str, type(None)):
