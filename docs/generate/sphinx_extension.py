@@ -67,7 +67,7 @@ def tool_constants(package: str) -> str:
     """Return the entries of the tools among a package's names: autodoc leaves out constants that are imported."""
     module = import_module(package)
     entries = [
-        f".. py:data:: {package}.{name}\n\n   {shown.replace('`', '``')}\n"
+        f".. py:data:: {name}\n   :module: {package}\n\n   {shown.replace('`', '``')}\n"
         for name in module.__all__
         if (shown := api.tools_in(getattr(module, name))) is not None
     ]
