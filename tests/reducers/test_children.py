@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from random import Random
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.sampling import share
 from weakfs.reducers.tree import children as maps
+from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.children import Children
 
 Hash = Callable[[str], int]
@@ -67,8 +69,8 @@ def found_differences(before: Children, after: Children) -> dict[str, tuple[Any,
 
 
 def widest(children: Children) -> int:
-    if isinstance(children, dict):
-        return len(children)
+    if len(children) == maps.PAIR:
+        return maps.count(children)
     return max(widest(part) for part in children if part is not None)
 
 
@@ -101,7 +103,7 @@ def test_a_map_does_what_a_dictionary_does_and_old_versions_stay(
 
 
 @pytest.mark.parametrize("function", HASHES.values(), ids=HASHES)
-def test_a_map_of_hundreds_of_names_empties_to_a_plain_dictionary(function: Hash) -> None:
+def test_a_map_of_hundreds_of_names_empties_to_the_empty_map(function: Hash) -> None:
     random = Random(1)
     with hashed_by(function):
         wanted: dict[str, Any] = {f"n{number}": (number,) for number in range(700)}
@@ -117,17 +119,16 @@ def test_a_map_of_hundreds_of_names_empties_to_a_plain_dictionary(function: Hash
             assert maps.get(children, name) is None
             if len(wanted) % 50 == 0:
                 assert contents(children) == wanted
-        assert children == {}
+        assert children == maps.EMPTY
 
 
 def test_removing_the_last_name_leaves_the_shared_empty_map_untouched() -> None:
     children = maps.put(maps.EMPTY, "a", ("x",))
-    assert maps.remove(children, "a") == {}
-    assert maps.EMPTY == {}
+    assert maps.remove(children, "a") == maps.EMPTY == ({}, ())
 
 
 def test_a_later_entry_of_the_same_name_wins_in_build() -> None:
-    assert maps.build([("a", 1), ("b", 2), ("a", 3)]) == {"a": 3, "b": 2}
+    assert contents(maps.build([("a", 1), ("b", 2), ("a", 3)])) == {"a": 3, "b": 2}
 
 
 def test_building_and_putting_one_by_one_give_the_same_shape() -> None:
@@ -153,7 +154,7 @@ def test_a_hundred_thousand_names_are_found_and_lie_in_small_parts(large: Childr
 def test_a_write_among_a_hundred_thousand_names_shares_all_but_a_few_parts(large: Children) -> None:
     def parts(children: Children) -> Iterator[int]:
         yield id(children)
-        if isinstance(children, tuple):
+        if len(children) != maps.PAIR:
             for part in children:
                 if part is not None:
                     yield from parts(part)
@@ -190,4 +191,47 @@ def test_differences_look_only_into_parts_that_are_not_shared(large: Children) -
 
 def test_differences_of_a_map_and_itself_are_none_and_cost_nothing(large: Children) -> None:
     assert list(maps.differences(large, large)) == []
-    assert list(maps.differences(maps.EMPTY, {})) == []
+    assert list(maps.differences(maps.EMPTY, ({}, ()))) == []
+
+
+@pytest.mark.parametrize("function", HASHES.values(), ids=HASHES)
+@settings(deadline=None, derandomize=True, max_examples=share(25))
+@given(
+    start=st.integers(0, len(NAMES)).map(lambda count: NAMES[:count]),
+    batches=st.lists(st.dictionaries(st.sampled_from(NAMES), st.booleans()), max_size=4),
+)
+def test_many_changes_at_once_are_those_of_a_dictionary(
+    function: Hash, start: tuple[str, ...], batches: list[dict[str, bool]]
+) -> None:
+    with hashed_by(function):
+        wanted: dict[str, Any] = {name: (name,) for name in start}
+        children = maps.build(wanted.items())
+        for number, batch in enumerate(batches):
+            changes = {name: (name, number) if stays else None for name, stays in batch.items()}
+            before, old = children, wanted
+            children = maps.updated(children, changes)
+            wanted = {name: node for name, node in (wanted | changes).items() if node is not None}
+            check(children, wanted)
+            check(before, old)
+            assert found_differences(before, children) == brute_differences(old, wanted)
+
+
+def test_versions_with_the_same_names_share_them() -> None:
+    children = maps.build((f"n{number}", (number,)) for number in range(20))
+
+    changed = maps.put(children, "n7", ("new",))
+    assert changed[0] is children[0]
+    assert maps.updated(changed, {"n3": ("newer",), "n5": ("newest",)})[0] is children[0]
+    assert maps.put(changed, "another", ("new",))[0] is not children[0]
+
+
+def test_a_map_of_files_is_soon_nothing_to_the_garbage_collector() -> None:
+    children = maps.build((f"n{number}", leaves.file(b"", at=number)) for number in range(20))
+
+    for number in range(20):
+        children = maps.put(children, f"n{number}", leaves.file(b"new", at=number))
+        for _ in range(2):
+            gc.collect(0)
+            gc.collect(1)
+
+    assert not any(gc.is_tracked(part) for part in children)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -29,9 +32,10 @@ from weakfs.reducers import (
 from weakfs.reducers.events import EntryPut, Event
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.batch_apply import folded
+from weakfs.reducers.tree.directory import UNREAD
 from weakfs.reducers.tree.leaf import content_of, kind_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, tree_of
-from weakfs.reducers.tree.packed import pack
+from weakfs.reducers.tree.packed import NODES, pack
 from weakfs.session.history.log import Log
 from weakfs.session.history.packed_state import Counted, PackedValue
 from weakfs.session.slices.slice import Folded
@@ -238,8 +242,7 @@ def test_a_change_to_a_packed_tree_leaves_the_rest_packed() -> None:
     changed = folded(PackedValue(FileTree, packed), run_of(events)).last()
 
     assert isinstance(changed, FileTree)
-    with pytest.raises(AttributeError):
-        object.__getattribute__(changed, "_children")
+    assert changed._places is UNREAD
     assert shown(changed) == shown(one_by_one(directories(40), events))
 
 
@@ -250,6 +253,25 @@ def test_a_directory_in_several_places_is_unpacked_once() -> None:
     tree = FileTree.unpack(packed)
 
     assert find(tree, ("one", "d1")) is find(tree, ("other", "d1"))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree))])
+def test_a_packed_directory_is_copied_with_what_is_in_it(again: Callable[[FileTree], FileTree]) -> None:
+    packed, _ = pack(directories(3), None, Counted())
+    events: list[Event] = [FileWritten("/d1/below/f", b"new", 2), FileWritten("/d1/g", b"new", 3)]
+
+    for tree in (FileTree.unpack(packed), folded(PackedValue(FileTree, packed), run_of(events)).last()):
+        assert shown(again(tree)) == shown(tree)
+
+
+def test_a_packed_directory_of_files_shares_its_nodes_with_the_unpacked_one() -> None:
+    tree = tree_of({f"f{number}": leaf.file(b"content", at=1) for number in range(20)})
+    packed, _ = pack(tree, None, Counted())
+
+    assert packed[NODES] is tree._nodes
+    unpacked = FileTree.unpack(packed)
+    assert find(unpacked, ("f7",)) is find(tree, ("f7",))
+    assert unpacked._nodes is tree._nodes
 
 
 def test_an_unknown_attribute_of_a_tree_is_an_error() -> None:

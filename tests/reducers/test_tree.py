@@ -107,7 +107,8 @@ def test_new_permission_bits_keep_entries_times_and_totals() -> None:
     tree = tree_of({"a": file(b"abc")}, modified_at=5, created_at=4)
     changed = with_mode(tree, 0o700)
     assert (changed.mode, changed.modified_at, changed.created_at) == (0o700, 5, 4)
-    assert changed._children is tree._children
+    assert changed._places is tree._places
+    assert changed._nodes is tree._nodes
     assert totals(changed) == totals(tree)
     assert tree.mode == 0o755
 

@@ -126,7 +126,7 @@ def test_what_was_found_missing_is_removed() -> None:
 def test_a_directory_found_without_entries_keeps_what_is_known_to_lie_in_it() -> None:
     session = new_session()
     session.dispatch(found("/d/a", b"1"))
-    session.dispatch(EntryFound("/d", tree_of({"d": FileTree({}, 0o700, 5, 5)}), 9, HOST))
+    session.dispatch(EntryFound("/d", tree_of({"d": FileTree({}, (), 0o700, 5, 5)}), 9, HOST))
     trees = session[ExternalTrees].latest()
     assert trees is not None
     directory = find(trees.tree(HOST), ("d",))

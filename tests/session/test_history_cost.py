@@ -10,7 +10,7 @@ from attrs import frozen
 from tests.sampling import is_exhaustive
 from weakfs import InMemoryFilesystem, Registry, Session
 from weakfs.session.history import keyframes
-from weakfs.session.history.keyframes import GAP, STRETCH
+from weakfs.session.history.keyframes import GAP, NEAR, STRETCH
 
 RECORDS = 40_000 if is_exhaustive() else 16_000
 
@@ -75,6 +75,19 @@ def test_any_moment_of_a_long_history_is_read_from_a_keyframe_nearby(counted: tu
     session, reductions = counted
 
     assert most_reductions(session, reductions) < GAP + STRETCH
+
+
+def test_the_newest_moments_are_read_from_keyframes_nearer_still(counted: tuple[Session, Reductions]) -> None:
+    session, reductions = counted
+
+    for age in (1, 300, 700, 1000, 1500):
+        reductions.made = 0
+        session.at(RECORDS - age)
+        assert reductions.made < 2 * STRETCH
+
+
+def test_few_keyframes_are_states_that_the_garbage_collector_visits(counted: tuple[Session, Reductions]) -> None:
+    assert len(counted[0]._parts()[1].keyframes.marks) <= NEAR + 1
 
 
 def test_any_moment_of_a_loaded_history_is_read_from_a_keyframe_in_the_file(

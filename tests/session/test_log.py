@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.sampling import share
 from weakfs.session import Log
 from weakfs.session.history.log import SEGMENT, Stretch
 
@@ -55,6 +58,41 @@ def test_replacing_the_last_item(size: int) -> None:
     assert list(replaced) == [*range(size - 1), "new"]
     assert list(log) == list(range(size))
     assert replaced.last() == "new"
+
+
+@settings(deadline=None, derandomize=True, max_examples=share(100))
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.sampled_from(["append", "replace_last"]), st.integers()),
+            st.tuples(st.sampled_from(["prefix", "extends"]), st.integers(0, 3)),
+        ),
+        max_size=12,
+    )
+)
+def test_short_logs_are_like_lists(steps: list[tuple[str, int]]) -> None:
+    versions: list[tuple[Log[int], list[int]]] = [(Log(), [])]
+    for step, value in steps:
+        log, wanted = versions[-1]
+        if step == "append":
+            versions.append((log.append(value), [*wanted, value]))
+        elif step == "replace_last":
+            versions.append((log.replace_last(value), [*wanted[:-1], value]))
+        elif step == "prefix":
+            versions.append((log.prefix(min(value, len(log))), wanted[:value]))
+        else:
+            assert log.append(value).extends(log)
+            assert log.append(value).begins_like(log)
+    for log, wanted in versions:
+        assert (len(log), bool(log), list(log), list(reversed(log))) == (
+            len(wanted),
+            bool(wanted),
+            wanted,
+            wanted[::-1],
+        )
+        assert log.last("none") == (wanted[-1] if wanted else "none")
+        assert list(log.since(1)) == wanted[1:]
+        assert log.equals(Log(wanted))
 
 
 def test_replacing_the_last_item_of_a_long_log_again_and_again() -> None:

@@ -108,8 +108,12 @@ class InMemoryFilesystem(SessionFilesystem):
         for name in segments:
             if type(node) is not FileTree:
                 return None
-            children = node._children
-            node = children.get(name) if type(children) is dict else maps.get(children, name)
+            places = node._places
+            if places:
+                place = places.get(name)
+                node = None if place is None else node._nodes[place]
+            else:
+                node = maps.get(node._children, name)
         return node
 
     def _locate(self, path: PathArg, *, follow: bool = True) -> Place:
@@ -142,8 +146,7 @@ class InMemoryFilesystem(SessionFilesystem):
         return self._file_there(path, verb)
 
     def entries(self, segments: Segments) -> Iterable[tuple[str, Node]]:
-        children = cast(FileTree, self.lookup(segments))._children
-        return children.items() if type(children) is dict else maps.items(children)
+        return maps.items(cast(FileTree, self.lookup(segments))._children)
 
     def search_listing(self, segments: Segments) -> Listing:
         return listing(cast(FileTree, self.lookup(segments)))

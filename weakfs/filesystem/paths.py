@@ -49,7 +49,7 @@ def _as_text(path: object) -> str:
     return str.__str__(text)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=2048)
 def _parse(path: str) -> Parsed:
     if is_plain(path) or re.fullmatch(_CANONICAL, path):
         if path.count("/") > MAX_SEGMENTS:

@@ -81,7 +81,7 @@ def _hidden(session: Session) -> Iterator[tuple[Segments, Node]]:
         entry = seen.get(path)
         if type(node) is tuple and node[leaves.CONTENT] is leaves.WHITEOUT and entry is not None:
             at = entry.modified_ns
-            directory = FileTree({}, entry.mode, at, at)
+            directory = FileTree({}, (), entry.mode, at, at)
             yield (
                 segments_of(path),
                 directory if entry.kind == "directory" else leaves.file(b"", mode=entry.mode, at=at),

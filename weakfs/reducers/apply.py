@@ -78,7 +78,7 @@ def on_directory_made(tree: FileTree, event: e.DirectoryMade) -> FileTree:
     segments = segments_of(event.path)
     if type(find(tree, segments)) is FileTree:
         return tree
-    made = FileTree({}, leaves.DIRECTORY_MODE, event.at, event.at)
+    made = FileTree({}, (), leaves.DIRECTORY_MODE, event.at, event.at)
     return put(_unhidden(tree, segments, event.at), segments, made, event.at)
 
 
@@ -105,7 +105,8 @@ def on_entry_copied(tree: FileTree, event: e.EntryCopied) -> FileTree:
 def newborn(node: Node, at: int) -> Node:
     """Return the node for a copy: a file is created and modified at `at`; the contents of a directory are shared."""
     if type(node) is FileTree:
-        return FileTree(node._children, node.mode, at, at, node.file_count, node.directory_count, node.total_size)
+        counts = node.file_count, node.directory_count, node.total_size
+        return FileTree(*maps.parts(node._children), node.mode, at, at, *counts)
     leaf = node
     return (leaf[0], leaf[1], at, at, leaf[4])
 
@@ -152,7 +153,7 @@ def on_entry_found(tree: FileTree, event: e.EntryFound) -> FileTree:
     existing = find(tree, segments)
     if type(found) is FileTree and not found.node_count and type(existing) is FileTree:
         found = FileTree(
-            existing._children,
+            *maps.parts(existing._children),
             found.mode,
             found.modified_at,
             found.created_at,

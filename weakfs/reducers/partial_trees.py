@@ -100,7 +100,7 @@ def _with_status(tree: FileTree, segments: Segments, known: FileTree) -> FileTre
     if type(found) is not FileTree or _status(found) == _status(known):
         return tree
     counts = found.file_count, found.directory_count, found.total_size
-    again = FileTree(found._children, *_status(known), *counts)
+    again = FileTree(*maps.parts(found._children), *_status(known), *counts)
     return put(tree, segments, again, known.modified_at) if segments else again
 
 

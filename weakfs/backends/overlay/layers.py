@@ -29,7 +29,7 @@ def is_untouched(root: FileTree) -> bool:
 
 def bare(tree: FileTree) -> FileTree:
     """Return a directory with its bits and times but without entries."""
-    return FileTree({}, tree.mode, tree.modified_at, tree.created_at)
+    return FileTree({}, (), tree.mode, tree.modified_at, tree.created_at)
 
 
 def merged(upper: FileTree, lower: FileTree) -> FileTree:
@@ -51,7 +51,7 @@ def _merged(upper: FileTree, lower: FileTree) -> Steps[FileTree]:
             children = maps.put(children, name, seen)
         elif below is not None:
             children = maps.remove(children, name)
-    return FileTree(children, upper.mode, upper.modified_at, upper.created_at, files, directories, size)
+    return FileTree(*maps.parts(children), upper.mode, upper.modified_at, upper.created_at, files, directories, size)
 
 
 def totals_of(node: Node | None) -> Totals:

@@ -123,8 +123,8 @@ def _copied(row: dict[str, Any], trees: list[FileTree], new: dict[str, Node]) ->
     if type(number) is not int or not 0 <= number < len(trees):
         return 0
     base = trees[number]
-    if type(base._children) is dict:
-        return NAME * len(base._children)
+    if len(base._children) == maps.PAIR:
+        return NAME * maps.count(base._children)
     changed = len(new) + len(row.get("gone", ()))
     return min(maps.WIDTH * (NAME + 2 * POINTER) * changed, (NAME + POINTER) * base.node_count)
 
@@ -155,7 +155,7 @@ def _changed(
             files, directories, size = _less(old, files, directories, size)
         files, directories, size = _more(node, files, directories, size)
         children = maps.put(children, name, node)
-    return FileTree(children, mode, modified_at, created_at, files, directories, size)
+    return FileTree(*maps.parts(children), mode, modified_at, created_at, files, directories, size)
 
 
 def _more(node: Node, files: int, directories: int, size: int) -> tuple[int, int, int]:

@@ -68,8 +68,8 @@ class DirectoryDraft:
             self.takes_writes = False
             self.mode, self.modified_at, self.created_at = base.mode, base.modified_at, base.created_at
             self.has_directories = bool(base.directory_count)
-            if type(children) is dict:
-                self.entries = children.copy()
+            if len(children) == maps.PAIR:
+                self.entries = maps.as_dict(children)
             else:
                 self.wide, self.entries = children, {}
             return
@@ -139,12 +139,15 @@ class DirectoryDraft:
             counts = sums(self.entries.values())
         else:
             counts = recounted(base, self.entries, map(self._old, self.entries))
-        return FileTree(self._children(), self.mode, self.modified_at, self.created_at, *counts)
+        return FileTree(*maps.parts(self._children()), self.mode, self.modified_at, self.created_at, *counts)
 
     def _children(self) -> Children:
         if self.wide is not None:
             return maps.updated(self.wide, self.entries) if self.entries else self.wide
-        return self.entries if len(self.entries) <= maps.WIDTH else maps.build(self.entries.items())
+        if not self.is_recounted and isinstance(self.base, FileTree):
+            # The same names in the same places.
+            return self.base._children[0], tuple(self.entries.values())
+        return maps.build(self.entries.items())
 
 
 # What a draft may hold: leaves, and directories in one of three forms.
@@ -270,7 +273,7 @@ class TreeDraft:
                 elif at is None:
                     return None
                 else:
-                    below = DirectoryDraft(FileTree({}, leaves.DIRECTORY_MODE, at, at))
+                    below = DirectoryDraft(FileTree({}, (), leaves.DIRECTORY_MODE, at, at))
                     directory.put(name, below)
                     directory.modified_at = at
                 self._directories[path] = below
@@ -342,7 +345,7 @@ class TreeDraft:
 
     def on_directory_made(self, path: str, at: int, filesystem: str | None = None) -> None:
         if path != "/" and not is_directory(self._find(path)[2]):
-            self._put(path, FileTree({}, leaves.DIRECTORY_MODE, at, at), at)
+            self._put(path, FileTree({}, (), leaves.DIRECTORY_MODE, at, at), at)
 
     def on_entry_deleted(self, path: str, at: int, filesystem: str | None = None) -> None:
         directory, name, old = self._find(path)

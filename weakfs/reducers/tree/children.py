@@ -1,8 +1,13 @@
 """The entries of one directory as a persistent map from name to node.
 
-With up to 32 names, it is a plain dict, copied on write; with more, it is a tuple of 32 such maps, chosen by bits of
-the name's hash. With every version kept, a write into a directory of 100,000 names copies three tuples and a dict of a
-few names. The shape depends on this process's string hash, so names must be sorted before they are shown or saved.
+With up to 32 names, it is a dict from each name to its place, and a tuple of the nodes; with more, it is a tuple of 32
+such maps, chosen by bits of the name's hash. With every version kept, a write into a directory of 100,000 names copies
+three tuples and a few nodes. The shape depends on this process's string hash, so names must be sorted before they are
+shown or saved.
+
+The versions of a map share its names until one is added or removed. The garbage collector never tracks a dict of
+numbers, and soon stops tracking a tuple of leaves; a dict of leaves is tracked from every write to the next full
+collection, which then visits all files of the directories that were written to.
 """
 
 from __future__ import annotations
@@ -10,18 +15,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-# A dict of names, or 32 maps and gaps; see the module's docstring.
-Children = dict[str, Any] | tuple["Children | None", ...]
+# (places, nodes), or 32 maps and gaps; see the module's docstring.
+Children = tuple[Any, ...]
 
 BITS = 5
 WIDTH = 1 << BITS
 MASK = WIDTH - 1
-# Names whose 60 lowest hash bits agree share one dict, however many there are.
+# Names whose 60 lowest hash bits agree share one map, however many there are.
 MAX_DEPTH = 12
-# A trie that shrinks to this many names becomes a dict again; half of WIDTH, so that it does not switch back and forth.
+# A trie that shrinks to this many names becomes one map again; half of WIDTH, so that it does not switch back and
+# forth.
 FOLD = WIDTH // 2
+# The length of a map that is not divided.
+PAIR = 2
 
-EMPTY: Children = {}
+EMPTY: Children = ({}, ())
 
 
 def build(entries: Iterable[tuple[str, Any]]) -> Children:
@@ -29,68 +37,56 @@ def build(entries: Iterable[tuple[str, Any]]) -> Children:
     return _spread(dict(entries), 0)
 
 
+def parts(children: Children) -> tuple[dict[str, int] | None, tuple[Any, ...]]:
+    """Return the places of the names, or `None` if the map is divided, and the nodes or smaller maps."""
+    return (children[0], children[1]) if len(children) == PAIR else (None, children)
+
+
 def get(children: Children, name: str) -> Any:
     """Return the node with a name, or `None`."""
-    if isinstance(children, dict):
-        return children.get(name)
     bits = hash(name)
-    part: Any = children
-    while type(part) is tuple:
-        part = part[bits & MASK]
+    while len(children) != PAIR:
+        part = children[bits & MASK]
+        if part is None:
+            return None
+        children = part
         bits >>= BITS
-    return None if part is None else part.get(name)
+    places, nodes = children
+    place = places.get(name)
+    return None if place is None else nodes[place]
 
 
 def put(children: Children, name: str, node: Any) -> Children:
     """Return a map with `node` under `name`; the old map is unchanged. O(log names)."""
-    if isinstance(children, dict) and (len(children) < WIDTH or name in children):
-        copy = children.copy()
-        copy[name] = node
-        return copy
-    made: Children = _put(children, hash(name), 0, name, node)
-    return made
+    return _put(children, hash(name), 0, name, node)
 
 
 def remove(children: Children, name: str) -> Children:
     """Return a map without `name`, which must be there. O(log names)."""
-    if type(children) is dict:
-        copy = children.copy()
-        del copy[name]
-        return copy
     return _remove(children, hash(name), name) or EMPTY
 
 
 def updated(children: Children, changes: dict[str, Any]) -> Children:
     """Return a map with the nodes of `changes`; names that are `None` there are removed. O(changes)."""
-    made: Children | None = _updated(children, changes, 0)
-    return EMPTY if made is None else made
+    return _updated(children, changes, 0) or EMPTY
 
 
 def items(children: Children) -> Iterator[tuple[str, Any]]:
-    """Yield all entries in arbitrary order."""
-    if isinstance(children, dict):
-        yield from children.items()
-        return
-    for part in children:
-        if part is not None:
-            yield from items(part)
+    """Return an iterator over all entries in arbitrary order."""
+    if len(children) == PAIR:
+        return zip(*children, strict=True)
+    return (entry for part in children if part is not None for entry in items(part))
 
 
 def as_dict(children: Children) -> dict[str, Any]:
-    """Return all entries as a dict in arbitrary order; callers must not change it. O(names / 32) steps."""
-    if isinstance(children, dict):
-        return children
-    entries: dict[str, Any] = {}
-    for part in children:
-        if part is not None:
-            entries.update(as_dict(part))
-    return entries
+    """Return all entries as a dict in arbitrary order. O(names)."""
+    return dict(items(children))
 
 
 def count(children: Children) -> int:
     """Return the number of names. O(names / 32)."""
-    if isinstance(children, dict):
-        return len(children)
+    if len(children) == PAIR:
+        return len(children[1])
     return sum(count(part) for part in children if part is not None)
 
 
@@ -101,13 +97,17 @@ def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, A
     """
     if before is after:
         return
-    if type(before) is tuple and type(after) is tuple:
+    if len(before) == len(after) == WIDTH:
         for old, new in zip(before, after, strict=True):
             if old is not new:
                 yield from differences(old or EMPTY, new or EMPTY)
         return
-    old_names = before if type(before) is dict else dict(items(before))
-    new_names = after if type(after) is dict else dict(items(after))
+    if before[0] is after[0]:
+        for name, old, new in zip(before[0], before[1], after[1], strict=True):
+            if new is not old:
+                yield name, old, new
+        return
+    old_names, new_names = as_dict(before), as_dict(after)
     for name, old in old_names.items():
         new = new_names.get(name)
         if new is not old:
@@ -117,9 +117,13 @@ def differences(before: Children, after: Children) -> Iterator[tuple[str, Any, A
             yield name, None, new
 
 
+def _pair(entries: dict[str, Any]) -> Children:
+    return dict(zip(entries, range(len(entries)), strict=True)), tuple(entries.values())
+
+
 def _spread(names: dict[str, Any], depth: int) -> Children:
     if len(names) <= WIDTH or depth == MAX_DEPTH:
-        return names
+        return _pair(names)
     parts: list[Any] = [None] * WIDTH
     shift = depth * BITS
     for name, node in names.items():
@@ -129,59 +133,71 @@ def _spread(names: dict[str, Any], depth: int) -> Children:
             parts[index] = {name: node}
         else:
             part[name] = node
-    return tuple(part and _spread(part, depth + 1) for part in parts)
+    return tuple([part and _spread(part, depth + 1) for part in parts])
 
 
-def _put(part: Any, bits: int, depth: int, name: str, node: Any) -> Any:
-    if type(part) is tuple:
+def _put(part: Children | None, bits: int, depth: int, name: str, node: Any) -> Children:
+    if part is None:
+        return {name: 0}, (node,)
+    if len(part) != PAIR:
         index = bits & MASK
         parts = list(part)
         parts[index] = _put(part[index], bits >> BITS, depth + 1, name, node)
         return tuple(parts)
-    if part is None:
-        return {name: node}
-    copy = part.copy()
-    copy[name] = node
-    return _spread(copy, depth) if len(copy) > WIDTH else copy
+    places, nodes = part
+    place = places.get(name)
+    if place is not None:
+        changed = list(nodes)
+        changed[place] = node
+        return places, tuple(changed)
+    if len(nodes) >= WIDTH and depth < MAX_DEPTH:
+        return _spread({**as_dict(part), name: node}, depth)
+    return {**places, name: len(nodes)}, (*nodes, node)
 
 
-def _updated(part: Any, changes: dict[str, Any], depth: int) -> Any:
-    if type(part) is not tuple:
-        names = {} if part is None else part.copy()
-        names.update(changes)
-        if None in changes.values():
-            names = {name: node for name, node in names.items() if node is not None}
-        return (_spread(names, depth) if len(names) > WIDTH else names) or None
+def _updated(part: Children | None, changes: dict[str, Any], depth: int) -> Children | None:
+    if part is None or len(part) == PAIR:
+        places, nodes = EMPTY if part is None else part
+        if changes.keys() <= places.keys() and None not in changes.values():
+            changed = list(nodes)
+            for name, node in changes.items():
+                changed[places[name]] = node
+            return places, tuple(changed)
+        names = {**dict(zip(places, nodes, strict=True)), **changes}
+        names = {name: node for name, node in names.items() if node is not None}
+        return _spread(names, depth) if names else None
     shift = depth * BITS
     by_place: dict[int, dict[str, Any]] = {}
     for name, node in changes.items():
         by_place.setdefault(hash(name) >> shift & MASK, {})[name] = node
     parts = list(part)
-    for place, below in by_place.items():
-        parts[place] = _updated(part[place], below, depth + 1)
-    return tuple(parts) if any(type(p) is tuple for p in parts) else _without_gaps(parts)
+    for index, below in by_place.items():
+        parts[index] = _updated(part[index], below, depth + 1)
+    return tuple(parts) if any(map(_is_divided, parts)) else _without_gaps(parts)
 
 
-def _without_gaps(parts: list[Any]) -> Any:
-    """Return a map of parts, none of which has parts itself; folded into one dict if they hold few names."""
-    remaining = [part for part in parts if part]
-    if sum(map(len, remaining)) > FOLD:
+def _is_divided(part: Children | None) -> bool:
+    return part is not None and len(part) != PAIR
+
+
+def _without_gaps(parts: list[Children | None]) -> Children | None:
+    """Return a map of parts, none of which is divided; made into one map if they hold few names."""
+    remaining = [part for part in parts if part is not None]
+    if sum(map(count, remaining)) > FOLD:
         return tuple(parts)
-    folded: dict[str, Any] = {}
-    for names in remaining:
-        folded.update(names)
-    return folded or None
+    folded = {name: node for part in remaining for name, node in items(part)}
+    return _pair(folded) if folded else None
 
 
-def _remove(part: Any, bits: int, name: str) -> Any:
-    if type(part) is dict:
-        copy = part.copy()
-        del copy[name]
-        return copy or None
+def _remove(part: Children, bits: int, name: str) -> Children | None:
+    if len(part) == PAIR:
+        entries = as_dict(part)
+        del entries[name]
+        return _pair(entries) if entries else None
     index = bits & MASK
     rest = _remove(part[index], bits >> BITS, name)
     parts = list(part)
     parts[index] = rest
-    if rest is None and all(type(p) is not tuple for p in parts):
+    if rest is None and not any(map(_is_divided, parts)):
         return _without_gaps(parts)
     return tuple(parts)

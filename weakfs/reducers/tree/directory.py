@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field
 
@@ -19,6 +19,11 @@ from weakfs.reducers.tree.leaf import DIRECTORY_MODE
 # A packed directory, what has changed in it (an entry, a `Write`, or `None` for a removed name), and the directories of
 # the same tree that were unpacked, by the identity of their packed form.
 Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, Any]]
+
+# The names of a directory whose entries are made when they are first read, and the size of one whose counts are
+# computed then: see `weakfs.reducers.tree.lazy_directory`.
+UNREAD: Final[dict[str, int]] = {}
+UNCOUNTED: Final = -1
 
 
 class Remembering:
@@ -40,8 +45,10 @@ class Remembering:
 class Directory(Remembering):
     """The value of a directory. Times are integer nanoseconds; counts include everything below."""
 
-    # Shared with other versions of the tree, so it must never be changed.
-    _children: Children = field(factory=dict)
+    # The entries, in the two parts that `children.parts` returns, so that a directory is one object
+    # to the garbage collector. Shared with other versions of the tree, so they must never be changed.
+    _places: dict[str, int] | None = field(factory=dict)
+    _nodes: tuple[Any, ...] = ()
     # Read through the properties below, so that nothing outside assigns them. A frozen attrs class would do the same,
     # but its constructor takes three times as long, and every write makes one node for each directory on the way.
     _mode: int = DIRECTORY_MODE
@@ -56,8 +63,24 @@ class Directory(Remembering):
     _height: int | None = field(default=None, init=False)
 
     @property
+    def _children(self) -> Children:
+        """The entries as one value for the functions of `weakfs.reducers.tree.children`."""
+        places = self._places
+        if places is UNREAD:
+            return self._read()
+        return self._nodes if places is None else (places, self._nodes)
+
+    def _read(self) -> Children:
+        """Make the entries of a directory that is not read yet."""
+        raise NotImplementedError
+
+    def _count(self) -> None:
+        """Compute the counts of a directory that has none yet, and when it was modified."""
+        raise NotImplementedError
+
+    @property
     def children(self) -> Mapping[str, Any]:
-        """The entries by name in arbitrary order, as a read-only view. O(names / 32)."""
+        """The entries by name in arbitrary order, as a read-only view. O(names)."""
         return MappingProxyType(maps.as_dict(self._children))
 
     @property
@@ -68,6 +91,8 @@ class Directory(Remembering):
     @property
     def modified_at(self) -> int:
         """When an entry was last added or removed, in nanoseconds."""
+        if self._total_size == UNCOUNTED:
+            self._count()
         return self._modified_at
 
     @property
@@ -78,19 +103,25 @@ class Directory(Remembering):
     @property
     def file_count(self) -> int:
         """How many files and links are below."""
+        if self._total_size == UNCOUNTED:
+            self._count()
         return self._file_count
 
     @property
     def directory_count(self) -> int:
         """How many directories are below."""
+        if self._total_size == UNCOUNTED:
+            self._count()
         return self._directory_count
 
     @property
     def total_size(self) -> int:
         """The total size in bytes of the files below."""
+        if self._total_size == UNCOUNTED:
+            self._count()
         return self._total_size
 
     @property
     def node_count(self) -> int:
         """How many files, links and directories are below."""
-        return self._file_count + self._directory_count
+        return self.file_count + self.directory_count

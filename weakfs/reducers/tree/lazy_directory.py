@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.directory import Directory, Remembering, Unread
+from weakfs.reducers.tree.directory import UNCOUNTED, UNREAD, Directory, Remembering, Unread
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, FILE_MODE, MODE, NO_FILE, WHITEOUT, size_of
 from weakfs.reducers.tree.packed import DIRECTORIES, LENGTH, NAMES, Packed, entry_of, part_of, remember
 
@@ -20,12 +20,8 @@ Write = tuple[Any, int | None, int, int]
 WRITE = 4
 
 MODIFIED_AT = 1
-
-# The attributes that are unset in such a directory, besides its entries.
-LAZY = frozenset(("_modified_at", "_file_count", "_directory_count", "_total_size"))
-
-# The attributes of a directory, read without `FileTree.__getattr__`, which would set them.
-_SLOTS = Directory.__dict__
+# In place of the time when a directory was modified, until its counts are computed.
+MISSING: Any = None
 
 D = TypeVar("D", bound=Directory)
 
@@ -38,10 +34,9 @@ def unpacked(cls: type[D], packed: Packed, known: dict[int, D]) -> D:
     """
     tree = known.get(id(packed))
     if tree is None:
-        tree = cls({}, *packed[:NAMES])
+        tree = cls(UNREAD, (), *packed[:NAMES])
         remembering: Remembering = tree
         remembering._unread = (packed, {}, known)
-        del tree._children
         remember(tree, packed)
         tree = known.setdefault(id(packed), tree)
     return tree
@@ -51,33 +46,38 @@ def unread(cls: type[D], origin: Unread, mode: int, modified_at: int | None, cre
     """Return a packed directory with changes as a tree of a class. O(1).
 
     Its entries and counts are made when they are first read, and so is the time when it was modified, if that is
-    `None`. See `FileTree.__getattr__`.
+    `None`.
     """
-    tree = cls({}, mode, modified_at or 0, created_at)
+    tree = cls(UNREAD, (), mode, MISSING if modified_at is None else modified_at, created_at, 0, 0, UNCOUNTED)
     remembering: Remembering = tree
     remembering._unread = origin
-    del tree._children, tree._file_count, tree._directory_count, tree._total_size
-    if modified_at is None:
-        del tree._modified_at
     return tree
 
 
-def entries_of(tree: Directory) -> maps.Children:
-    """Return the entries of a directory made by `unpacked` or `unread`. O(entries)."""
+def read(tree: Directory) -> maps.Children:
+    """Make the entries of a directory made by `unpacked` or `unread`, and return them. O(entries).
+
+    Any number of threads may do so at once.
+    """
     packed, changes, known = tree._unread
     part = part_of(packed)
     entries = _unpacked_part(type(tree), part, known if packed[DIRECTORIES] else None)
-    return maps.updated(entries, settled(part, changes, 0)[0]) if changes else entries
+    if changes:
+        entries = maps.updated(entries, settled(part, changes, 0)[0])
+    places, tree._nodes = maps.parts(entries)
+    # The last one, as it shows that the others are there.
+    tree._places = places
+    return entries
 
 
-def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Directory] | None) -> Any:
+def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Directory] | None) -> maps.Children:
     """Return a map of entries; `known` may be `None` if there are no subdirectories."""
     if len(part) != 2:
         return tuple([None if below is None else _unpacked_part(cls, below, known) for below in part])
     names, nodes = part
     if known is not None:
-        nodes = [unpacked(cls, node, known) if len(node) == LENGTH else node for node in nodes]
-    return dict(zip(names, nodes, strict=True))
+        nodes = tuple([unpacked(cls, node, known) if len(node) == LENGTH else node for node in nodes])
+    return dict(zip(names, range(len(names)), strict=True)), nodes
 
 
 def settled(part: Packed, changes: dict[str, Any], modified_at: int) -> tuple[dict[str, Any], int]:
@@ -106,27 +106,19 @@ def complete(tree: Directory) -> None:
     while stack:
         directory = stack[-1]
         packed, changes, _ = directory._unread
-        below = [one for one in changes.values() if isinstance(one, Directory) and not _has(one, "_total_size")]
+        below = [one for one in changes.values() if isinstance(one, Directory) and one._total_size == UNCOUNTED]
         if below:
             stack += below
             continue
         stack.pop()
         part = part_of(packed)
         entries, modified_at = settled(part, changes, packed[MODIFIED_AT])
-        if not _has(directory, "_modified_at"):
+        if directory._modified_at is MISSING:
             directory._modified_at = modified_at
         files, directories, size = recounted(packed, entries, (entry_of(part, name) for name in entries))
         directory._file_count, directory._directory_count = files, directories
         # Set last, since it shows that the others are set.
         directory._total_size = size
-
-
-def _has(tree: Directory, name: str) -> bool:
-    try:
-        _SLOTS[name].__get__(tree)
-    except AttributeError:
-        return False
-    return True
 
 
 def recounted(base: Directory | Packed, entries: dict[str, Any], old: Iterable[Any]) -> tuple[int, int, int]:

@@ -26,12 +26,12 @@ def listing(tree: FileTree) -> Listing:
     Threads that call this at the same time may each build the listing; it does not matter which one is kept.
     """
     children = tree._children
-    if type(children) is not dict:
+    if len(children) != maps.PAIR:
         return _listing(maps.as_dict(children))
     remembering: Remembering = tree
     kept = getattr(remembering, "_listing", None)
     if kept is None:
-        remembering._listing = kept = _listing(children)
+        remembering._listing = kept = _listing(maps.as_dict(children))
     return kept
 
 

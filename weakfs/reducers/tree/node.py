@@ -7,13 +7,14 @@ every directory carries the totals of what is below it, so that statistics and q
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import Any, cast, final
 
 from weakfs.class_decorators import define
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import lazy_directory
 from weakfs.reducers.tree import packed as packed_form
-from weakfs.reducers.tree.directory import Directory, Remembering
+from weakfs.reducers.tree.children import Children
+from weakfs.reducers.tree.directory import UNCOUNTED, Directory, Remembering
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import event
@@ -35,17 +36,15 @@ class FileTree(Directory):
     Made by `tree_of` and the functions of this module, never changed. `file_count` counts files and links.
     """
 
-    if not TYPE_CHECKING:
+    def __reduce__(self) -> tuple[type[FileTree], tuple[Any, ...]]:
+        counts = self.file_count, self.directory_count, self.total_size
+        return FileTree, (*maps.parts(self._children), self.mode, self.modified_at, self.created_at, *counts)
 
-        def __getattr__(self, name: str) -> Any:
-            # Called for unset attributes: those of a directory from the past are computed when they are first read.
-            if name == "_children":
-                self._children = children = lazy_directory.entries_of(self)
-                return children
-            if name in lazy_directory.LAZY:
-                lazy_directory.complete(self)
-                return getattr(self, name)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+    def _read(self) -> Children:
+        return lazy_directory.read(self)
+
+    def _count(self) -> None:
+        lazy_directory.complete(self)
 
     def __repr__(self) -> str:
         return f"<FileTree of {self.file_count} files and {self.directory_count} directories>"
@@ -100,17 +99,18 @@ def find(tree: FileTree, segments: Segments) -> Node | None:
     for name in segments:
         if type(node) is not FileTree:
             return None
-        children = node._children
-        node = children.get(name) if type(children) is dict else maps.get(children, name)
+        places = node._places
+        if places:
+            place = places.get(name)
+            node = None if place is None else node._nodes[place]
+        else:
+            node = maps.get(node._children, name)
     return cast("Node | None", node)
 
 
 def entries(tree: FileTree) -> list[tuple[str, Node]]:
     """List a directory's entries by name. O(entries)."""
-    children = tree._children
-    if type(children) is dict:
-        return sorted(children.items(), key=_by_name)
-    return sorted(maps.items(children), key=_by_name)
+    return sorted(maps.items(tree._children), key=_by_name)
 
 
 def _by_name(entry: tuple[str, Node]) -> str:
@@ -126,10 +126,10 @@ def tree_of(
     files, directories, size = len(leaves), 0, sum([len(node[0]) for node in leaves if type(node[0]) is not str])
     for node in nodes.values() if files < len(nodes) else ():
         if type(node) is FileTree:
-            files += node._file_count
-            directories += node._directory_count + 1
-            size += node._total_size
-    return FileTree(maps.build(nodes.items()), mode, modified_at, created_at, files, directories, size)
+            files += node.file_count
+            directories += node.directory_count + 1
+            size += node.total_size
+    return FileTree(*maps.parts(maps.build(nodes.items())), mode, modified_at, created_at, files, directories, size)
 
 
 # The way to a path: each directory on it, the name of the next step, and what is there now.
@@ -138,13 +138,17 @@ Way = list[tuple[FileTree, str, Node | None]]
 
 def way_to(tree: FileTree, segments: Sequence[str], at: int) -> Way:
     """Return the way to a path; missing directories are made, with the time `at`. The last step is the path itself."""
-    directory = tree
     way: Way = []
+    old: Any = tree
     for name in segments:
-        children = directory._children
-        old = children.get(name) if type(children) is dict else maps.get(children, name)
+        directory = old if type(old) is FileTree else FileTree({}, (), DIRECTORY_MODE, at, at)
+        places = directory._places
+        if places:
+            place = places.get(name)
+            old = None if place is None else directory._nodes[place]
+        else:
+            old = maps.get(directory._children, name)
         way.append((directory, name, old))
-        directory = old if type(old) is FileTree else FileTree({}, DIRECTORY_MODE, at, at)
     return way
 
 
@@ -173,6 +177,8 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
         # listings.
         replaced: Remembering = directory
         replaced._listing = None
+        if directory._total_size == UNCOUNTED:
+            directory._count()
         is_new = old is None or new is None
         if new is not node and type(old) is not FileTree:
             # The directory was missing; if a leaf was in its place, it is replaced.
@@ -180,16 +186,19 @@ def rebuilt(way: Way, node: Node | None, at: int) -> FileTree:
             directories += 1
             if old is not None:
                 files, size = files - 1, size - size_of(old)
-        children = directory._children
-        if new is None:
-            children = maps.remove(children, name)
-        elif type(children) is dict and len(children) < maps.WIDTH:
-            children = children.copy()
-            children[name] = new
+        places, nodes = directory._places, directory._nodes
+        place = places.get(name) if places else None
+        if place is None or new is None:
+            children = directory._children
+            children = maps.remove(children, name) if new is None else maps.put(children, name, new)
+            places, nodes = maps.parts(children)
         else:
-            children = maps.put(children, name, new)
+            changed = list(nodes)
+            changed[place] = new
+            nodes = tuple(changed)
         new = FileTree(
-            children,
+            places,
+            nodes,
             directory._mode,
             at if is_new else directory._modified_at,
             directory._created_at,
@@ -205,7 +214,7 @@ def _counts(node: Node | None) -> tuple[int, int, int]:
     if node is None:
         return 0, 0, 0
     if type(node) is FileTree:
-        return node._file_count, node._directory_count + 1, node._total_size
+        return node.file_count, node.directory_count + 1, node.total_size
     content = node[0]
     return 1, 0, 0 if type(content) is str else len(content)
 
@@ -213,13 +222,13 @@ def _counts(node: Node | None) -> tuple[int, int, int]:
 def with_mode(tree: FileTree, mode: int) -> FileTree:
     """Return the directory with other permission bits."""
     return FileTree(
-        tree._children,
+        *maps.parts(tree._children),
         mode,
-        tree._modified_at,
-        tree._created_at,
-        tree._file_count,
-        tree._directory_count,
-        tree._total_size,
+        tree.modified_at,
+        tree.created_at,
+        tree.file_count,
+        tree.directory_count,
+        tree.total_size,
     )
 
 

@@ -21,9 +21,6 @@ from weakfs.session.history.packed_state import Counted
 Packed = tuple[Any, ...]
 D = TypeVar("D", bound=Directory)
 
-# Reads the attribute without `FileTree.__getattr__`, which would build a message if it is unset.
-_PACKED: Any = vars(Remembering)["_packed"]
-
 DIRECTORIES, NAMES, NODES = 4, 6, 7
 # A leaf has 5 fields, a directory 8.
 LENGTH = 8
@@ -56,12 +53,13 @@ def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tup
                 stack.extend(waiting)
                 continue
         stack.pop()
-        if type(directory._children) is dict:
+        children, is_flat = directory._children, not directory.directory_count
+        if len(children) == maps.PAIR:
             before_part = None if old is None or old[NAMES] is None else old[NAMES:]
-            (names, nodes), more = _packed_part(directory._children, before_part, counted)
+            (names, nodes), more = _packed_part(children, is_flat, before_part, counted)
         else:
             before_part = None if old is None or old[NAMES] is not None else old[NODES]
-            names, (nodes, more) = None, _packed_part(directory._children, before_part, counted)
+            names, (nodes, more) = None, _packed_part(children, is_flat, before_part, counted)
         remember(
             directory,
             (
@@ -81,10 +79,7 @@ def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tup
 
 def packed_of(tree: Directory) -> Packed | None:
     """Return the cached packed form of a directory, or `None`."""
-    try:
-        return cast(Packed, _PACKED.__get__(tree))
-    except AttributeError:
-        return None
+    return getattr(cast(Remembering, tree), "_packed", None)
 
 
 def remember(tree: Directory, packed: Packed) -> None:
@@ -108,20 +103,27 @@ def directories_of(packed: Packed) -> list[tuple[str, Packed]]:
     return found
 
 
-def _packed_part(children: Any, old: Packed | None, counted: Counted | None) -> tuple[Packed, int]:
-    """Pack a map of entries whose subdirectories are packed; return `old` itself if it is the same."""
-    if type(children) is tuple:
+def _packed_part(
+    children: maps.Children, is_flat: bool, old: Packed | None, counted: Counted | None
+) -> tuple[Packed, int]:
+    """Pack a map of entries, flat if they are all leaves; return `old` itself if it is the same.
+
+    Subdirectories must be packed already.
+    """
+    if len(children) != maps.PAIR:
         below = old if old is not None and len(old) == maps.WIDTH else (None,) * maps.WIDTH
         weight = ENTRY * maps.WIDTH
         parts: list[Packed | None] = []
         for part, before in zip(children, below, strict=True):
-            made, more = (None, 0) if part is None else _packed_part(part, before, counted)
+            made, more = (None, 0) if part is None else _packed_part(part, is_flat, before, counted)
             parts.append(made)
             weight += more
         packed = tuple(parts)
         return (old, 0) if old is not None and _are_same(packed, old) else (packed, weight)
-    names = tuple(children)
-    nodes = tuple([node if type(node) is tuple else node._packed for node in children.values()])
+    places, nodes = children
+    names = tuple(places)
+    if not is_flat:
+        nodes = tuple([node if type(node) is tuple else node._packed for node in nodes])
     known: tuple[Any, ...] = ()
     if old is not None and len(old) == 2:
         if names == old[0]:
@@ -141,7 +143,7 @@ def _packed_part(children: Any, old: Packed | None, counted: Counted | None) -> 
 
 def _are_same(one: Packed, other: Packed) -> bool:
     """Return whether two tuples hold identical objects."""
-    return len(one) == len(other) and all(map(is_, one, other))
+    return one is other or (len(one) == len(other) and all(map(is_, one, other)))
 
 
 def entry_of(part: Packed, name: str) -> Any:

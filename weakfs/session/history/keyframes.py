@@ -1,10 +1,10 @@
 """Keyframes: the past states that a timeline keeps, so that every record is near one of them.
 
-There are temporary and permanent keyframes. Since the last permanent keyframe but one, there is one every 512 records,
-thinned out to about two for each power of two further back: these cost little, whatever the states are like. A keyframe
-becomes permanent every 4,096 records, so that reading any moment replays no more than that. Permanent keyframes are
-further apart if the states differ so much that they would take nearly as much memory as the records. They are packed,
-so that the garbage collector does not have to visit them.
+There are temporary and permanent keyframes. Among the newest 2,048 records, there is one every 512, thinned out to one
+every 1,024 in their older half: these cost little, whatever the states are like. A keyframe becomes permanent every
+4,096 records, so that reading any moment replays no more than that. Permanent keyframes are further apart if the states
+differ so much that they would take nearly as much memory as the records. They are packed, so that the garbage collector
+does not have to visit them.
 
 Some permanent keyframes are lasting: a session file stores them, so that reading a loaded history does not replay all
 of it. Their states are small compared to the records since the previous one.
@@ -30,6 +30,9 @@ from weakfs.session.slices.table import Table
 
 # The distance in records between recent keyframes.
 STRETCH = 512
+# How many stretches back other keyframes are kept. With 100,000 files, each older one would hold 2,000 directories for
+# the garbage collector to visit.
+NEAR = 4
 # The distance between permanent keyframes, if their states are small compared to the records.
 GAP = 4096
 # The memory that permanent keyframes may take, as a fraction of the memory of the records. With 100,000 files in 5,000
@@ -113,14 +116,13 @@ class Keyframes:
     def thinned_with(self, mark: Mark, rows: Log[Any], base: Mark, boundaries: Iterable[int] = ()) -> Keyframes:
         """Add a keyframe and thin out the others. `rows` are the records after `base`."""
         made = self.kept_with(mark, rows, base)
-        last = made.kept[-2].seq if len(made.kept) > 1 else 0
         now = mark.seq // STRETCH
         protected = {*boundaries}
         remaining: list[Mark] = []
         before = -1
         for old in self.marks:
             stretch = old.seq // STRETCH
-            is_near = old.seq > last and stretch != before and now - stretch <= 2 * (stretch & -stretch)
+            is_near = stretch != before and now - stretch <= min(NEAR, 2 * (stretch & -stretch))
             if old.seq in protected or is_near:
                 remaining.append(old)
             before = stretch

@@ -267,7 +267,7 @@ def _kind_of(entry: os.DirEntry[str]) -> Kind:
 
 
 def _empty_directory(status: os.stat_result) -> FileTree:
-    return FileTree({}, stat.S_IMODE(status.st_mode), status.st_mtime_ns, status.st_mtime_ns)
+    return FileTree({}, (), stat.S_IMODE(status.st_mode), status.st_mtime_ns, status.st_mtime_ns)
 
 
 def _link(target: bytes, status: os.stat_result) -> Leaf:
