@@ -134,6 +134,10 @@ class InMemoryFilesystem(SessionFilesystem):
             names = path.split("/")
             if not names.pop(0) and names and self.lookup(names) is not None:
                 return True
+            canonical, segments = self._parse(path)
+            if canonical == path:
+                # Not found: a link may be on the way.
+                return self._follow(path, segments, False)[2] is not None
         return super()._locate(path, follow=False)[2] is not None
 
     def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:

@@ -78,6 +78,8 @@ class PathLookup(FilesystemPrimitives):
             node = self.lookup(here)
             if node is None and ".." not in todo:
                 # Nothing can be below it, so the rest of a long path that does not exist need not be looked up.
+                if not links:
+                    return path, segments, None
                 gone = (*here, *reversed(todo))
                 return (path_of(gone) if gone[0] != ".." else path), gone, None
             if type(node) is not tuple or not is_link(node) or not (todo or follow):

@@ -96,10 +96,13 @@ class Snapshots(SessionCore):
         with self.lock:
             line = self._writable()
             entry = self._entry(line, target)
-            self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
+            if self._log is None:
+                line.forget_snapshot(entry.snapshot_id)
+            else:
+                self._change_snapshots(line, lambda changed: changed.forget_snapshot(entry.snapshot_id))
 
     def _change_snapshots(self, line: Timeline, change: Callable[[Timeline], None]) -> None:
-        if self._log is None or line is not self._trunk:
+        if line is not self._trunk:
             change(line)
             return
         after = line.copy()

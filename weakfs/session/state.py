@@ -112,7 +112,10 @@ class SessionState(SessionTrunk):
         """Remember a fork or a transaction that begins here."""
         if self._branches is None:
             self._branches = Branches()
-        self._branches.add(branch)
+        branches = self._branches
+        branches.references.append(ref(branch))
+        if len(branches.references) > branches.limit:
+            branches.prune()
 
     def __repr__(self) -> str:
         return f"<Session {self.session_id!r} at record {self._line().seq}>"
@@ -279,21 +282,19 @@ class Branches:
     Weak references without a callback for each: a `WeakSet` makes a fork a third slower.
     """
 
-    __slots__ = ("_limit", "_references")
+    __slots__ = ("limit", "references")
 
     def __init__(self) -> None:
-        self._references: list[ref[Any]] = []
-        self._limit = LEAST_BRANCHES
+        self.references: list[ref[Any]] = []
+        self.limit = LEAST_BRANCHES
 
-    def add(self, branch: object) -> None:
-        """Remember a fork or a transaction. O(1), amortized."""
-        self._references.append(ref(branch))
-        if len(self._references) > self._limit:
-            self._references = [one for one in self._references if one() is not None]
-            self._limit = max(LEAST_BRANCHES, 2 * len(self._references))
+    def prune(self) -> None:
+        """Remove the references to what is gone, once there are more than `limit`. O(1) a branch, amortized."""
+        self.references = [one for one in self.references if one() is not None]
+        self.limit = max(LEAST_BRANCHES, 2 * len(self.references))
 
     def __iter__(self) -> Iterator[Any]:
-        return (branch for one in self._references if (branch := one()) is not None)
+        return (branch for one in self.references if (branch := one()) is not None)
 
 
 def checked_text(what: str, text: str | None) -> str | None:

@@ -11,17 +11,24 @@ from weakfs.class_decorators import define
 from weakfs.session.history.log import Log
 
 
-@define(eq=False)
 class Numbering:
     """The record numbers of one timeline.
 
     The timeline of a transaction shares the records up to `base` with `outer`, the timeline that it left, and has a
-    `shift` once it was merged. The timeline of a session or a fork has none of these.
+    `shift` once it was merged. The timeline of a session or a fork has none of these, and needs no `__init__`, which
+    every fork would call.
     """
 
     outer: Numbering | None = None
     base: int = 0
     shift: Shift | None = None
+
+    @classmethod
+    def inside(cls, outer: Numbering, base: int) -> Numbering:
+        """Return the numbering of a transaction."""
+        numbering = cls()
+        numbering.outer, numbering.base = outer, base
+        return numbering
 
     def around(self) -> list[Numbering]:
         """List this timeline and those that enclose it, innermost first."""

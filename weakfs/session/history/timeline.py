@@ -94,14 +94,6 @@ class Timeline:
 
     def branch(self, *, is_fork: bool) -> Timeline:
         """Return a timeline that starts here and will be merged later: of a fork, or of a transaction. O(1)."""
-        numbering = Numbering() if is_fork else Numbering(self.numbering, self.base.seq + self.rows._length)
-        return self._with(None, NO_IDS if self.touched is None else self.touched, numbering)
-
-    def copy(self) -> Timeline:
-        """Return an independent copy of this timeline, which can replace it in one step. O(1)."""
-        return self._with(self.cause, self.touched, self.numbering)
-
-    def _with(self, cause: str | None, touched: Log[str] | None, numbering: Numbering) -> Timeline:
         return Timeline(
             self.state,
             self.logs,
@@ -112,11 +104,17 @@ class Timeline:
             self.past,
             self.block_end,
             self.externals,
-            cause,
-            touched,
-            numbering,
+            None,
+            NO_IDS if self.touched is None else self.touched,
+            Numbering() if is_fork else Numbering.inside(self.numbering, self.base.seq + self.rows._length),
             self.packing,
         )
+
+    def copy(self) -> Timeline:
+        """Return an independent copy of this timeline, which can replace it in one step. O(1)."""
+        copied = self.branch(is_fork=True)
+        copied.cause, copied.touched, copied.numbering = self.cause, self.touched, self.numbering
+        return copied
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
         """Add a snapshot to the table."""
