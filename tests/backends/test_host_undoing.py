@@ -220,3 +220,16 @@ def test_an_interrupt_at_any_call_leaves_all_of_a_transaction_or_nothing(
         assert contents(root) == after, f"interrupted at call {moment}"
         assert not list((root.parent / "store" / "journals").rglob("log"))
     assert states == ({"before"} if is_to_fail else {"before", "changed"})
+
+
+def test_a_restore_puts_files_into_a_directory_that_its_owner_may_not_enter(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    fs = HostFilesystem(tmp_path / "root", session=Session(), store=tmp_path / "store")
+    fs.write("/kept/file", "one")
+    snapshot = fs.snapshot()
+    fs.delete("/kept/file")
+    # It is empty, so that its owner can scan it without entering it; without root's rights nothing can be put into it.
+    (tmp_path / "root" / "kept").chmod(0o400)
+    fs.restore(snapshot)
+    assert fs.read("/kept/file").content == "one"
+    assert fs.stat("/kept").mode == 0o755

@@ -16,6 +16,7 @@ import pytest
 from weakfs import DEFAULT_TOOLS, Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
 from weakfs.filesystem import Filesystem
 from weakfs.integrations.mcp import SESSION_TOOLS
+from weakfs.tools import ToolCall
 from weakfs.tools.permissions.operations import OPERATIONS, Operation
 
 pytestmark = pytest.mark.usefixtures("never_hung")
@@ -325,3 +326,124 @@ def test_every_other_adapter_refuses_changes_of_files_that_are_read_only(tmp_pat
     told = asyncio.run(work())
     assert told.count("read-only") >= 14
     assert files.tree().fingerprint == before
+
+
+def withheld(at: str = "") -> Policy:
+    """Return a policy under which files may be read, and are shown in no answer."""
+    rule = PolicyRule(effect="blob", operations=("read", "search"), paths=(f"{at}/vault", "*.key"), reason="not here")
+    return Policy([rule])
+
+
+async def _performed(act: Callable[[], Any]) -> object:
+    given = act()
+    return await given if asyncio.iscoroutine(given) else given
+
+
+@pytest.mark.parametrize("rules", [policy, withheld])
+def test_no_command_of_the_editor_and_the_memory_tool_shows_them(rules: Callable[[], Policy]) -> None:
+    from weakfs.integrations.anthropic import AsyncMemoryTool, AsyncTextEditorTool, MemoryTool, TextEditorTool
+
+    session = Session()
+    files = filled(session)
+    files.write("/memories/prod-wombat.key", "wombat\n")
+    files.write("/memories/app.py", "x\n")
+    editors: list[Any] = [
+        kind(session, policy=rules(), version=version)
+        for kind in (TextEditorTool, AsyncTextEditorTool)
+        for version in ("20250728", "20250124")
+    ]
+    memories: list[Any] = [MemoryTool(session, policy=rules()), AsyncMemoryTool(session, policy=rules())]
+    # What an earlier tool without a policy did to a hidden file.
+    TextEditorTool(session, version="20250124").call(
+        {"command": "str_replace", "path": "/src/prod-wombat.key", "old_str": "wombat", "new_str": "wombat "}
+    )
+    hidden = "/src/prod-wombat.key"
+    edited = {"old_str": "wom", "new_str": "WOM"}
+    commands: list[dict[str, object]] = [
+        {"command": "view", "path": hidden},
+        {"command": "str_replace", "path": hidden, **edited},
+        {"command": "str_replace", "path": hidden, "old_str": "m", "new_str": "MM"},
+        {"command": "insert", "path": hidden, "insert_line": 0, "insert_text": "a\n", "new_str": "a\n"},
+        {"command": "undo_edit", "path": hidden},
+    ]
+    acts = [lambda tool=tool, one=one: tool.call(one) for tool in editors for one in commands]
+    acts += [
+        lambda tool=tool, one=one: tool.call({**one, "path": "/memories/prod-wombat.key"})
+        for tool in memories
+        for one in commands[:-1]
+    ]
+    acts += [
+        lambda tool=tool: tool.call(
+            {"command": "rename", "old_path": "/memories/prod-wombat.key", "new_path": "/memories/a.txt"}
+        )
+        for tool in memories
+    ]
+    told = asyncio.run(gathered(*(partial(_performed, act) for act in acts)))
+    # The caller named the files; nothing of their contents is there.
+    assert SECRET not in told.replace("prod-wombat.key", "")
+    assert files.read(hidden).content == "wombat \n"
+    assert files.read("/memories/prod-wombat.key").content == "wombat\n"
+    assert "port = 80" in str(editors[0].call({"command": "view", "path": "/src/app.py"}))
+
+
+def test_a_listing_of_the_editor_and_the_memory_tool_leaves_them_out() -> None:
+    from weakfs.integrations.anthropic import MemoryTool, TextEditorTool
+
+    session = Session()
+    files = filled(session)
+    files.write("/memories/prod-wombat.key", "wombat\n")
+    files.write("/memories/app.py", "x\n")
+    shown = str(TextEditorTool(session, policy=policy()).call({"command": "view", "path": "/"}))
+    shown += str(MemoryTool(session, policy=policy()).call({"command": "view", "path": "/memories"}))
+    assert shown.count("app.py") == 3
+    assert SECRET not in shown
+
+
+def test_the_editor_and_the_memory_tool_keep_to_a_capability() -> None:
+    from weakfs.integrations.anthropic import MemoryTool, TextEditorTool
+
+    session = Session()
+    files = filled(session)
+    before = files.tree().fingerprint
+    looking = Capability(allowed_fs_ops=["read", "list", "stat"])
+    editor = TextEditorTool(session, capability=looking, version="20250124", caller="claude")
+    memory = MemoryTool(session, capability=looking)
+    acts: list[Callable[[], Any]] = [
+        lambda: editor.call({"command": "create", "path": "/a", "file_text": "x"}),
+        lambda: editor.call({"command": "str_replace", "path": "/src/app.py", "old_str": "80", "new_str": "81"}),
+        lambda: memory.call({"command": "create", "path": "/memories/a", "file_text": "x"}),
+    ]
+    told = asyncio.run(gathered(*(partial(_performed, act) for act in acts)))
+    assert told.count("not among the allowed operations") >= len(acts)
+    assert files.tree().fingerprint == before
+    assert session[ToolCall].all()[0].caller == "claude"
+
+
+def test_what_answers_may_not_show_is_read_by_no_other_adapter() -> None:
+    from weakfs.integrations.deepagents import WeakfsSandbox
+    from weakfs.integrations.google_adk import WeakfsEnvironment
+    from weakfs.integrations.openai_agents import WeakfsSandboxClient
+
+    session = Session()
+    files = filled(session)
+    rules = withheld("/workspace")
+    backend, environment = WeakfsSandbox(session, files, policy=rules), WeakfsEnvironment(session, files, policy=rules)
+    client = WeakfsSandboxClient(files=filled, policy=rules)
+    hidden = "/vault/wombat-password"
+
+    async def work() -> str:
+        sandbox = await client.create()
+        await sandbox.start()
+        return await gathered(
+            lambda: environment.read_file("src/app.py"),
+            lambda: environment.read_file(hidden[1:]),
+            lambda: backend.aread(f"/workspace{hidden}"),
+            lambda: backend.adownload_files([f"/workspace{hidden}"]),
+            lambda: sandbox.read(Path(hidden[1:])),
+            sandbox.persist_workspace,
+        )
+
+    told = asyncio.run(work())
+    assert "port = 80" in told
+    assert "wombat\\n" not in told
+    assert "out of answers" in told

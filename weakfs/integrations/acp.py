@@ -17,7 +17,7 @@ from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.messages import a_type
 from weakfs.tools import Toolset
 from weakfs.tools.calls.external_call import ExternalCallFailed
-from weakfs.tools.permissions.guard import guarded
+from weakfs.tools.permissions.guard import check_may_show, guarded
 
 try:
     from acp import RequestError
@@ -140,8 +140,14 @@ class SessionClient(Client):
         """Read a text file in the directory."""
         offset = max(line or 1, 1) - 1
         count = -1 if limit is None else limit
-        read = partial(self._guarded("read").read, self._path(path), offset=offset, limit=count)
-        return ReadTextFileResponse(content=(await self._work(path, read)).content)
+        files, place = self._guarded("read"), self._path(path)
+
+        def read() -> str:
+            found = files.read(place, offset=offset, limit=count)
+            check_may_show(files, found.path)
+            return found.content
+
+        return ReadTextFileResponse(content=await self._work(path, read))
 
     async def write_text_file(self, session_id: str, path: str, content: str, **kwargs: Any) -> WriteTextFileResponse:
         """Write a text file, as part of the running tool's call or as a call of its own."""

@@ -76,7 +76,7 @@ class Snapshots(SessionCore):
             def keep(changed: Timeline) -> None:
                 # What others have stored meanwhile is part of this moment: they may have dropped what was before.
                 entry = SnapshotEntry(snapshot_id, number, changed.seq, at, tag, changed.state, externals)
-                changed.keep_snapshot(entry)
+                changed.add_snapshot(entry)
 
             if self._log is None:
                 keep(line)

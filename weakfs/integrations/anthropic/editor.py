@@ -11,7 +11,7 @@ from weakfs.filesystem import Filesystem
 from weakfs.integrations.anthropic.editor_commands import editor_tool
 from weakfs.integrations.anthropic.runner import shown
 from weakfs.session import Session
-from weakfs.tools import Toolset
+from weakfs.tools import Capability, Policy, Toolset
 
 EditorVersion = Literal["20250728", "20250429", "20250124", "20241022"]
 
@@ -36,17 +36,23 @@ def _definition(version: EditorVersion, max_characters: int | None) -> BetaToolU
 
 
 def _toolset(
-    session: Session, filesystem: Filesystem | None, version: EditorVersion, max_characters: int | None
+    session: Session,
+    filesystem: Filesystem | None,
+    version: EditorVersion,
+    max_characters: int | None,
+    capability: Capability | None,
+    policy: Policy | None,
 ) -> Toolset:
     tool = editor_tool(NAMES[version], max_characters, has_undo=NAMES[version] == "str_replace_editor")
-    return Toolset(session, filesystem, tools=[tool], refuse_stale_writes=False)
+    return Toolset(session, filesystem, tools=[tool], capability=capability, policy=policy, refuse_stale_writes=False)
 
 
 class TextEditorTool(BetaBuiltinFunctionTool):
     """Anthropic's text editor tool on the files of a session, or on a filesystem with that session.
 
     Each command is one call of the session: it is recorded, and undone if it fails. `version` is the version in the
-    tool's type, and `max_characters` limits how much of a file `view` shows.
+    tool's type, and `max_characters` limits how much of a file `view` shows. `capability` and `policy` limit what
+    a command may do: `str_replace` and `insert` read and write. `caller` is recorded with each call.
     """
 
     def __init__(
@@ -56,10 +62,14 @@ class TextEditorTool(BetaBuiltinFunctionTool):
         *,
         version: EditorVersion = "20250728",
         max_characters: int | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
     ) -> None:
         super().__init__()
         self._definition = _definition(version, max_characters)
-        self.toolset = _toolset(session, filesystem, version, max_characters)
+        self.toolset = _toolset(session, filesystem, version, max_characters, capability, policy)
+        self._caller = caller
 
     def to_dict(self) -> BetaToolUnionParam:
         """Return the definition for a request."""
@@ -67,7 +77,7 @@ class TextEditorTool(BetaBuiltinFunctionTool):
 
     def call(self, input: object) -> BetaFunctionToolResultType:
         """Run one command, as the model sent it."""
-        return shown(self.toolset.call(self.name, cast("Any", input)))
+        return shown(self.toolset.call(self.name, cast("Any", input), caller=self._caller))
 
 
 class AsyncTextEditorTool(BetaAsyncBuiltinFunctionTool):
@@ -80,10 +90,14 @@ class AsyncTextEditorTool(BetaAsyncBuiltinFunctionTool):
         *,
         version: EditorVersion = "20250728",
         max_characters: int | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
     ) -> None:
         super().__init__()
         self._definition = _definition(version, max_characters)
-        self.toolset = _toolset(session, filesystem, version, max_characters)
+        self.toolset = _toolset(session, filesystem, version, max_characters, capability, policy)
+        self._caller = caller
 
     def to_dict(self) -> BetaToolUnionParam:
         """Return the definition for a request."""
@@ -91,4 +105,4 @@ class AsyncTextEditorTool(BetaAsyncBuiltinFunctionTool):
 
     async def call(self, input: object) -> BetaFunctionToolResultType:
         """Run one command, as the model sent it."""
-        return shown(await self.toolset.acall(self.name, cast("Any", input)))
+        return shown(await self.toolset.acall(self.name, cast("Any", input), caller=self._caller))

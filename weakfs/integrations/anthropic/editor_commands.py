@@ -12,6 +12,7 @@ from weakfs.filesystem import Filesystem, normalize
 from weakfs.integrations.anthropic.memory_commands import Refused, numbered, shown_places
 from weakfs.messages import clip
 from weakfs.tools import Receipt, Tool, ToolCall, ToolContext, ToolResult, require_filesystem
+from weakfs.tools.permissions import GuardedFilesystem, check_may_show
 from weakfs.tools.results import answer_verbatim, summarize
 
 # The number of lines shown before and after a change.
@@ -159,7 +160,8 @@ def _insert(params: EditorParams, files: Filesystem) -> str:
 
 def _undo(params: EditorParams, context: ToolContext, name: str) -> str:
     """Undo the last edit of a file that has not been undone yet."""
-    path, undone = normalize(params.path), 0
+    files, path, undone = require_filesystem(context), normalize(params.path), 0
+    check_may_show(files, path)
     for call in reversed(context.session[ToolCall].all()):
         if call.tool != name or call.status != "ok":
             continue
@@ -171,8 +173,10 @@ def _undo(params: EditorParams, context: ToolContext, name: str) -> str:
         elif arguments["command"] in EDITS and undone:
             undone -= 1
         elif arguments["command"] in EDITS:
-            context.session.revert(call.call_id, paths=[path])
-            files = require_filesystem(context)
+            done = context.session.revert(call.call_id, paths=[path])
+            if isinstance(files, GuardedFilesystem):
+                # If it is refused, the call is rolled back.
+                files.check_reversion(done.changes, ())
             left = _cat(_content(path, files), params.path, 1) if files.exists(path) else "The file is gone."
             return f"Last edit to {params.path} undone successfully. {left}"
     raise Refused(f"No edit history found for {params.path}.")
@@ -192,8 +196,10 @@ def _existing_file(params: EditorParams, files: Filesystem) -> str:
 
 
 def _content(path: str, files: Filesystem) -> str:
+    found = files.read_bytes(path)
+    check_may_show(files, found.path)
     try:
-        return files.read_bytes(path).content.decode()
+        return found.content.decode()
     except UnicodeDecodeError as error:
         raise Refused(f"The file {path} is not UTF-8: byte {error.start} cannot be decoded.") from None
 

@@ -11,18 +11,21 @@ from weakfs.filesystem import Filesystem
 from weakfs.integrations.anthropic.memory_commands import MEMORY
 from weakfs.integrations.anthropic.runner import shown
 from weakfs.session import Session
-from weakfs.tools import Toolset
+from weakfs.tools import Capability, Policy, Toolset
 
 
-def _toolset(session: Session, filesystem: Filesystem | None) -> Toolset:
-    return Toolset(session, filesystem, tools=[MEMORY], refuse_stale_writes=False)
+def _toolset(
+    session: Session, filesystem: Filesystem | None, capability: Capability | None, policy: Policy | None
+) -> Toolset:
+    return Toolset(session, filesystem, tools=[MEMORY], capability=capability, policy=policy, refuse_stale_writes=False)
 
 
 class MemoryTool(BetaAbstractMemoryTool):
     """Anthropic's memory tool on the directory `/memories` of a session, or of a filesystem with that session.
 
     Each command is one call of the session, named `memory`: it is recorded, and undone if it fails. The answers are
-    those of `BetaLocalFilesystemMemoryTool`.
+    those of `BetaLocalFilesystemMemoryTool`. `capability` and `policy` limit what a command may do: `str_replace` and
+    `insert` read and write. `caller` is recorded with each call.
     """
 
     def __init__(
@@ -31,13 +34,17 @@ class MemoryTool(BetaAbstractMemoryTool):
         filesystem: Filesystem | None = None,
         *,
         cache_control: BetaCacheControlEphemeralParam | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self.toolset = _toolset(session, filesystem)
+        self.toolset = _toolset(session, filesystem, capability, policy)
+        self._caller = caller
 
     def call(self, input: object) -> BetaFunctionToolResultType:
         """Run one command, as the model sent it."""
-        return shown(self.toolset.call("memory", cast("Any", input)))
+        return shown(self.toolset.call("memory", cast("Any", input), caller=self._caller))
 
     def execute(self, command: Any) -> BetaFunctionToolResultType:
         """Run one command, given as one of the SDK's models."""
@@ -59,13 +66,17 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         filesystem: Filesystem | None = None,
         *,
         cache_control: BetaCacheControlEphemeralParam | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self.toolset = _toolset(session, filesystem)
+        self.toolset = _toolset(session, filesystem, capability, policy)
+        self._caller = caller
 
     async def call(self, input: object) -> BetaFunctionToolResultType:
         """Run one command, as the model sent it."""
-        return shown(await self.toolset.acall("memory", cast("Any", input)))
+        return shown(await self.toolset.acall("memory", cast("Any", input), caller=self._caller))
 
     async def execute(self, command: Any) -> BetaFunctionToolResultType:
         """Run one command, given as one of the SDK's models."""

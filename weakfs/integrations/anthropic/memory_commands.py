@@ -10,6 +10,7 @@ from attrs import frozen
 
 from weakfs.filesystem import Filesystem
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
+from weakfs.tools.permissions import check_may_show
 from weakfs.tools.results import answer_verbatim, summarize
 
 ROOT = "/memories"
@@ -220,8 +221,10 @@ def _existing_file(files: Filesystem, given: str) -> tuple[str, str]:
 
 
 def _content(files: Filesystem, path: str, given: str) -> str:
+    found = files.read_bytes(path)
+    check_may_show(files, found.path)
     try:
-        return files.read_bytes(path).content.decode()
+        return found.content.decode()
     except UnicodeDecodeError as error:
         raise Refused(f"The file {given} is not UTF-8: byte {error.start} cannot be decoded.") from None
 

@@ -27,6 +27,7 @@ from weakfs.filesystem.errors import fault
 from weakfs.integrations.deepagents.exchange import Dialect, answered, exchange_of
 from weakfs.messages import plural
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
+from weakfs.tools.permissions import check_may_show
 
 # The maximum number of matches of a search; the result says if there are more.
 MAX_MATCHES = 10_000
@@ -185,10 +186,11 @@ def _download(fs: Filesystem, path: str) -> FileDownloadResponse:
 
 def _content(fs: Filesystem, path: str) -> bytes:
     """Return the bytes of a file; refuse a file that its owner may not read, even in memory and for root."""
-    data = fs.read_bytes(path).content
+    found = fs.read_bytes(path)
+    check_may_show(fs, found.path)
     if not _may_read(fs, path):
         raise fault(PermissionError, EACCES, f"cannot read {path!r}: its owner may not read it; change its mode first")
-    return data
+    return found.content
 
 
 def _may_read(fs: Filesystem, path: str) -> bool:

@@ -19,7 +19,7 @@ from weakfs.integrations.mcp.calls import Context
 from weakfs.integrations.past_files import past_files
 from weakfs.session import SessionError
 from weakfs.tools import Toolset, build_tool_context
-from weakfs.tools.permissions import may_show
+from weakfs.tools.permissions import check_may_show
 
 SCHEME = "weakfs"
 PAGE = 500
@@ -104,11 +104,7 @@ class Resources:
             entries = [{"name": name, "type": kind} for name, kind in kinds.items()]
             return types.TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(entries))
         found = files.read_bytes(place.path)
-        if not may_show(files, found.path):
-            raise PermissionError(
-                f"cannot read {place.path!r}: the policy or the capability keeps its contents out of answers; use "
-                "another file"
-            )
+        check_may_show(files, found.path)
         data = found.content
         media_type = _media_type(place.path)
         try:

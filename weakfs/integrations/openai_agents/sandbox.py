@@ -31,7 +31,15 @@ from weakfs.filesystem import Filesystem
 from weakfs.integrations.command_files import mounted_files
 from weakfs.integrations.openai_agents.archives import check_archive, decompressed, overlaid, read_all, without_set_id
 from weakfs.integrations.openai_agents.terminals import Terminals, TerminalSession, shell_line, terminal_tools
-from weakfs.integrations.openai_agents.workspace import READING, TOOLS, Exchange, Executed, entries_of, target_of
+from weakfs.integrations.openai_agents.workspace import (
+    READING,
+    TOOLS,
+    Exchange,
+    Executed,
+    entries_of,
+    read_shown,
+    target_of,
+)
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.node import find, remove
 from weakfs.snapshots import from_tar, to_tar
@@ -146,7 +154,7 @@ class WeakfsSandboxSession(TerminalSession):
     async def _read(self, path: Path, *, limit: int | None = None, user: str | User | None = None) -> bytes:
         self._refuse_user(user)
         place = self._place(path)
-        done, content = await self._use("read_file", place, lambda files: files.read_bytes(place, limit=limit).content)
+        done, content = await self._use("read_file", place, partial(read_shown, place, limit))
         self._check_within(done, path)
         if done.error_code == "not_found":
             raise WorkspaceReadNotFoundError(path=path, context={"message": done.message})

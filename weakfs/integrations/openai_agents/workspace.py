@@ -16,7 +16,7 @@ from weakfs.processes import CommandOptions
 from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, require_filesystem
 from weakfs.tools.blobs import BlobReference
 from weakfs.tools.handlers import ShellOptions, ShellParams, ShellReceipt, shell_handler
-from weakfs.tools.permissions import Operation
+from weakfs.tools.permissions import Operation, check_may_show
 from weakfs.tools.results import answer, summarize
 
 # Replaces output that a capability keeps out of answers.
@@ -107,6 +107,13 @@ READING = frozenset({"read_file", "list_directory", "export_files"})
 def _printed(output: str | BlobReference | None, context: ToolContext) -> bytes:
     text = printed_text(output, context)
     return (NOT_SHOWN if text is None else text).encode("utf-8", "surrogateescape")
+
+
+def read_shown(place: str, limit: int | None, files: Filesystem) -> bytes:
+    """Read a file whose contents answers may show."""
+    found = files.read_bytes(place, limit=limit)
+    check_may_show(files, found.path)
+    return found.content
 
 
 def entries_of(place: str, files: Filesystem) -> list[FileEntry]:

@@ -47,10 +47,12 @@ class SnapshotTable(Mapping[str, SnapshotEntry]):
         return table
 
     def set(self, entry: SnapshotEntry) -> SnapshotTable:
-        """Return the table with an entry added; O(entries of its tag) if it is not the newest of them."""
+        """Return the table with an entry, in place of one with the same id; costs what `discard` and `add` cost."""
+        return self.discard(entry.snapshot_id).add(entry)
+
+    def add(self, entry: SnapshotEntry) -> SnapshotTable:
+        """Return the table with an entry whose id is new; O(entries of its tag) if it is not the newest of them."""
         by_id, by_tag = self._by_id.set(entry.snapshot_id, entry), self._by_tag
-        if len(by_id) == len(self._by_id):
-            return self.discard(entry.snapshot_id).set(entry)
         if entry.tag is not None:
             tagged: Log[SnapshotEntry] = by_tag.get(entry.tag, Log())
             if not tagged or tagged[-1].age < entry.age:

@@ -117,8 +117,13 @@ class Timeline:
         return copied
 
     def keep_snapshot(self, entry: SnapshotEntry) -> None:
-        """Add a snapshot to the table."""
-        self.snapshots = self.snapshots.set(entry)
+        """Add a snapshot to the table, in place of one with the same id."""
+        self.snapshots = self.snapshots.discard(entry.snapshot_id)
+        self.add_snapshot(entry)
+
+    def add_snapshot(self, entry: SnapshotEntry) -> None:
+        """Add a snapshot whose id is new to the table."""
+        self.snapshots = self.snapshots.add(entry)
         if self.touched is not None:
             self.touched = self.touched.append(entry.snapshot_id)
 

@@ -13,7 +13,7 @@ from weakfs.lazy_names import lazy_names
 if TYPE_CHECKING:
     from weakfs.tools.permissions.capability import Capability
     from weakfs.tools.permissions.decisions import Access
-    from weakfs.tools.permissions.guard import guarded, may_show
+    from weakfs.tools.permissions.guard import check_may_show, guarded, may_show
     from weakfs.tools.permissions.guarded_filesystem import GuardedFilesystem
     from weakfs.tools.permissions.operations import CONTENTS, Operation
     from weakfs.tools.permissions.rules import PathPolicy, PolicyRule, Visibility
@@ -27,6 +27,7 @@ __all__ = [
     "PathPolicy",
     "PolicyRule",
     "Visibility",
+    "check_may_show",
     "guarded",
     "may_show",
 ]
@@ -36,7 +37,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "capability": "Capability",
         "decisions": "Access",
-        "guard": "guarded may_show",
+        "guard": "check_may_show guarded may_show",
         "guarded_filesystem": "GuardedFilesystem",
         "operations": "CONTENTS Operation",
         "rules": "PathPolicy PolicyRule Visibility",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import EACCES
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,19 @@ def may_show(filesystem: Filesystem | None, path: str) -> bool:
     """Return whether an answer may quote a file: a guard may forbid reading it, or keep it out of answers."""
     guard = guard_of(filesystem)
     return guard is None or guard.may_show(path)
+
+
+def check_may_show(filesystem: Filesystem | None, path: str) -> None:
+    """Raise `PermissionError` for a file that no answer may quote, where an answer is nothing but its contents."""
+    if not may_show(filesystem, path):
+        # Errors of the system take time to import, which most calls do without.
+        from weakfs.filesystem.errors import fault
+
+        raise fault(
+            PermissionError,
+            EACCES,
+            f"cannot read {path!r}: the policy or the capability keeps its contents out of answers; use another file",
+        )
 
 
 def guard_of(filesystem: Filesystem | None) -> GuardedFilesystem | None:

@@ -367,8 +367,8 @@ class GuardedFilesystem:
         return self._inner.tree()
 
     def export_bytes(self) -> bytes:
-        """Return all files as one archive, if all of them may be read."""
-        self._access.check_everything("read", why="export all files")
+        """Return all files as one archive, if all of them may be read and shown."""
+        self._access.check_everything("read", why="export all files", withheld=True)
         return self._inner.export_bytes()
 
     def import_bytes(self, data: bytes) -> None:
