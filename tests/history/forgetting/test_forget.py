@@ -10,7 +10,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tracemalloc
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -240,8 +242,23 @@ def test_the_search_reads_what_only_begins_like_compressed_data_a_bounded_number
 
     monkeypatch.setattr(search, "zlib", SimpleNamespace(decompressobj=Counted, MAX_WBITS=15, error=zlib.error))
     monkeypatch.setattr(search, "MOST", 1 << 16)
-    assert not search.is_in_compressed(data, (b"secret",))
+    assert not search.is_in_bytes(data, (b"secret",))
     assert read < 1000 * len(data)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("at", [(1 << 20) - 2, (3 << 20) - 1, 1 << 26])
+def test_the_search_reads_a_large_file_in_pieces(tmp_path: Path, at: int, pack: Callable[[bytes], bytes]) -> None:
+    with open(tmp_path / "large", "wb") as file:
+        file.seek(at)
+        file.write(pack(f"deep {SECRET}".encode()))
+        file.truncate(1 << 27)
+    tracemalloc.start()
+    try:
+        assert files_with(SECRET, [str(tmp_path)]) == (str(tmp_path / "large"),)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()
 
 
 KILLED = """

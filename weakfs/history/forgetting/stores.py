@@ -14,7 +14,7 @@ from weakfs.backends import HostFilesystem
 from weakfs.backends.host.retention import contents_needed
 from weakfs.class_decorators import define
 from weakfs.history.forgetting.redaction import found_in
-from weakfs.history.forgetting.search import is_in_compressed
+from weakfs.history.forgetting.search import is_in_bytes
 from weakfs.session import MissingBlob, Session
 from weakfs.snapshots import Store, StoredSnapshot
 from weakfs.snapshots.store import manifests
@@ -79,4 +79,4 @@ class _Search:
             content = self.store.read(digest)
         except MissingBlob:
             return False
-        return found_in(content, self.forms) or is_in_compressed(content, self.forms)
+        return is_in_bytes(content, self.forms)
