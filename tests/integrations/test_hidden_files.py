@@ -366,23 +366,16 @@ def test_no_command_of_the_editor_and_the_memory_tool_shows_them(rules: Callable
         {"command": "insert", "path": hidden, "insert_line": 0, "insert_text": "a\n", "new_str": "a\n"},
         {"command": "undo_edit", "path": hidden},
     ]
-    acts = [lambda tool=tool, one=one: tool.call(one) for tool in editors for one in commands]
-    acts += [
-        lambda tool=tool, one=one: tool.call({**one, "path": "/memories/prod-wombat.key"})
-        for tool in memories
-        for one in commands[:-1]
-    ]
-    acts += [
-        lambda tool=tool: tool.call(
-            {"command": "rename", "old_path": "/memories/prod-wombat.key", "new_path": "/memories/a.txt"}
-        )
-        for tool in memories
-    ]
+    kept = "/memories/prod-wombat.key"
+    renamed = {"command": "rename", "old_path": kept, "new_path": "/memories/a.txt"}
+    acts: list[Callable[[], Any]] = [partial(tool.call, one) for tool in editors for one in commands]
+    acts += [partial(tool.call, {**one, "path": kept}) for tool in memories for one in commands[:-1]]
+    acts += [partial(tool.call, renamed) for tool in memories]
     told = asyncio.run(gathered(*(partial(_performed, act) for act in acts)))
     # The caller named the files; nothing of their contents is there.
     assert SECRET not in told.replace("prod-wombat.key", "")
     assert files.read(hidden).content == "wombat \n"
-    assert files.read("/memories/prod-wombat.key").content == "wombat\n"
+    assert files.read(kept).content == "wombat\n"
     assert "port = 80" in str(editors[0].call({"command": "view", "path": "/src/app.py"}))
 
 
