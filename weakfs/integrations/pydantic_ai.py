@@ -58,9 +58,9 @@ _PROVIDERS: Mapping[str, Provider] = {
 class RunConflict(SessionError):
     """A run succeeded, and its changes conflict with what others changed in the session meanwhile.
 
-    The session is unchanged. `fork` is still open and has the changes of the run, which `session.merge(fork,
-    on_conflict=...)` merges. `conflict` has the conflicts, and `messages` are the messages of the run with the model's
-    answer.
+    The session is unchanged. `fork` is still open and has the changes of the run, which
+    `session.merge(fork, on_conflict=...)` merges. `conflict` has the conflicts, and `messages` are the messages of the
+    run with the model's answer.
     """
 
     def __init__(self, conflict: MergeConflict, fork: Session, messages: list[ModelMessage]) -> None:

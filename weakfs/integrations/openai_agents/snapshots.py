@@ -21,9 +21,9 @@ TAG = "sandbox snapshot"
 class WeakfsSnapshot(SnapshotBase):
     """The files of a sandbox as they were when it stopped, in the session `id` at `location`.
 
-    Any sandbox client can use it. Each stop is a record of that session with its own snapshot, so that `weakfs
-    timeline`, `diff` and `rollback` work with them; the newest state is restored. `location` is a folder or a URL. The
-    location is part of a sandbox's saved state, so do not put passwords into it.
+    Any sandbox client can use it. Each stop is a record of that session with its own snapshot, so that
+    `weakfs timeline`, `diff` and `rollback` work with them; the newest state is restored. `location` is a folder or a
+    URL. The location is part of a sandbox's saved state, so do not put passwords into it.
     """
 
     type: Literal["weakfs"] = "weakfs"  # pyright: ignore[reportIncompatibleVariableOverride]  # as the SDK asks for
