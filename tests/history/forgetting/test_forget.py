@@ -255,7 +255,7 @@ def test_the_search_reads_a_large_file_in_pieces(tmp_path: Path, at: int, pack: 
         file.truncate(1 << 27)
     tracemalloc.start()
     try:
-        assert files_with(SECRET, [str(tmp_path)]) == (str(tmp_path / "large"),)
+        assert files_with(SECRET, tmp_path) == (str(tmp_path / "large"),)
         assert tracemalloc.get_traced_memory()[1] < 1 << 23
     finally:
         tracemalloc.stop()
