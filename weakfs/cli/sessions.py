@@ -21,6 +21,7 @@ from weakfs.history.trees import Trees, chosen_filesystem
 from weakfs.reducers import ExternalFsSnapshot, FileTree, TreeMounted
 from weakfs.reducers.events import TreeSeen
 from weakfs.session import Session, SessionError, SessionView
+from weakfs.session.files.expansion import FACTOR
 from weakfs.storage.engines.urls import redacted
 from weakfs.storage.locations import local_path, url_of
 from weakfs.transcripts.comparison import IMPORT_CAUSE
@@ -71,16 +72,23 @@ def is_location(text: str) -> bool:
     return (_URL.match(text) is not None and not os.path.exists(text)) or os.path.isdir(Location.of(text).where)
 
 
-def opened(location: Location, registry: str | None, *, is_shared: bool = False) -> weakfs.Session:
+def opened(
+    location: Location, registry: str | None, max_expansion: float | None = FACTOR, *, is_shared: bool = False
+) -> weakfs.Session:
     """Open a session in storage, and close it when the command ends; raise `Failure` if it does not exist.
 
-    With `is_shared`, changes are merged with those that other processes make in the meantime.
+    With `is_shared`, changes are merged with those that other processes make in the meantime. `max_expansion` is that
+    of `Session.open`.
     """
     known = None if registry is None else registry_at(registry)
     with as_failure(f"open {redacted(location.where)!r}"):
         location.check()
         session = weakfs.Session.open(
-            location.where, location.session_id, registry=known, on_conflict="merge" if is_shared else "raise"
+            location.where,
+            location.session_id,
+            registry=known,
+            on_conflict="merge" if is_shared else "raise",
+            max_expansion=max_expansion,
         )
         if session.is_new:
             session.close()
@@ -101,10 +109,11 @@ def load(
     """Load a session file, or open a session in storage; raise `Failure` with the cause if that is impossible.
 
     A recorded session of another program becomes a session in memory; with `is_to_change` it is refused. `registry` is
-    `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load`; `is_shared` works as in `opened`.
+    `MODULE:NAME`, see `registry_at`; `max_expansion` is that of `Session.load` and `Session.open`; `is_shared` works as
+    in `opened`.
     """
     if is_location(file):
-        return opened(Location.of(file), registry, is_shared=is_shared)
+        return opened(Location.of(file), registry, max_expansion, is_shared=is_shared)
     if not _is_saved_session(file):
         from weakfs.cli.recordings import session_of_recording
 

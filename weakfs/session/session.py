@@ -112,6 +112,7 @@ class Session(Undo):
         registry: Registry | None = None,
         clock: Callable[[], int] | None = None,
         bus: Bus | None = None,
+        max_expansion: float | None = FACTOR,
     ) -> Self:
         """Open a session in storage, or create it. Every change is stored before it takes effect.
 
@@ -125,8 +126,9 @@ class Session(Undo):
         it is closed; raise `LeaseLost` if another process has opened it exclusively.
 
         The state is in memory when this returns; records and contents from before the newest checkpoint are read when
-        they are needed. Raise `SessionFileError` if the stream is not a session or is damaged, and `StorageError` if
-        the storage cannot be read.
+        they are needed. A checkpoint may take up `max_expansion` times its size in memory, as a file may with `load`.
+        Raise `SessionFileError` if the stream is not a session or is damaged, and `StorageError` if the storage cannot
+        be read.
         """
         from weakfs.session.durable.opening import Options, open_session
 
@@ -134,7 +136,7 @@ class Session(Undo):
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
-            Options(durability, on_conflict, exclusive),
+            Options(durability, on_conflict, exclusive, max_expansion),
         )
 
     @classmethod
@@ -149,6 +151,7 @@ class Session(Undo):
         registry: Registry | None = None,
         clock: Callable[[], int] | None = None,
         bus: Bus | None = None,
+        max_expansion: float | None = FACTOR,
     ) -> Self:
         """Open a session as `open` does, on an event loop; commits are awaited with the engine's own client.
 
@@ -164,7 +167,7 @@ class Session(Undo):
             lambda name: cls(session_id=name, registry=registry, clock=clock, bus=bus),
             where,
             session_id,
-            Options(durability, on_conflict, exclusive),
+            Options(durability, on_conflict, exclusive, max_expansion),
         )
 
     def copy_to(self, where: Where, *, durability: Durability = "process") -> None:

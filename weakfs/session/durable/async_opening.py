@@ -57,7 +57,7 @@ async def aopen_session(
     awaited, store, on_loop = clients
     is_own = isinstance(where, str | os.PathLike)
     try:
-        session = await _performed(opened(create, store, session_id, exclusive=options.exclusive), awaited)
+        session = await _performed(opened(create, store, session_id, options), awaited)
     except BaseException:
         if is_own:
             await awaited.close()

@@ -24,6 +24,7 @@ from weakfs.session.durable.frames.reader import FrameReader
 from weakfs.session.durable.frames.refresh import ATTEMPTS
 from weakfs.session.durable.lease import HeldLease, patiently
 from weakfs.session.errors import SessionError, SessionFileError
+from weakfs.session.files.expansion import FACTOR, check_factor
 from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.state import SessionState
@@ -56,12 +57,14 @@ class Options:
     durability: Durability = "process"
     on_conflict: OnOthers = "raise"
     exclusive: bool = False
+    max_expansion: float | None = FACTOR
 
     def __attrs_post_init__(self) -> None:
         if self.durability not in ("process", "power", "manual"):
             raise ValueError(f"durability is {self.durability!r}; pass 'process', 'power' or 'manual'")
         if self.on_conflict not in ("raise", "merge"):
             raise ValueError(f"on_conflict is {self.on_conflict!r}; pass 'raise' or 'merge'")
+        check_factor(self.max_expansion)
 
 
 def event_store(where: Where, durability: Durability) -> EventStore:
@@ -96,7 +99,7 @@ def open_session(
     store = event_store(where, options.durability)
     try:
         with garbage_collection_paused():
-            session = run(opened(create, store, session_id, exclusive=options.exclusive), store)
+            session = run(opened(create, store, session_id, options), store)
     except BaseException:
         if store is not where:
             store.close()
@@ -127,9 +130,7 @@ def complete(session: SessionState, options: Options, *, owns_store: bool) -> Co
     return log
 
 
-def opened(
-    create: Callable[[str | None], S], store: EventStore, session_id: str | None, *, exclusive: bool
-) -> Steps[S]:
+def opened(create: Callable[[str | None], S], store: EventStore, session_id: str | None, options: Options) -> Steps[S]:
     """Read a session from its stream, and have its changes stored there.
 
     Contents are later read from `store`.
@@ -138,9 +139,9 @@ def opened(
     session = create(name)
     name = session.session_id
     lease = None
-    if exclusive:
+    if options.exclusive:
         lease = HeldLease(store, (yield from patiently(TakeLease(name, uuid4().hex, LEASE))))
-    checkpoint, log, reader, read = yield from _read_stored(session, store)
+    checkpoint, log, reader, read = yield from _read_stored(session, store, options.max_expansion)
     if checkpoint is not None and not read and (ends := (yield Head(name))) != checkpoint.number:
         if ends < checkpoint.number:
             raise StorageDamaged(
@@ -179,7 +180,7 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
 
 
 def _read_stored(
-    session: SessionState, store: EventStore
+    session: SessionState, store: EventStore, max_expansion: float | None
 ) -> Steps[tuple[Checkpoint | None, CommitLog, FrameReader, int]]:
     """Read the newest checkpoint and the frames that follow it; see `_read`."""
     name, left = session.session_id, ATTEMPTS
@@ -187,7 +188,7 @@ def _read_stored(
         checkpoint: Checkpoint | None = yield GetCheckpoint(name)
         frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
         try:
-            log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames))
+            log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames, max_expansion))
         except SessionFileError:
             # A compaction has dropped what these refer to, and stored what replaces them; or it is damaged.
             left -= 1
@@ -198,14 +199,19 @@ def _read_stored(
 
 
 def _read(
-    session: SessionState, store: EventStore, checkpoint: Checkpoint | None, frames: Iterable[Frame]
+    session: SessionState,
+    store: EventStore,
+    checkpoint: Checkpoint | None,
+    frames: Iterable[Frame],
+    max_expansion: float | None,
 ) -> tuple[CommitLog, FrameReader, int]:
     """Read a checkpoint and the frames that follow it.
 
     Also return the number of the last frame, 0 if there are none.
     """
     name, rules = session.session_id, session._rules
-    checkpoints = Checkpointing.of(store, name, rules, content_from_frames)
+    lost = partial(content_from_frames, max_expansion=max_expansion)
+    checkpoints = Checkpointing.of(store, name, rules, lost, max_expansion)
     line, head = Timeline(touched=Log()), 0
     header: dict[str, Any] = {"origin_id": name, "counter": 0}
     with garbage_collection_paused():

@@ -1,4 +1,4 @@
-"""A limit on how much memory loading a file may take beyond the file's own size.
+"""A limit on how much memory loading a session file or a checkpoint may take beyond its own size.
 
 A file stores many values by reference: a blob as an earlier one and a tail, a directory as its difference from another.
 A malicious file can expand to a thousand times its size. So everything that loading copies is counted before it is
@@ -17,16 +17,18 @@ LEAST = 64 << 20
 
 
 class Expansion:
-    """The expansion budget of one file that is being loaded, and how much of it is used.
+    """The expansion budget of one file or checkpoint that is being loaded, and how much of it is used.
 
-    `size` is the size of the file in bytes, `factor` the multiple of it that may be copied; `None` means no limit.
+    `size` is its size in bytes, `factor` the multiple of it that may be copied; `None` means no limit. Messages call it
+    `name`.
     """
 
-    __slots__ = ("_factor", "_most", "_size", "_used")
+    __slots__ = ("_factor", "_most", "_name", "_size", "_used")
 
-    def __init__(self, size: int, factor: float | None = FACTOR) -> None:
+    def __init__(self, size: int, factor: float | None = FACTOR, name: str = "file") -> None:
         check_factor(factor)
         self._size = size
+        self._name = name
         self._factor = factor
         self._most = None if factor is None else max(int(size * factor), LEAST)
         self._used = 0
@@ -36,9 +38,9 @@ class Expansion:
         self._used += size
         if self._most is not None and self._used > self._most:
             raise SessionFileError(
-                f"{what} would expand the file to {self._used:,} bytes, but a file of {self._size:,} bytes may expand "
-                f"to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you trust the file, "
-                f"load it with a larger max_expansion, or with None for no limit",
+                f"{what} would expand the {self._name} to {self._used:,} bytes, but a {self._name} of {self._size:,} "
+                f"bytes may expand to {self._most:,} ({self._factor:g} times its size, or {LEAST >> 20} MiB); if you "
+                f"trust the {self._name}, load it with a larger max_expansion, or with None for no limit",
                 where=where,
             )
 

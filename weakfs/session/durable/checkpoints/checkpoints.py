@@ -115,9 +115,16 @@ class Checkpointing:
     _thread: Thread | None = None
 
     @classmethod
-    def of(cls, store: EventStore, stream: str, rules: Rules, content_from_frames: ContentFromFrames) -> Checkpointing:
+    def of(
+        cls,
+        store: EventStore,
+        stream: str,
+        rules: Rules,
+        content_from_frames: ContentFromFrames,
+        max_expansion: float | None,
+    ) -> Checkpointing:
         """Return the checkpoints of a stream, without reading any."""
-        decoder = FrameDecoder(rules, StreamContents(store, stream), content_from_frames)
+        decoder = FrameDecoder(rules, StreamContents(store, stream), content_from_frames, max_expansion)
         states = StoredStates(decoder)
         return cls(store, stream, StreamHistory(store, stream, decoder, states), states)
 
@@ -431,7 +438,7 @@ class Checkpointing:
         self.history.take_over(fields.take("index", dict))
         self.states.entries = [StatesEntry(*entry) for entry in fields.take("states", list)]
         marks = tuple(MarkEntry(*entry) for entry in fields.take("marks", list))
-        loaded = LoadedCheckpoint(self.history.decoder, fields, self.history, self.states.logs_of)
+        loaded = LoadedCheckpoint(self.history.decoder, fields, size, self.history, self.states.logs_of)
         fields.done()
         line = loaded.line
         self.history.decoder.rules = loaded.rules

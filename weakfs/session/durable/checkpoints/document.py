@@ -23,7 +23,6 @@ from weakfs.session.durable.frames.writer import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack
-from weakfs.session.files.expansion import unlimited
 from weakfs.session.files.fields import Fields
 from weakfs.session.files.reader import LoadedDocument
 from weakfs.session.files.spool import JsonObject
@@ -178,7 +177,7 @@ class LoadedCheckpoint(LoadedDocument):
     """A checkpoint that was read."""
 
     def __init__(
-        self, decoder: FrameDecoder, fields: Fields, history: StreamHistory, logs_of: Callable[[str], Table]
+        self, decoder: FrameDecoder, fields: Fields, size: int, history: StreamHistory, logs_of: Callable[[str], Table]
     ) -> None:
         self._decoder, self._history, self._logs_of = decoder, history, logs_of
         self.heads: dict[str, LogHead] = {}
@@ -186,7 +185,7 @@ class LoadedCheckpoint(LoadedDocument):
         # The keys of the copies that only checkpoints use, by digest, and the maximum sizes of these copies, by key.
         self.copies: dict[str, str] = {}
         self.copy_sizes: dict[str, int] = {}
-        super().__init__(decoder.rules, fields, decoder.contents, unlimited())
+        super().__init__(decoder.rules, fields, decoder.contents, decoder.expansion(size))
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
         self.copy_sizes = {row["copy"]: row["size"] for row in rows if type(row) is dict and "copy" in row}
@@ -259,11 +258,11 @@ def stretch_items(values: Log[Any]) -> list[Any]:
 class LoadedStates(LoadedDocument):
     """The states in the records of one interval between checkpoints."""
 
-    def __init__(self, decoder: FrameDecoder, fields: Fields) -> None:
+    def __init__(self, decoder: FrameDecoder, fields: Fields, size: int) -> None:
         self._decoder = decoder
         self.states: dict[int, Table] = {}
         self.logs: Table = EMPTY_TABLE
-        super().__init__(decoder.rules, fields, decoder.contents, unlimited())
+        super().__init__(decoder.rules, fields, decoder.contents, decoder.expansion(size))
 
     def _read_blobs(self, rows: Sequence[Json], source: ContentSource) -> list[Content]:
         return self._decoder.unread_blobs(rows)
@@ -309,7 +308,7 @@ class StoredStates:
         if found is None:
             text = self.decoder.contents.read(bytes.fromhex(digest))
             fields = Fields(document_of(text, f"content {digest}"), f"content {digest}")
-            found = LoadedStates(self.decoder, fields)
+            found = LoadedStates(self.decoder, fields, len(text))
             # A single assignment, because other threads read at the same time.
             self._recent = {**dict(list(self._recent.items())[-1:]), digest: found}
         return found

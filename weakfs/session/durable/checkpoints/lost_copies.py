@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import takewhile
 
 from weakfs.session.blobs.rope import joined
@@ -19,14 +20,17 @@ from weakfs.session.slices.schema import Rules
 from weakfs.storage.event_store import Frame
 
 
-def content_from_frames(contents: StreamContents, registry: Registry, key: str) -> bytes | None:
+def content_from_frames(
+    contents: StreamContents, registry: Registry, key: str, *, max_expansion: float | None
+) -> bytes | None:
     """Return the content that the key of a copy names from the state that the frames produce. O(frames).
 
     Returns `None` if some of them were trimmed.
     """
     store, stream = contents.store, contents.stream
     number, rules = copied_after(key), Rules.of(registry)
-    checkpoints = Checkpointing.of(store, stream, rules, content_from_frames)
+    again = partial(content_from_frames, max_expansion=max_expansion)
+    checkpoints = Checkpointing.of(store, stream, rules, again, max_expansion)
     log = LogState(store, stream, checkpoints, 0, frozenset())
     line: Timeline = Timeline(touched=Log())
     frames: list[Frame] = []

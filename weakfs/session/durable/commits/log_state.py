@@ -194,8 +194,9 @@ class LogState:
 
     def reader(self, rules: Rules, line: Timeline, counter: int, *, is_new: bool = False) -> FrameReader:
         """Return a reader that continues a timeline."""
+        decoder = self.checkpoints.history.decoder
         return FrameReader(
-            FrameDecoder(rules, self.contents, self.checkpoints.history.decoder.content_from_frames),
+            FrameDecoder(rules, self.contents, decoder.content_from_frames, decoder.max_expansion),
             line,
             counter,
             is_new,

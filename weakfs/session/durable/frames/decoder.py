@@ -25,7 +25,7 @@ from weakfs.session.durable.contents import StreamContents
 from weakfs.session.durable.frames.plain_events import Contents, as_lists, as_object, digest_in, events_of
 from weakfs.session.durable.frames.writer import plain_fields
 from weakfs.session.errors import SessionFileError, UnknownTag, UnknownType
-from weakfs.session.files.expansion import unlimited
+from weakfs.session.files.expansion import FACTOR, Expansion, unlimited
 from weakfs.session.replay.reduction import Row
 from weakfs.session.slices.registry import Shape
 from weakfs.session.slices.schema import Rules
@@ -45,6 +45,8 @@ class FrameDecoder:
     rules: Rules
     contents: StreamContents
     content_from_frames: ContentFromFrames
+    # How many times its size a checkpoint may take in memory; see `weakfs.session.files.expansion`.
+    max_expansion: float | None = FACTOR
     _reading: Reading | None = field(default=None, init=False)
     _pools: dict[type, tuple[Any, list[Any]]] = field(factory=dict, init=False)
     _columns: dict[str, Columns | None] = field(factory=dict, init=False)
@@ -66,6 +68,10 @@ class FrameDecoder:
             return self.rules.registry.shape(tag)
         except UnknownType as error:
             raise UnknownTag(str(error), where="$.type") from None
+
+    def expansion(self, size: int) -> Expansion:
+        """Return the expansion budget of a checkpoint, or of a document that it refers to."""
+        return Expansion(size, self.max_expansion, "checkpoint")
 
     def blobs(self, rows: list[Json]) -> list[Content]:
         """Return the blobs of frames; all their contents are read from storage together."""
