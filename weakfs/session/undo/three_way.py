@@ -112,8 +112,8 @@ class ThreeWay(Moments):
         changes = tuple(change for change in resolver.changes if change.path not in self._ways_back())
         records = tuple((span.first, span.last) for span in spans)
         return Reversion(
-            changes,
-            resolver.sorted_conflicts(),
+            changes=changes,
+            conflicts=resolver.sorted_conflicts(),
             how=how,
             records=records,
             foreign=tuple(named),
