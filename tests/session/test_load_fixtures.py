@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
@@ -25,6 +26,15 @@ def loaded(path: Path) -> Session:
     session = Session.load(path, registry=registry())
     story.prepare(session)
     return session
+
+
+def as_written_here(data: bytes) -> bytes:
+    """Return a saved session as the installed orjson writes it: 1e+300 is 1e300 before 3.11.7."""
+    document = orjson.loads(data)
+    head = {key: document.pop(key) for key in ("format", "version", "sha256")}
+    rest = orjson.dumps(document)[1:]
+    head["sha256"] = sha256(rest).hexdigest()
+    return orjson.dumps(head)[:-1] + b"," + rest
 
 
 def test_there_is_one_saved_session_per_format_version() -> None:
@@ -53,7 +63,8 @@ def test_a_saved_session_can_be_used(path: Path, tmp_path: Path) -> None:
 def test_the_story_is_saved_in_this_version_as_it_was_when_the_version_was_made(tmp_path: Path) -> None:
     # A change here needs a new format version, unless the story itself was changed: python -m fixtures.sessions
     story.tell().save(tmp_path / "s.json")
-    assert (tmp_path / "s.json").read_bytes() == (FOLDER / f"v{VERSION}.json").read_bytes()
+    expected = (FOLDER / f"v{VERSION}.json").read_bytes()
+    assert (tmp_path / "s.json").read_bytes() == as_written_here(expected)
 
 
 @pytest.mark.parametrize("version", [3, 4])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import cached_property
 from typing import Any, get_args, get_origin
 
@@ -106,6 +107,8 @@ class Reading:
         converter.register_structure_hook(bytes, lambda row, _: self._content(row, bytes))
         converter.register_structure_hook(Stored, lambda row, _: self._content(row, Stored))
         converter.register_structure_hook_func(kinds.is_enum, read_enum)
+        # Before 26.1, cattrs looked for a hook of a base class first, and had one of its own for `Enum`.
+        converter.register_structure_hook(Enum, read_enum)
         converter.register_structure_hook_func(kinds.is_frozen_set, self._set)
         converter.register_structure_hook_func(kinds.is_odd_mapping, self._mapping)
         converter.register_structure_hook_func(kinds.is_read_by_items, self._sequence)
@@ -124,7 +127,8 @@ class Reading:
                 type_,
                 converter,
                 _cattrs_forbid_extra_keys=True,
-                _cattrs_detailed_validation=detailed,
+                # Without this, cattrs 24.1 passes all fields of a dataclass by position.
+                _cattrs_detailed_validation=detailed or kinds.has_keyword_only(type_),
                 _cattrs_use_alias=False,
                 **stored_names(type_),
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
@@ -104,6 +104,11 @@ def is_plain_attrs(pools: Mapping[type, Any]) -> Callable[[Any], bool]:
         return isinstance(type_, type) and (attrs.has(type_) or is_dataclass(type_)) and type_ not in pools
 
     return is_plain
+
+
+def has_keyword_only(type_: Any) -> bool:
+    """Return whether a type is a dataclass with a field that can only be passed by name."""
+    return is_dataclass(type_) and any(field.kw_only for field in fields(type_))
 
 
 def brief(row: Json) -> str:
