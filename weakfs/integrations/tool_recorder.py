@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 # The maximum length of a recorded answer, in characters.
 MAX_MESSAGE = 2000
+# The answer that is recorded for a tool without one.
+UNREPORTED = "the end of a tool was not reported"
 
 
 @define(eq=False)
@@ -34,7 +36,7 @@ class ToolRecorder:
     _lock: asyncio.Lock = field(factory=asyncio.Lock, init=False)
     _call: ExternalCall | None = field(default=None, init=False)
     # The tools of the current call that have not ended, each with its agent.
-    _running: dict[str, str] = field(factory=dict, init=False)
+    _running: dict[str, object] = field(factory=dict, init=False)
     # The name and id of each tool that joined the current call after the first.
     _joined: list[str] = field(factory=list, init=False)
 
@@ -43,10 +45,10 @@ class ToolRecorder:
         """Whether any tool is running."""
         return self._call is not None
 
-    async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str, *, agent: str = "") -> None:
+    async def begin(self, name: str, arguments: Mapping[str, Any], tool_id: str, *, agent: object = None) -> None:
         """Begin a call, or join the current one. Raise `ExternalCallFailed` if the call is refused.
 
-        `agent` is the agent that runs the tool, for `finish`.
+        `agent` is what runs the tool, of any type; `finish` passes it to its function.
         """
         async with self._lock:
             if tool_id in self._running:
@@ -79,14 +81,14 @@ class ToolRecorder:
         async with self._lock:
             return await (asyncio.to_thread(work) if self._call is None else self._call.arun(work))
 
-    async def finish(self, has_ended: Callable[[str], bool] = lambda agent: True) -> None:
+    async def finish(self, has_ended: Callable[[Any], bool] = lambda agent: True, *, reason: str = UNREPORTED) -> None:
         """End the tools of agents that have ended, which reported no end, and the call if no other tool is running."""
         async with self._lock:
             running = {tool: agent for tool, agent in self._running.items() if not has_ended(agent)}
             if self._call is not None and len(running) < len(self._running):
                 self._running = running
                 if not running:
-                    await self._record("the end of a tool was not reported")
+                    await self._record(reason)
 
     async def _record(self, message: str) -> str | None:
         call, joined = self._call, self._joined

@@ -4,92 +4,26 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integrations.claude_code.claude import Claude
 from weakfs import HostFilesystem, Session
-from weakfs.integrations.claude_code import Installed, install
-from weakfs.tools import ToolCall
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 
 
-class Claude:
-    """A project in which hooks are installed, and what runs them."""
-
-    def __init__(self, project: Path, runtime: Path, state: Path) -> None:
-        self.project = project
-        self.runtime = runtime
-        self.made: Installed = install(project, f"folder:{state}")
-        settings = json.loads(self.made.settings.read_text())
-        self.commands = {event: entry["hooks"][0]["command"] for event, (entry,) in settings["hooks"].items()}
-
-    def start(self, event: str, tool: str = "Bash", tool_id: str = "t1", **fields: Any) -> subprocess.Popen[str]:
-        payload = {"hook_event_name": event, "tool_name": tool, "tool_use_id": tool_id, "session_id": "s1", **fields}
-        process = subprocess.Popen(
-            self.commands[event], shell=True, stdin=-1, stdout=-1, stderr=-1, text=True, env=self.environment
-        )
-        assert process.stdin is not None
-        with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(payload))
-            process.stdin.flush()
-        return process
-
-    def fire(self, event: str, tool: str = "Bash", tool_id: str = "t1", **fields: Any) -> Any:
-        process = self.start(event, tool, tool_id, **fields)
-        out, err = process.communicate(timeout=60)
-        assert (process.returncode, err) == (0, "")
-        return json.loads(out)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "XDG_RUNTIME_DIR": str(self.runtime), "XDG_STATE_HOME": str(self.runtime / "state")}
-
-    @property
-    def place(self) -> Path:
-        return self.runtime / f"weakfs-{os.getuid()}"
-
-    @property
-    def servers(self) -> list[int]:
-        """The processes of the server."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            with suppress(OSError):
-                words = path.read_bytes().split(b"\0")
-                if os.fsencode(self.project) in words and any(b"claude_code.server" in word for word in words):
-                    found.append(int(path.parent.name))
-        return found
-
-    def end(self, number: int = signal.SIGTERM) -> None:
-        for pid in self.servers:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        while self.servers:
-            time.sleep(0.01)
-
-    def calls(self) -> list[tuple[str, str, str]]:
-        with Session.open(self.made.location) as session:
-            return [(call.call_id, call.tool, call.status) for call in session[ToolCall].all()]
-
-
 @pytest.fixture
 def claude(tmp_path: Path) -> Iterator[Claude]:
-    project, runtime = tmp_path / "project", tmp_path / "run"
-    project.mkdir()
-    runtime.mkdir()
-    (project / "a.txt").write_text("one\n")
-    made = Claude(project, runtime, tmp_path / "history")
+    made = Claude.in_directory(tmp_path)
     yield made
     made.end()
 
@@ -213,17 +147,30 @@ def test_a_server_that_cannot_start_does_not_stop_the_tool(claude: Claude, tmp_p
     assert "history" in Path(err.split()[-1]).read_text()
 
 
-@pytest.mark.parametrize(
-    "event", [b"", b"{", b"[]", b"null", b'{"hook_event_name": "PreToolUse"}', b"\xff" * 9, b"[" * 99999]
-)
-def test_an_event_that_cannot_be_read_does_no_harm(claude: Claude, event: bytes) -> None:
+UNREADABLE = [
+    (b"", "Expecting value"),
+    (b"{", "Expecting property name"),
+    (b"[]", "it is a list"),
+    (b"null", "it is None"),
+    (b"{}", "it has no 'hook_event_name'"),
+    (b'{"hook_event_name": "PreToolUse", "tool_use_id": "t1"}', "it has no 'tool_name'"),
+    (b'{"hook_event_name": "PreToolUse", "tool_name": "Bash"}', "it has no 'tool_use_id'"),
+    (b"\xff" * 9, "codec can't decode"),
+    (b"[" * 99999, "recursion"),
+    (b" " * ((64 << 20) + 1), "it is larger than 67108864 bytes"),
+]
+
+
+@pytest.mark.parametrize(("event", "problem"), UNREADABLE, ids=[problem for _, problem in UNREADABLE])
+def test_an_event_that_cannot_be_read_is_reported_and_does_no_harm(claude: Claude, event: bytes, problem: str) -> None:
     claude.fire("Stop")
     done = subprocess.run(
         claude.commands["PreToolUse"], shell=True, input=event, capture_output=True, env=claude.environment, check=False
     )
-    assert done.returncode in (0, 1)
-    assert done.stdout in (b"", b"{}")
-    assert b"Traceback" not in done.stderr
+    assert (done.returncode, done.stderr) == (0, b"")
+    message = json.loads(done.stdout)["systemMessage"]
+    assert message.startswith("weakfs cannot read the event of this hook: ")
+    assert problem in message
     assert claude.fire("Stop") == {}
 
 

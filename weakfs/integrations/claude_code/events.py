@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from weakfs.class_decorators import define
+from weakfs.class_decorators import define, frozen
+from weakfs.integrations.claude_code.owner import Owner
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.tools.calls.external_call import ExternalCallFailed
 
@@ -39,6 +40,14 @@ DENIED = frozenset({"operation_forbidden", "policy_denied", "read_only"})
 Answer = dict[str, Any]
 
 
+@frozen
+class Agent:
+    """A session's main agent or one of its subagents, and the process in which it runs, if that is known."""
+
+    name: str
+    owner: Owner | None
+
+
 @define(eq=False)
 class ClaudeEvents:
     """Answers the events of an agent, and records its tools with `recorder`, except those in `not_recorded`."""
@@ -47,12 +56,15 @@ class ClaudeEvents:
     not_recorded: frozenset[str]
     logger: logging.Logger
 
-    async def answer(self, event: Mapping[str, Any]) -> Answer:
-        """Return the answer to one event, empty if there is nothing to report. Never raises."""
+    async def answer(self, event: Mapping[str, Any], owner: Owner | None = None) -> Answer:
+        """Return the answer to one event, empty if there is nothing to report. Never raises.
+
+        `owner` is the process that the event is from; see `finish_ended`.
+        """
         name = event.get("hook_event_name")
         try:
             if name == "PreToolUse":
-                return await self._begin(event)
+                return await self._begin(event, owner)
             if name in ("PostToolUse", "PostToolUseFailure"):
                 return await self._end(event)
             if name in EVENTS:
@@ -66,11 +78,22 @@ class ClaudeEvents:
             self.logger.exception("a tool or its changes were not recorded: %s failed", name)
         return {}
 
-    async def _begin(self, event: Mapping[str, Any]) -> Answer:
+    async def finish_ended(self) -> None:
+        """End the tools of processes that have ended, for example because they were killed. Never raises."""
+        try:
+            await self.recorder.finish(
+                lambda agent: agent.owner is not None and agent.owner.has_ended,
+                reason="the process that ran the tool ended before the tool did",
+            )
+        except Exception:
+            self.logger.exception("the changes of a tool were not recorded")
+
+    async def _begin(self, event: Mapping[str, Any], owner: Owner | None) -> Answer:
         tool = str(event["tool_name"])
         if tool not in self.not_recorded and not tool.startswith("mcp__weakfs__"):
             arguments = event.get("tool_input") or {}
-            await self.recorder.begin(tool, arguments, str(event["tool_use_id"]), agent=_agent(event))
+            agent = Agent(_agent(event), owner)
+            await self.recorder.begin(tool, arguments, str(event["tool_use_id"]), agent=agent)
         return {}
 
     async def _end(self, event: Mapping[str, Any]) -> Answer:
@@ -83,11 +106,11 @@ class ClaudeEvents:
 
 
 def _agent(event: Mapping[str, Any]) -> str:
-    """Return the agent that an event belongs to: a session's main agent or one of its subagents."""
+    """Return the name of the agent that an event belongs to: a session's main agent or one of its subagents."""
     return f"{event.get('session_id', '')}/{event.get('agent_id', '')}"
 
 
-def _ended(event: Mapping[str, Any]) -> Callable[[str], bool]:
+def _ended(event: Mapping[str, Any]) -> Callable[[Agent], bool]:
     """Return a function that tells which agents have ended with a turn.
 
     Subagents in the background continue when the main agent stops, and it may get a message while they work. Only the
@@ -95,10 +118,10 @@ def _ended(event: Mapping[str, Any]) -> Callable[[str], bool]:
     """
     main = f"{event.get('session_id', '')}/"
     if event["hook_event_name"] != "Stop":
-        return _agent(event).__eq__
+        return lambda agent: agent.name == _agent(event)
     tasks = event.get("background_tasks")
     working = {main + str(task.get("id")) for task in tasks or () if isinstance(task, dict)}
-    return lambda agent: agent.startswith(main) and agent not in working
+    return lambda agent: agent.name.startswith(main) and agent.name not in working
 
 
 def _text(answer: object) -> str:

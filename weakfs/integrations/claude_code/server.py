@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Any, TextIO
 
 from attrs import field
@@ -18,11 +19,14 @@ from weakfs.backends.host.root import HostRoot
 from weakfs.class_decorators import define
 from weakfs.integrations.claude_code.events import READ_ONLY_TOOLS, ClaudeEvents
 from weakfs.integrations.claude_code.hook import lock_path, socket_path
+from weakfs.integrations.claude_code.owner import Owner, owner_of
 from weakfs.integrations.tool_recorder import ToolRecorder
 from weakfs.messages import a_type
 
 # A server ends after this many seconds without an event.
 IDLE = 1800.0
+# While a tool runs, the server checks this often, in seconds, whether the process that runs it has ended.
+CHECKED = 1.0
 # The maximum size of an event in bytes: it includes all output of a tool.
 MAX_EVENT = 64 << 20
 
@@ -83,12 +87,15 @@ class HookServer:
         server = await asyncio.start_unix_server(self._answer, temporary)
         # The socket exists only once the server can answer.
         os.replace(temporary, path)
+        check = asyncio.create_task(self._check())
         try:
             while not await self._is_over():
                 pass
         finally:
             os.unlink(path)
             server.close()
+            self._stopped.set()
+            await check
             while self._busy:
                 await asyncio.sleep(0.01)
             await self._events.recorder.finish()
@@ -102,23 +109,43 @@ class HookServer:
             return seen == self._events_seen and not self._busy
         return True
 
+    async def _check(self) -> None:
+        """End the tools of processes that have ended, until the server stops."""
+        while not self._stopped.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), CHECKED)
+            if self._events.recorder.is_under_way:
+                await self._events.finish_ended()
+                self._show(is_under_way=self._events.recorder.is_under_way)
+
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._events_seen += 1
         self._busy += 1
         try:
-            event = _event(await _read(reader))
-            if event.get("hook_event_name") == "PreToolUse":
-                await self._open_again()
-                self._show(is_under_way=True)
-            answer = await self._events.answer(event)
-            self._show(is_under_way=self._events.recorder.is_under_way)
+            text = await _read(reader)
+            try:
+                event = _event(text)
+            except (RecursionError, ValueError) as error:
+                answer = {"systemMessage": f"weakfs cannot read the event of this hook: {error}"}
+                logger.warning("an event cannot be read: %s", error)
+            else:
+                answer = await self._answer_to(event, owner_of(writer.get_extra_info("socket")))
             writer.write(json.dumps(answer).encode())
             await writer.drain()
-        except (RecursionError, ValueError, OSError) as error:
+        except OSError as error:
             logger.warning("an event was not answered: %s", error)
         finally:
             self._busy -= 1
             writer.close()
+
+    async def _answer_to(self, event: dict[str, Any], owner: Owner | None) -> dict[str, Any]:
+        if event["hook_event_name"] == "PreToolUse":
+            await self._open_again()
+            await self._events.finish_ended()
+            self._show(is_under_way=True)
+        answer = await self._events.answer(event, owner)
+        self._show(is_under_way=self._events.recorder.is_under_way)
+        return answer
 
     def _show(self, *, is_under_way: bool) -> None:
         self._mark.truncate(0)
@@ -133,20 +160,25 @@ def _identity(directory: str) -> tuple[int, int]:
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
-    parts: list[bytes] = []
-    size = 0
+    """Read an event to its end, but keep only one byte more than the maximum size."""
+    text = bytearray()
     while part := await reader.read(1 << 16):
-        parts.append(part)
-        size += len(part)
-        if size > MAX_EVENT:
-            raise ValueError(f"it is larger than {MAX_EVENT} bytes")
-    return b"".join(parts)
+        text += part[: MAX_EVENT + 1 - len(text)]
+    return bytes(text)
 
 
 def _event(text: bytes) -> dict[str, Any]:
+    if len(text) > MAX_EVENT:
+        raise ValueError(f"it is larger than {MAX_EVENT} bytes")
     event = json.loads(text)
     if not isinstance(event, dict):
         raise ValueError(f"it is {a_type(event)}")
+    names = ["hook_event_name"]
+    if event.get("hook_event_name") == "PreToolUse":
+        names += ["tool_name", "tool_use_id"]
+    for name in names:
+        if not isinstance(event.get(name), str):
+            raise ValueError(f"it has no {name!r}")
     return event
 
 

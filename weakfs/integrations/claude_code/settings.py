@@ -18,11 +18,10 @@ from weakfs.class_decorators import frozen
 from weakfs.errors import WeakfsError
 from weakfs.integrations.claude_code import hook
 from weakfs.integrations.claude_code.events import EVENTS
+from weakfs.integrations.claude_code.owner import MARK
 
 # How long Claude Code waits for a hook, in seconds: the first one starts a server and scans the project.
 TIMEOUT = 60
-# What identifies our hooks among others.
-MARK = "claude_code/hook.py"
 
 Settings = dict[str, Any]
 
