@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from errno import EBUSY
 from itertools import count
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -363,3 +365,42 @@ def test_lower_directories_are_counted_once_however_deep_the_upper_tree_is() -> 
     # The whole lower tree, and the directory that is hidden.
     assert lower.counted == 2
     assert layer.delete("/d", recursive=True) == 52
+
+
+def deep_write(depth: int) -> tuple[int, OverlayFilesystem]:
+    """Write a file of the lower layer at this depth; return how many functions were called."""
+    limits = Limits(max_path_depth=None)
+    lower = InMemoryFilesystem(Session(session_id="lower"), limits=limits)
+    path = "/d" * depth + "/f"
+    lower.write(path, "old")
+    layer = OverlayFilesystem(lower, Session(session_id="upper"), limits=limits)
+    calls = 0
+
+    def called(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        layer.write(path, "new")
+    finally:
+        sys.setprofile(before)
+    assert layer.read(path).content == "new"
+    return calls, layer
+
+
+def test_a_change_takes_work_in_proportion_to_its_depth() -> None:
+    few, _ = deep_write(100)
+    many, _ = deep_write(400)
+
+    assert many < 6 * few
+
+
+def test_the_directories_above_a_change_are_copied_up_in_one_record() -> None:
+    _, layer = deep_write(50)
+    assert isinstance(layer.session, Session)
+
+    assert len(layer.session.records) < 5
+    assert layer.tree().directory_count == 50
+    assert layer.diff() == TreeDiff(changed=("/d" * 50 + "/f",))

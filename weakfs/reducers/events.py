@@ -154,7 +154,8 @@ class EntryFound:
     """What an external filesystem held at a path before the first change there.
 
     `tree` has exactly one entry, named as the path's last segment: a file, a link, or a directory with everything known
-    to be in it. An empty tree means that nothing was there. For the root, `tree` is the root itself.
+    to be in it. An empty tree means that nothing was there. For the root, `tree` is the root itself. The directories
+    above an entry that an overlay changes are nested in one tree.
     """
 
     path: Path

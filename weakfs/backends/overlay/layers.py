@@ -6,6 +6,8 @@ Pure functions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weakfs.backends.trampoline import Steps, run
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
@@ -30,6 +32,14 @@ def is_untouched(root: FileTree) -> bool:
 def bare(tree: FileTree) -> FileTree:
     """Return a directory with its bits and times but without entries."""
     return FileTree({}, (), tree.mode, tree.modified_at, tree.created_at)
+
+
+def nested(names: Sequence[str], directories: Sequence[FileTree]) -> FileTree:
+    """Return a tree in which each of these directories, which have no entries, contains the next one."""
+    entries: dict[str, Node] = {}
+    for name, one in zip(reversed(names), reversed(directories), strict=True):
+        entries = {name: tree_of(entries, mode=one.mode, modified_at=one.modified_at, created_at=one.created_at)}
+    return tree_of(entries)
 
 
 def merged(upper: FileTree, lower: FileTree) -> FileTree:

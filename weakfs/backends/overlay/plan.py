@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import cast
 
-from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout
+from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout, nested
 from weakfs.backends.trampoline import Steps, run
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import FilesystemPrimitives
@@ -96,20 +96,28 @@ def after(now: Layers, event: Event) -> list[Event]:
 
 
 def _way(layers: Layers, segments: Segments) -> Iterator[EntryFound]:
-    """Copy up the parent directories of a path, each with only its own bits and times."""
+    """Copy up the parent directories of a path, nested in each other, each with only its own bits and times."""
     root = cast(FileTree, layers.lower.lookup(()))
     if is_untouched(layers.upper) and not is_untouched(bare(root)):
         yield EntryFound("/", bare(root), root.modified_at)
-    above = root if is_untouched(layers.upper) else layers.upper
-    for depth in range(1, len(segments)):
-        here = segments[:depth]
-        held = layers.held(here)
-        node = held if held is not None else layers.lower.lookup(here)
-        if type(node) is not FileTree:
-            return
+    above, start = layers.upper, 1
+    for name in segments[:-1]:
+        held = maps.get(above._children, name)
         if held is None:
-            yield EntryFound(path_of(here), tree_of({here[-1]: bare(node)}), above.modified_at)
-        above = node
+            break
+        if type(held) is not FileTree:
+            return
+        above, start = held, start + 1
+    directories: list[FileTree] = []
+    for end in range(start, len(segments)):
+        node = layers.lower.lookup(segments[:end])
+        if type(node) is not FileTree:
+            break
+        directories.append(bare(node))
+    if directories:
+        names = segments[start - 1 : start - 1 + len(directories)]
+        at = root.modified_at if is_untouched(above) and start == 1 else above.modified_at
+        yield EntryFound(path_of(segments[:start]), nested(names, directories), at)
 
 
 def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Iterator[EntryFound]:

@@ -18,7 +18,7 @@ from weakfs.reducers import ExternalTrees, FileTree, find
 from weakfs.reducers import events as e
 from weakfs.reducers.apply import segments_of
 from weakfs.reducers.tree.leaf import MODIFIED_AT, Leaf, content_of, is_file
-from weakfs.reducers.tree.node import Node, entries
+from weakfs.reducers.tree.node import Node, entries, only_directory
 from weakfs.session import Merged, Reverted, RolledBack, SliceAppended, SliceCleared, SliceSeeded
 from weakfs.session.history.log import Log
 from weakfs.session.slices.table import Table
@@ -317,8 +317,10 @@ def _file(node: Any) -> Leaf | None:
 
 
 def _is_bare(event: e.EntryFound) -> bool:
-    """Return whether a directory was found without its entries."""
-    found = event.tree if event.path == "/" else next((node for _, node in entries(event.tree)), None)
+    """Return whether a directory was found without its entries, or with only the directories above another entry."""
+    found: Node | None = event.tree if event.path == "/" else next((node for _, node in entries(event.tree)), None)
+    while event.filesystem is None and (name := only_directory(found)) is not None:
+        found = find(cast(FileTree, found), (name,))
     return type(found) is FileTree and not found.node_count
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from weakfs.reducers import events as e
 from weakfs.reducers.apply import is_whiteout, segments_of
-from weakfs.reducers.tree.node import FileTree, find
+from weakfs.reducers.tree.node import FileTree, find, only_directory
 from weakfs.session import Merged, RolledBack, SliceCleared, SliceSeeded
 from weakfs.session.slices.tags import tag_of
 
@@ -307,11 +307,23 @@ class Tracker:
         return self.at_start()
 
     def on_found(self, names: Names, values: tuple[Any, ...], touched: set[Id]) -> Names:
-        """An entry of the lower layer was copied up: it is the same entry for every side that finds it."""
+        """An entry of the lower layer was copied up: it is the same entry for every side that finds it.
+
+        So are the directories that are nested in it, each as the only entry of the one above.
+        """
         parent, _, name = values[0].rpartition("/")
         directory = self.make(names, parent or "/", touched)
-        if values[0] != "/" and isinstance(directory, str) and (directory, name) not in names.at:
-            names.put(f"{directory}/{name}", (directory, name))
+        node: Any = values[1]
+        inner: str | None = name or None
+        while inner is not None and isinstance(directory, str):
+            place = (directory, inner)
+            if place not in names.at:
+                names.put(f"{directory}/{inner}", place)
+            found = names.at[place]
+            if found is None:
+                break
+            directory, node = found, find(node, (inner,))
+            inner = only_directory(node)
         return names
 
 

@@ -117,6 +117,13 @@ def _by_name(entry: tuple[str, Node]) -> str:
     return entry[0]
 
 
+def only_directory(node: object) -> str | None:
+    """Return the name of the only entry of a directory if that is a directory too, otherwise `None`."""
+    if type(node) is not FileTree or node.file_count or maps.count(node._children) != 1:
+        return None
+    return next(name for name, _ in maps.items(node._children))
+
+
 def tree_of(
     nodes: dict[str, Node], *, mode: int = DIRECTORY_MODE, modified_at: int = 0, created_at: int = 0
 ) -> FileTree:
