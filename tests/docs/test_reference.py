@@ -12,9 +12,22 @@ from weakfs import DEFAULT_TOOLS
 from weakfs._renamed import RENAMED
 from weakfs.tools.errors import BY_CLASS, BY_ERRNO
 
+PACKAGE = DOCS.parent / "weakfs"
 PACKAGES = re.findall(
     r"^\.\. automodule:: (\S+)$", "\n".join(path.read_text() for path in (DOCS / "reference").glob("*.md")), re.M
 )
+
+
+def test_code_in_docstrings_is_on_one_line() -> None:
+    broken = [
+        f"{path.relative_to(PACKAGE)}: {code[0]}"
+        for path in PACKAGE.rglob("*.py")
+        for docstring in re.findall(r'"""(.*?)"""', path.read_text(), re.S)
+        for paragraph in re.split(r"\n\s*\n", docstring)
+        for code in re.finditer(r"(?<!`)`[^`]+`(?!`)", paragraph)
+        if "\n" in code[0]
+    ]
+    assert broken == []
 
 
 def test_every_default_tool_has_one_example() -> None:

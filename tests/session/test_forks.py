@@ -191,7 +191,7 @@ def test_a_closed_fork_refuses_every_change_and_says_why() -> None:
         lambda: fork.transaction().__enter__(),
         lambda: fork.replay([]),
     ):
-        with pytest.raises(SessionClosed, match="the call was cancelled"):
+        with pytest.raises(SessionClosed, match="the call was cancelled; use its parent or a new fork"):
             step()
 
 
@@ -232,7 +232,7 @@ def test_a_closed_session_is_an_error_of_the_runtime_too() -> None:
     session = make_session()
     session.close()
 
-    with pytest.raises(RuntimeError, match="it was closed"):
+    with pytest.raises(RuntimeError, match="it was closed; open or load it again"):
         session.dispatch(Added(1))
 
 

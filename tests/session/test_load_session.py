@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,23 @@ def test_loading_tells_nobody_of_old_records_and_everybody_of_new_ones(saved: Pa
     assert bus.heard == []
     record = session.dispatch(Counted(1))
     assert bus.heard == [record]
+
+
+def test_the_error_for_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
+    where = tmp_path / "no" / "session.json"
+    with pytest.raises(FileNotFoundError) as raised:
+        Session.load(where)
+    assert (raised.value.errno, raised.value.filename) == (ENOENT, str(where))
+    assert str(raised.value) == (
+        "[Errno 2] cannot load a session: there is no such file; check the path, or start a new one with Session(): "
+        f"{str(where)!r}"
+    )
+
+
+def test_the_error_for_a_folder_names_the_way_to_open_it(tmp_path: Path) -> None:
+    story.tell().copy_to(tmp_path / "work")
+    with pytest.raises(IsADirectoryError, match=r"it is a directory; use Session\.open .*work"):
+        Session.load(tmp_path / "work")
 
 
 def test_loading_reads_no_clock_and_takes_no_new_id(saved: Path) -> None:

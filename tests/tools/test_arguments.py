@@ -103,6 +103,16 @@ def test_an_argument_may_have_another_name() -> None:
     )
 
 
+def test_a_misspelled_argument_is_answered_with_the_tool_s_own_name_for_it() -> None:
+    assert problems(TOOLS["read_file"], {"file": "/a"}) == (
+        "file: no such argument; did you mean path?",
+        "path: missing; give the file",
+    )
+    assert problems(TOOLS["read_file"], {"path": "/a", "verbose": True}) == (
+        "verbose: no such argument; use path, offset, limit, offset_bytes, max_bytes, encoding or line_numbers",
+    )
+
+
 def test_an_unknown_argument_without_a_near_name_is_answered_with_all_names() -> None:
     assert problems(TOOLS["ls"], {"verbose": True}) == (
         "verbose: no such argument; use path, max_results, depth or sizes",

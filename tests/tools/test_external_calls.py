@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import assert_type
+from typing import Any, assert_type
 
 import pytest
 
-from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session, Toolset
+from weakfs import Capability, HostFilesystem, InMemoryFilesystem, Policy, PolicyRule, Session, Tool, Toolset
 from weakfs.filesystem import Limits
 from weakfs.tools import READ_FILE, WRITE_FILE, ExternalCallFailed, ExternalReceipt, ToolCall, ToolResult
 
@@ -64,6 +64,14 @@ def test_an_external_call_of_a_tool_fails_with_its_own_receipt_and_on_record(mak
     assert (last_call(tools).tool, last_call(tools).error_code) == ("read_file", "invalid_arguments")
     ended = tools.external_call(READ_FILE).begin().abort("the user said no")
     assert assert_type(ended, ToolResult[ExternalReceipt]).value.changed_paths is None
+
+
+@pytest.mark.parametrize("tool", [None, 5, Tool, {"name": "shell"}])
+def test_an_external_call_of_neither_a_name_nor_a_tool_is_refused(make: Make, tool: Any) -> None:
+    tools = make()
+    with pytest.raises(TypeError, match=r"cannot make an external call of .*; give the name of a tool, or a Tool"):
+        tools.external_call(tool)
+    assert tools.session[ToolCall].all() == ()
 
 
 def test_what_changed_meanwhile_is_the_changes_of_the_call(make: Make) -> None:

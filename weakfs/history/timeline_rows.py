@@ -47,8 +47,8 @@ class TimelineRow:
 
     `name` is the id of a call or snapshot, or otherwise the cause. `action` is the tool, or the event's tag. `fork` is
     the fork that made the row, `None` for the session itself. `first` and `last` are the first and the last record that
-    changed something, or the record after which a snapshot was taken. `number` is the number of a call, as in `weakfs
-    log`.
+    changed something, or the record after which a snapshot was taken. `number` is the number of a call, as in
+    `weakfs log`.
     """
 
     kind: Kind

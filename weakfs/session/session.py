@@ -155,10 +155,10 @@ class Session(Undo):
     ) -> Self:
         """Open a session as `open` does, on an event loop; commits are awaited with the engine's own client.
 
-        `where` may also be an `AsyncStorage` or an `AsyncEventStore`. `Toolset.acall`, `async with
-        session.transaction()` and the methods whose names begin with "a" do not block the loop. All other methods use a
-        second client, which blocks. An `AsyncStorage` has no second client, so they raise `StorageError` if they would
-        have to wait for it on the loop.
+        `where` may also be an `AsyncStorage` or an `AsyncEventStore`. `Toolset.acall`,
+        `async with session.transaction()` and the methods whose names begin with "a" do not block the loop. All other
+        methods use a second client, which blocks. An `AsyncStorage` has no second client, so they raise `StorageError`
+        if they would have to wait for it on the loop.
         """
         from weakfs.session.durable.async_opening import aopen_session
         from weakfs.session.durable.opening import Options

@@ -250,9 +250,8 @@ class SessionState(SessionTrunk):
 
     def _refuse(self) -> None:
         if self._closed is not None:
-            raise SessionClosed(
-                f"session {self.session_id!r} takes no changes: {self._closed}; use its parent or a new fork"
-            )
+            remedy = "open or load it again" if self._parent is None else "use its parent or a new fork"
+            raise SessionClosed(f"session {self.session_id!r} takes no changes: {self._closed}; {remedy}")
         raise RollbackIncomplete(dict.fromkeys(self._repairs, "not put back"))
 
     def _parts(self) -> tuple[Rules, Timeline, dict[str, Any]]:

@@ -264,11 +264,16 @@ class Toolset:
         `ExternalReceipt`, whatever the tool. A capability and a policy treat the call as a command. It costs two scans
         of the files, and nothing else may change them in between.
 
-        The block raises `ExternalCallFailed` if the call is refused, or if it was undone at its end because the policy
-        or a limit forbids its changes, or because it took longer than `timeout` seconds.
+        Raises `TypeError` if `tool` is neither text nor a `Tool`. The block raises `ExternalCallFailed` if the call is
+        refused, or if it was undone at its end because the policy or a limit forbids its changes, or because it took
+        longer than `timeout` seconds.
         """
         from weakfs.tools.calls.external_call import EXTERNAL, ExternalCall
 
+        if not isinstance(tool, str | Tool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"cannot make an external call of {clip(repr(tool), 100)}; give the name of a tool, or a Tool"
+            )
         deadline = self._earlier(None, timeout)
         given = {} if arguments is None else arguments
         call = self._call(tool, given, call_id, caller, deadline, None, (None, None, None, None), EXTERNAL)

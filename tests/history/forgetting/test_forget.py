@@ -323,7 +323,7 @@ def test_another_process_that_has_the_session_open_cannot_bring_it_back(tmp_path
     with pytest.raises((StorageError, SessionError)):
         InMemoryFilesystem(other).write("/again.txt", "from the old history")
 
-    with pytest.raises(SessionClosed, match="open it again"):
+    with pytest.raises(SessionClosed, match="was replaced; open or load it again"):
         InMemoryFilesystem(session).write("/again.txt", "through the closed session")
     assert files_with(SECRET, tmp_path) == ()
 

@@ -171,7 +171,7 @@ def test_a_folder_holds_a_session(tmp_path: Path) -> None:
     with Session.open(tmp_path / "work", "s") as session:
         InMemoryFilesystem(session).write("/a", "1" * 3000)
         expected = session.to_bytes()
-    with pytest.raises(SessionClosed):
+    with pytest.raises(SessionClosed, match="it was closed; open or load it again"):
         session.snapshot()
     with Session.open(str(tmp_path / "work")) as again:
         assert again.session_id == "s"

@@ -52,8 +52,8 @@ def check_text(what: str, value: str) -> None:
 class ContainerOptions:
     """How a container is created. By default it has no network, no capabilities and no way to gain privileges.
 
-    `user` is the user that its commands run as, by number or name. `variables` are set for everything in it; `podman
-    inspect` shows them, so pass secrets to single commands instead.
+    `user` is the user that its commands run as, by number or name. `variables` are set for everything in it;
+    `podman inspect` shows them, so pass secrets to single commands instead.
 
     A command is killed, and its changes are undone, when the layer takes up more than `max_layer_size` bytes. A
     container that was not used for `idle_after` seconds is stopped, and started again when it is next used. `None`

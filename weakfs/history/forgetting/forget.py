@@ -204,7 +204,7 @@ def _stored(session: Session, copy: Session, report: Forgetting) -> Forgetting:
         return evolve(report, found_in=report.search(*_places(url)))
     log.flush()
     replace_stream(url, name, head, lambda where: copy.copy_to(where, durability="power"))
-    session.close("something was forgotten and the stored history was replaced; open it again")
+    session.close("something was forgotten and the stored history was replaced")
     return evolve(report, found_in=report.search(*_places(url)))
 
 

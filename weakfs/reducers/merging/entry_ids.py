@@ -1,9 +1,9 @@
 """Entry ids: the identity of entries across the versions of a tree, through the moves and merges in the records.
 
 An entry keeps its id when it is moved, as a file keeps its inode. The id of an entry that existed at the start is its
-path at that time; an entry that was made later gets a number. Each version is a table of places, `(id of the directory,
-name)`, so that an entry moves with its directory. (M. Kleppmann et al., "A highly-available move operation for
-replicated trees", 2021.)
+path at that time; an entry that was made later gets a number. Each version is a table of places,
+`(id of the directory, name)`, so that an entry moves with its directory. (M. Kleppmann et al., "A highly-available move
+operation for replicated trees", 2021.)
 """
 
 from __future__ import annotations

@@ -166,8 +166,15 @@ def _begins(path: str, head: bytes) -> bool:
 def load_session(session: SessionState, path: str | PathLike[str], *, max_expansion: float | None = FACTOR) -> None:
     """Fill a new session from a file; see `Session.load`."""
     check_factor(max_expansion)
-    with open(path, "rb") as stream:
-        data = stream.read()
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except FileNotFoundError as error:
+        problem = "there is no such file; check the path, or start a new one with Session()"
+        raise FileNotFoundError(error.errno, f"cannot load a session: {problem}", error.filename) from None
+    except IsADirectoryError as error:
+        problem = "it is a directory; use Session.open for a session stored in a folder"
+        raise IsADirectoryError(error.errno, f"cannot load a session: {problem}", error.filename) from None
     with garbage_collection_paused():
         _take_over(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
 

@@ -149,7 +149,7 @@ def _build(
             if unknown > MAX_UNKNOWN:
                 continue
             offered = [one.name for one in parameters if one.for_models]
-            problems.append(_unknown(where, key, [*known, *aliases], [*offered, *aliases]))
+            problems.append(_unknown(where, key, {**{name: name for name in known}, **aliases}, offered))
         elif name in seen:
             problems.append(f"{where}{key}: the same argument as {seen[name]}; give only one of them")
         else:
@@ -173,12 +173,12 @@ def _build(
         return None
 
 
-def _unknown(where: str, key: object, known: Sequence[str], offered: Sequence[str]) -> str:
+def _unknown(where: str, key: object, known: Mapping[str, str], offered: Sequence[str]) -> str:
     if not isinstance(key, str):
         return f"{where}{shown(key)}: not an argument name; names are text"
     name = one_line(clip(key, SHOWN))
     near = get_close_matches(name, known, n=1)
-    remedy = f"did you mean {near[0]}?" if near else _names(offered)
+    remedy = f"did you mean {known[near[0]]}?" if near else _names(offered)
     return f"{where}{name}: no such argument; {remedy}"
 
 

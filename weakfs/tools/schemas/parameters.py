@@ -36,9 +36,9 @@ PLAIN: dict[object, Schema] = {
 def schema_of(params: type, names: Mapping[str, str] | None = None, *, without: Sequence[str] = ()) -> Schema:
     """Return the JSON Schema of what a call may give for the parameters of a class.
 
-    `names` renames parameters, and `without` leaves optional ones out. Parameters marked with `param(...,
-    for_models=False)` are left out too, as is a class in a union if nothing else remains of it. Raises `TypeError` if a
-    required parameter would be left out.
+    `names` renames parameters, and `without` leaves optional ones out. Parameters marked with
+    `param(..., for_models=False)` are left out too, as is a class in a union if nothing else remains of it. Raises
+    `TypeError` if a required parameter would be left out.
     """
     if is_model(params):
         return _renamed(model_schema(params), names or {})
