@@ -15,14 +15,6 @@ from weakfs.filesystem import SymlinkPolicy
 POLICIES: tuple[SymlinkPolicy, ...] = ("deny", "within_root_only")
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    (tmp_path / "house").mkdir()
-    house = House(tmp_path / "house")
-    yield house
-    assert house.outside() == house.before
-
-
 @pytest.fixture(params=["host", "container"])
 def any_house(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[House]:
     """A house on the host, or in a container."""

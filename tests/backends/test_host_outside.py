@@ -7,7 +7,6 @@ import os
 import socket
 import stat
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -18,15 +17,6 @@ from tests.models.house import SECRET, TRIED, House, assert_no_secret
 from weakfs.backends import HostFilesystem
 from weakfs.reducers.tree import leaf
 from weakfs.reducers.tree.node import Node, tree_of
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    (tmp_path / "house").mkdir()
-    house = House(tmp_path / "house")
-    yield house
-    assert house.outside() == house.before
-
 
 FORGED = ("..", ".", "", "../secret", "../new", "dir/../../new", "dir/new", "{folder}/new", "a\0b")
 

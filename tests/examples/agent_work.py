@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import cast
 
 import pytest
 
+import weakfs
 from examples.agent_loop.conversation import REGISTRY, Message
 from examples.agent_loop.loop import Model, Outcome, run
 from tests.examples.model_server import Json, ModelServer, Provider, ToolUse, Turn
@@ -173,3 +176,15 @@ def answers_in(messages: Sequence[Json]) -> dict[str, tuple[bool, str]]:
             for block in cast("list[Json]", message["content"]):
                 found[cast(str, block["tool_use_id"])] = (block["is_error"] is False, cast(str, block["content"]))
     return found
+
+
+def lines_of_example(name: str) -> list[str]:
+    """Run an example of `examples.integrations` in a process of its own, and return the lines that it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"examples.integrations.{name}"],
+        cwd=Path(weakfs.__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-import weakfs
+from tests.examples.agent_work import lines_of_example
 
 
 @pytest.mark.exhaustive
 def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "examples.integrations.google_adk"],
-        cwd=Path(weakfs.__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    printed = done.stdout.splitlines()
+    printed = lines_of_example("google_adk")
     assert [line for line in printed if line.startswith(("left", "calls"))] == [
         "left: nothing",
         "left: /src/app.py",

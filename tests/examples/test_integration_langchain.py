@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-import weakfs
+from tests.examples.agent_work import lines_of_example
 
 
 @pytest.mark.exhaustive
 def test_the_files_go_back_with_the_thread_in_another_process() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "examples.integrations.langchain"],
-        cwd=Path(weakfs.__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    printed = done.stdout.splitlines()
+    printed = lines_of_example("langchain")
     assert [line.partition(":")[0] for line in printed[:4]] == [
         "edit_file success",
         "write_file success",

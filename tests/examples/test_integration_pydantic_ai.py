@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-import weakfs
+from tests.examples.agent_work import lines_of_example
 
 
 @pytest.mark.exhaustive
 def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
     # A process of its own: `run_sync` leaves the event loop that it makes open.
-    done = subprocess.run(
-        [sys.executable, "-m", "examples.integrations.pydantic_ai"],
-        cwd=Path(weakfs.__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    printed = done.stdout.splitlines()
+    printed = lines_of_example("pydantic_ai")
     assert sorted(line for line in printed if line.startswith(("left", "calls"))) == [
         "calls: edit_file write_file edit_file shell write_file",
         "left: /docs/ports.md /src/app.py",

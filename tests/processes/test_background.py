@@ -12,11 +12,12 @@ from typing import Literal
 
 import pytest
 
+from tests.processes.conftest import BUBBLEWRAP, MODES
 from tests.sampling import share
 from tests.tools.witness import Witness
 from weakfs.backends.container import Container
 from weakfs.backends.container.commands.program import ContainerLauncher
-from weakfs.processes import Bubblewrap, CommandLimits, CommandOptions, SandboxMode, SandboxUnavailable
+from weakfs.processes import CommandLimits, CommandOptions, SandboxMode, SandboxUnavailable
 from weakfs.processes.background import (
     BackgroundProcess,
     HostLauncher,
@@ -30,23 +31,12 @@ from weakfs.processes.background import (
 from weakfs.processes.background import process as watching
 from weakfs.processes.background import table as process_table
 
-BUBBLEWRAP = Bubblewrap()
-MODES: list[SandboxMode] = ["off", "required"]
-
 # Where a program runs: with or without a sandbox, or in a container.
 Place = Literal["off", "required", "container"]
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 
 Start = Callable[..., BackgroundProcess]
-
-
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> SandboxMode:
-    chosen: SandboxMode = request.param
-    if chosen == "required" and BUBBLEWRAP.problem():
-        pytest.skip(f"no sandbox: {BUBBLEWRAP.problem()}")
-    return chosen
 
 
 @pytest.fixture(params=[*MODES, "container"])

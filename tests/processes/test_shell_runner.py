@@ -16,23 +16,12 @@ from typing import Any
 
 import pytest
 
+from tests.processes.conftest import BUBBLEWRAP
 from tests.tools.witness import Witness
-from weakfs.processes import Bubblewrap, CompletedCommand, SandboxMode, run_command
+from weakfs.processes import CompletedCommand, SandboxMode, run_command
 from weakfs.processes import pipes as watching
 from weakfs.processes import process as processes
 from weakfs.processes.runner import MAX_COMMAND
-
-BUBBLEWRAP = Bubblewrap()
-MODES: list[SandboxMode] = ["off", "required"]
-
-
-@pytest.fixture(params=MODES)
-def mode(request: pytest.FixtureRequest) -> SandboxMode:
-    chosen: SandboxMode = request.param
-    if chosen == "required" and BUBBLEWRAP.problem():
-        pytest.skip(f"no sandbox: {BUBBLEWRAP.problem()}")
-    return chosen
-
 
 pytestmark = pytest.mark.usefixtures("never_hung")
 

@@ -63,10 +63,10 @@ class Attempts:
             self.found.append(f"{name} {number}: the work ended with {status}, strace with {tracer.returncode}")
             return False
         with closing(open_event_store(self.url)) as store:
-            self._look(store, done, f"{name} {number}")
+            self._check(store, done, f"{name} {number}")
         return is_killed
 
-    def _look(self, store: EventStore, done: int, when: str) -> None:
+    def _check(self, store: EventStore, done: int, when: str) -> None:
         """Check that everything that was reported is there, and nothing half of the next step."""
         at = position(store, STATES)
         if not {done, done + 1} & set(at):

@@ -12,7 +12,7 @@ from google.genai import types as gemini
 from jsonschema import Draft202012Validator
 
 from weakfs import Tool, ToolContext, ToolResult, param
-from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas import Schema, is_strict_compatible, openapi, schema_of, strict
 from weakfs.tools.schemas.definitions import definitions
 
 
@@ -151,7 +151,7 @@ def test_maps_and_free_values_are_described_where_the_dialect_can() -> None:
         "anything": {},
         "whatever": {},
     }
-    assert not strict_can_say(schema)
+    assert not is_strict_compatible(schema)
     assert properties(openapi(schema)) == {"labels": {"type": "object"}, "anything": {}, "whatever": {}}
 
 

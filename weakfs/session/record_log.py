@@ -132,10 +132,10 @@ class RecordLog(Snapshots):
                         if log is None or not log.catch_up(self):
                             raise
                     if log is not None:
-                        log.keep_others_out(monotonic() - began)
+                        log.take_compaction_lease(monotonic() - began)
             finally:
                 if log is not None:
-                    log.let_others_in()
+                    log.release_compaction_lease()
             raise SessionError(
                 f"cannot drop history of session {self.session_id!r}: other processes changed it during each of "
                 f"{ATTEMPTS} attempts; try again when they write less, or open it with exclusive=True"

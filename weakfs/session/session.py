@@ -374,7 +374,7 @@ class Session(Undo):
         with self.lock:
             rules, line, own = self._parts()
             again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
-            again._take_over(rules, line.copy(), own, self._missing)
+            again._set_parts(rules, line.copy(), own, self._missing)
         return again
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -406,7 +406,7 @@ class Session(Undo):
             rules, _, header = self._parts()
             records = self.records
         again = type(self)(session_id=self.session_id, registry=rules.registry, clock=self._clock)
-        again._take_over(rules, Timeline(), header)
+        again._set_parts(rules, Timeline(), header)
         again.replay(records)
         return again
 

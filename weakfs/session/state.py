@@ -259,7 +259,7 @@ class SessionState(SessionTrunk):
         header = {"session_id": self.session_id, "origin_id": self.origin_id, "counter": self._counter}
         return self._rules, self._trunk, header
 
-    def _take_over(
+    def _set_parts(
         self,
         rules: Rules,
         line: Timeline,

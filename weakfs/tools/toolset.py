@@ -16,7 +16,7 @@ from weakfs.session import Cancellation, Session
 from weakfs.tools.calls.call import Call
 from weakfs.tools.calls.call_json import read_json, recorded
 from weakfs.tools.calls.finished_calls import FinishedCalls
-from weakfs.tools.calls.stale_writes import Readings
+from weakfs.tools.calls.stale_writes import SeenVersions
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import build_tool_context, tighter
 from weakfs.tools.defaults import DEFAULT_TOOLS
@@ -95,7 +95,7 @@ class Toolset:
         if require_read and not refuse_stale_writes:
             raise ValueError("require_read needs refuse_stale_writes; leave one of them out")
         guards = refuse_stale_writes and isinstance(files, BaseFilesystem)
-        self._readings = Readings(session, files) if guards else None
+        self._seen_versions = SeenVersions(session, files) if guards else None
         self._require_read = require_read
         self._finished = FinishedCalls(session)
         self._tools: dict[str, Tool] = {}
@@ -129,7 +129,7 @@ class Toolset:
             capability=self.capability,
             policy=self.policy,
             limits=self.limits,
-            refuse_stale_writes=self._readings is not None,
+            refuse_stale_writes=self._seen_versions is not None,
             require_read=self._require_read,
             provider=self.provider if provider is None else provider,
         )
@@ -357,7 +357,7 @@ class Toolset:
             call_id,
             caller,
             context,
-            self._readings,
+            self._seen_versions,
             self._require_read,
             started_at,
             recorded(sent),

@@ -155,10 +155,10 @@ def made_worktrees(arguments: Mapping[str, object]) -> Iterator[str]:
         words = [word for word in as_list(value) or () if isinstance(word, str)]
         for script in [value] if isinstance(value, str) else [shlex.join(words), *words]:
             if "worktree" in script:
-                yield from _made(script)
+                yield from _added_worktrees(script)
 
 
-def _made(script: str) -> Iterator[str]:
+def _added_worktrees(script: str) -> Iterator[str]:
     for found in _ADD.finditer(script):
         base = ""
         for moved in (*_MOVED.finditer(script, 0, found.start()), *_INTO.finditer(found["options"])):

@@ -423,4 +423,4 @@ class MountedFilesystem(BaseFilesystem):
 
         if not isinstance(self._files, SupportsProcesses):
             raise fault(OSError, ENOTSUP, no_processes(self._files))
-        return self._files.background.seen_from(lambda place: MountedWorkplace(place, self._point))
+        return self._files.background.with_workplace(lambda place: MountedWorkplace(place, self._point))

@@ -129,7 +129,11 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
             above = layers.held(segments[:-1])
             if type(above) is not FileTree or is_untouched(layers.upper):
                 above = layers.lower.lookup(segments[:-1])
-            whole = _whole(layers.lower, segments, node) if with_contents else _alone(layers.lower, segments, node)
+            whole = (
+                _whole(layers.lower, segments, node)
+                if with_contents
+                else _without_children(layers.lower, segments, node)
+            )
             yield EntryFound(path_of(segments), tree_of({segments[-1]: whole}), cast(FileTree, above).modified_at)
         return
     stack = [(segments, held)] if with_contents and type(held) is FileTree else []
@@ -146,7 +150,7 @@ def _copied(layers: Layers, segments: Segments, *, with_contents: bool) -> Itera
                 stack.append((below, mine))
 
 
-def _alone(lower: FilesystemPrimitives, segments: Segments, node: Node) -> Node:
+def _without_children(lower: FilesystemPrimitives, segments: Segments, node: Node) -> Node:
     return bare(node) if type(node) is FileTree else _with_content(lower, segments, node)
 
 

@@ -165,15 +165,15 @@ class _JsonLines:
         self.out.record(type="skipped", line=skipped.line, reason=skipped.reason, **file_field(skipped.file))
 
     def called(self, number: int | None, call: TranscriptCall, result: ToolResult[object]) -> None:
-        self._made(number, call, result.success, result.status, result.error_code, result.summary_text)
+        self._call_ended(number, call, result.success, result.status, result.error_code, result.summary_text)
 
     def compared(self, number: int | None, call: TranscriptCall, verdict: Verdict) -> None:
         self.out.record(**{**comparison_fields(number or 0, call, verdict), "number": number})
 
     def broke(self, number: int | None, call: TranscriptCall, error: Exception) -> None:
-        self._made(number, call, False, "broken", None, f"{type(error).__name__}: {error}")
+        self._call_ended(number, call, False, "broken", None, f"{type(error).__name__}: {error}")
 
-    def _made(
+    def _call_ended(
         self, number: int | None, call: TranscriptCall, success: bool, status: str, error_code: str | None, summary: str
     ) -> None:
         self.out.record(

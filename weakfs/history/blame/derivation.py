@@ -75,7 +75,7 @@ class Derivation:
         texts: dict[Version, AnnotatedText | None] = {}
         for one in order:
             of_one = sources[one]
-            texts[one] = known.get(one) or self._made(one, [texts[each] for each in of_one.versions], of_one.near)
+            texts[one] = known.get(one) or self._annotated(one, [texts[each] for each in of_one.versions], of_one.near)
             for each in of_one.versions:
                 uses[each] -= 1
                 if not uses[each]:
@@ -259,7 +259,7 @@ class Derivation:
             same = (number for number in reversed(writes[-MOST_SEARCHED:]) if self.rows.event(number).at == at)
             yield from ((number, path) for number in islice(same, 1))
 
-    def _made(self, version: Version, texts: Sequence[AnnotatedText | None], near: int) -> AnnotatedText | None:
+    def _annotated(self, version: Version, texts: Sequence[AnnotatedText | None], near: int) -> AnnotatedText | None:
         """Return the text of a version, built from the texts of its sources."""
         seq, path = version
         if seq == self.rows.dropped:

@@ -189,7 +189,7 @@ def _copy(session: Session, after: Timeline) -> Session:
     """Return a session in memory with the rewritten history."""
     copy = type(session)(session_id=session.session_id, registry=session.registry, clock=session._clock)
     header = {"session_id": session.session_id, "origin_id": session.origin_id, "counter": session._counter}
-    copy._take_over(session._rules, after, header)
+    copy._set_parts(session._rules, after, header)
     return copy
 
 

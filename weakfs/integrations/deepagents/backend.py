@@ -92,25 +92,25 @@ class WeakfsBackend(BackendProtocol):
 
     # Making calls
 
-    def _made(self, request: Request) -> tuple[ToolResult[object], Exchange]:
+    def _perform(self, request: Request) -> tuple[ToolResult[object], Exchange]:
         """Make a call; wait for its turn if it may change files."""
         exchange = Exchange(self._dialect, request.contents)
         with nullcontext() if request.name in _READING else self._turns.turn():
             done = self._toolset.call(request.name, request.arguments, caller=self._caller, adapter=exchange)
         return done, exchange
 
-    async def _amade(self, request: Request) -> tuple[ToolResult[object], Exchange]:
-        """Make a call as `_made` does; if the task is cancelled, the call is undone."""
+    async def _aperform(self, request: Request) -> tuple[ToolResult[object], Exchange]:
+        """Make a call as `_perform` does; if the task is cancelled, the call is undone."""
         exchange = Exchange(self._dialect, request.contents)
         async with nullcontext() if request.name in _READING else self._turns.aturn():
             done = await self._toolset.acall(request.name, request.arguments, caller=self._caller, adapter=exchange)
         return done, exchange
 
     def _call(self, request: Request, kind: type[R]) -> R:
-        return _answer(request, *self._made(request), kind)
+        return _answer(request, *self._perform(request), kind)
 
     async def _acall(self, request: Request, kind: type[R]) -> R:
-        return _answer(request, *await self._amade(request), kind)
+        return _answer(request, *await self._aperform(request), kind)
 
     # Operations, each as a function and as a coroutine function
 

@@ -73,11 +73,11 @@ class WeakfsSandbox(WeakfsBackend, SandboxBackendProtocol):
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a shell command; its output has standard output and standard error in the order of writing."""
-        return _response(*self._made(Request("execute", {"command": command, "timeout": timeout})))
+        return _response(*self._perform(Request("execute", {"command": command, "timeout": timeout})))
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a shell command; if the task is cancelled, the command is killed and its changes are undone."""
-        return _response(*await self._amade(Request("execute", {"command": command, "timeout": timeout})))
+        return _response(*await self._aperform(Request("execute", {"command": command, "timeout": timeout})))
 
 
 def _execute(params: ExecuteParams, context: ToolContext, options: ShellOptions) -> ToolResult[ShellReceipt]:

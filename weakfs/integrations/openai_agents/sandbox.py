@@ -117,7 +117,7 @@ class WeakfsSandboxSession(TerminalSession):
         async with self._turn:
             if self._terminals is not None and self._terminals.is_running:
                 limit = self._shell.max_timeout if timeout is None else min(timeout, self._shell.max_timeout)
-                return await self._exec_beside(command, environment, limit)
+                return await self._exec_concurrently(command, environment, limit)
             done = await self._toolset.acall("execute", arguments, caller=self._caller, adapter=exchange)
         executed = cast("Executed | None", exchange.result)
         if (executed is not None and executed.timed_out) or done.error_code in ("timed_out", "deadline_exceeded"):

@@ -254,7 +254,7 @@ class TerminalSession(BaseSandboxSession):
         if self._terminals is not None:
             await self._terminals.end_all()
 
-    async def _exec_beside(
+    async def _exec_concurrently(
         self, command: Sequence[str | Path], environment: dict[str, str], limit: float
     ) -> ExecResult:
         """Run a command while others are running, so that its changes are not part of a call."""

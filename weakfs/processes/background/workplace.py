@@ -78,7 +78,7 @@ class BackgroundProcesses:
         self._place = place
         self._table = table
 
-    def seen_from(self, place: Callable[[Workplace], Workplace]) -> BackgroundProcesses:
+    def with_workplace(self, place: Callable[[Workplace], Workplace]) -> BackgroundProcesses:
         """Return the same processes for another workplace."""
         return BackgroundProcesses(place(self._place), self._table)
 

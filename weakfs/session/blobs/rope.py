@@ -124,7 +124,7 @@ class Rope:
         """Return the bytes after `start`, or all of them if there is no `start`."""
         return self.join() if self.start is None else b"".join(self._pieces()[1])
 
-    def tail_behind(self, start: Content) -> bytes | None:
+    def tail_after(self, start: Content) -> bytes | None:
         """Return what was appended since the rope was `start`, by identity; `None` if it was never `start`."""
         pieces: list[bytes] = []
         rope: Content = self
@@ -144,7 +144,7 @@ class Rope:
             if isinstance(parts, bytes):
                 rope = parts
             elif isinstance(parts, Unread | Spliced):
-                rope._parts = whole = parts.content.join() if isinstance(parts, Unread) else rope._put_together()
+                rope._parts = whole = parts.content.join() if isinstance(parts, Unread) else rope._apply_splices()
                 rope = whole
             else:
                 rope, tail = parts
@@ -152,7 +152,7 @@ class Rope:
         pieces.reverse()
         return rope, pieces
 
-    def _put_together(self) -> bytes:
+    def _apply_splices(self) -> bytes:
         spliced: list[Spliced] = []
         base: bytes | Rope = self
         while type(base) is Rope and isinstance(parts := base._parts, Spliced):
@@ -214,7 +214,7 @@ def joined(content: Content) -> bytes:
     return content if isinstance(content, bytes) else content.join()
 
 
-def parted(content: Content) -> tuple[Stored | None, bytes]:
+def start_and_tail(content: Content) -> tuple[Stored | None, bytes]:
     """Return a blob as a stored part and the bytes after it, without reading the stored part.
 
     Blobs that are equal in both parts are equal.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, cast
 
 from weakfs.session.blobs.blob import ContentSource, Held, Stored, content_found
-from weakfs.session.blobs.rope import Content, Rope, joined, parted
+from weakfs.session.blobs.rope import Content, Rope, joined, start_and_tail
 from weakfs.session.errors import MissingBlob, SessionError, SessionFileError
 from weakfs.session.files.expansion import Expansion
 
@@ -65,7 +65,7 @@ class Blobs:
                 return self._same(number, content)
         start = content.start if type(content) is Rope else None
         after = self._by_identity.get(id(parent)) if parent is not None and len(parent) >= MIN_PARENT else None
-        tail = tail_behind(content, parent) if after is not None and parent is not None else None
+        tail = tail_after(content, parent) if after is not None and parent is not None else None
         if tail is None and type(content) is Rope and start is not None:
             # It cannot be written in one piece: its first part is stored elsewhere.
             after, tail = self.number(start), content.tail()
@@ -161,19 +161,19 @@ class Blobs:
 
 def _key(content: Content) -> Any:
     """Return a key that equal blobs share, without reading what is stored elsewhere."""
-    start, tail = parted(content)
+    start, tail = start_and_tail(content)
     return tail if start is None else (start, tail)
 
 
-def tail_behind(content: Content, parent: Content) -> bytes | None:
+def tail_after(content: Content, parent: Content) -> bytes | None:
     """Return what `content` has after `parent`, or `None` if it does not begin with it. External blobs are not read."""
     if len(parent) >= len(content):
         return None
     if isinstance(content, Rope):
-        tail = content.tail_behind(parent)
+        tail = content.tail_after(parent)
         if tail is not None:
             return tail
-    (before, start), (here, data) = parted(parent), parted(content)
+    (before, start), (here, data) = start_and_tail(parent), start_and_tail(content)
     return data[len(start) :] if before == here and data.startswith(start) else None
 
 

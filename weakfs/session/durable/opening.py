@@ -155,7 +155,7 @@ def opened(create: Callable[[str | None], S], store: EventStore, session_id: str
     if read and line.seq:
         line.past = evolve(line.past, slices=frozenset(reader.rules.specs))
         line.forget_keyframes(line.past.lasting)
-    session._take_over(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
+    session._set_parts(reader.rules, line, {**log.header, "session_id": name, "counter": reader.counter})
     log.head, log.externals, log.lease = read or log.head, line.externals, lease
     log.known_slices = frozenset(reader.rules.specs)
     session._log = log

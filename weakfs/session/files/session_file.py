@@ -170,13 +170,13 @@ def load_session(session: SessionState, path: str | PathLike[str], *, max_expans
         with open(path, "rb") as stream:
             data = stream.read()
     except FileNotFoundError as error:
-        problem = "there is no such file; check the path, or start a new one with Session()"
-        raise FileNotFoundError(error.errno, f"cannot load a session: {problem}", error.filename) from None
+        problem = "there is no such file; check the path, or begin a new session with Session()"
+        raise FileNotFoundError(error.errno, f"cannot load {os.fspath(path)!r}: {problem}") from None
     except IsADirectoryError as error:
-        problem = "it is a directory; use Session.open for a session stored in a folder"
-        raise IsADirectoryError(error.errno, f"cannot load a session: {problem}", error.filename) from None
+        problem = "it is a directory; open a session that is stored in a folder with Session.open"
+        raise IsADirectoryError(error.errno, f"cannot load {os.fspath(path)!r}: {problem}") from None
     with garbage_collection_paused():
-        _take_over(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
+        _read_into(session, data, BlobFolder(os.fspath(path)), Expansion(len(data), max_expansion))
 
 
 class _Nowhere:
@@ -190,10 +190,10 @@ def load_session_bytes(session: SessionState, data: bytes, *, max_expansion: flo
     """Fill a new session from the bytes of a session file; see `Session.from_bytes`."""
     check_factor(max_expansion)
     with garbage_collection_paused():
-        _take_over(session, data, None, Expansion(len(data), max_expansion))
+        _read_into(session, data, None, Expansion(len(data), max_expansion))
 
 
-def _take_over(session: SessionState, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
+def _read_into(session: SessionState, data: bytes, folder: BlobFolder | None, expansion: Expansion) -> None:
     is_intact = _is_intact(data)
     pools = [pool.section for pool in session._parts()[0].registry.pools]
     document = sections_of(data, pools) if is_intact and len(data) >= LARGE else None
@@ -219,7 +219,7 @@ def _take_over(session: SessionState, data: bytes, folder: BlobFolder | None, ex
             where="$.sha256",
         )
     if folder is None:
-        session._take_over(loaded.rules, loaded.line, header)
+        session._set_parts(loaded.rules, loaded.line, header)
         return
     external = [content for content in loaded.blobs if type(content) is Stored and content.source is folder]
     missing = folder.missing(external) if external else ()
@@ -231,7 +231,7 @@ def _take_over(session: SessionState, data: bytes, folder: BlobFolder | None, ex
             content.size,
             folder.place(content.digest),
         )
-    session._take_over(loaded.rules, loaded.line, header, partial(folder.missing, missing) if missing else None)
+    session._set_parts(loaded.rules, loaded.line, header, partial(folder.missing, missing) if missing else None)
 
 
 def _parsed(data: bytes) -> Any:

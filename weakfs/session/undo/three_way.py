@@ -99,7 +99,7 @@ class ThreeWay(Moments):
             line = self._line()
             work = _Work(how, cause, line.copy() if preview else line, resolver, wanted, [], foreign == "keep")
             detached = self._detached_around(work, spans)
-            named = self._look(work)
+            named = self._scan_outside(work)
             try:
                 for span in reversed(spans):
                     self._take_back(work, span, preview=preview)
@@ -127,7 +127,7 @@ class ThreeWay(Moments):
 
         line = self._line().copy()
         work = _Work("rollback", "rollback", line, Resolver(matcher=self._path_matcher), None, [], foreign == "keep")
-        self._look(work)
+        self._scan_outside(work)
         self._merge_outside(work, Span(seq + 1, line.seq))
         return {one.external.filesystem_id: one.external.aim(one.there, one.wanted) for one in work.outside}
 
@@ -147,7 +147,7 @@ class ThreeWay(Moments):
         for external in externals:
             external.scan_changes()
 
-    def _look(self, work: _Work) -> list[str]:
+    def _scan_outside(self, work: _Work) -> list[str]:
         """Scan the external files. Return the paths that other programs changed."""
         named: list[str] = []
         for external in self._reversible():

@@ -40,7 +40,7 @@ def events_between(before: FileTree, after: FileTree, *, at: int, most: int | No
             yield EntryDeleted(path, at)
     for path, old, new in changes:
         if new is not None:
-            yield from _made(path, old if old is not None and _stays(old, new) else None, new, at, most)
+            yield from _creation_events(path, old if old is not None and _stays(old, new) else None, new, at, most)
     if before.mode != after.mode:
         yield ModeChanged("/", after.mode, at)
 
@@ -52,7 +52,7 @@ def _stays(old: Node, new: Node) -> bool:
     return leaves.is_file(old) and leaves.is_file(new)
 
 
-def _made(path: str, old: Node | None, new: Node, at: int, most: int | None) -> Iterator[Event]:
+def _creation_events(path: str, old: Node | None, new: Node, at: int, most: int | None) -> Iterator[Event]:
     stack: list[tuple[str, Node | None, Node]] = [(path, old, new)]
     while stack:
         here, was, node = stack.pop()

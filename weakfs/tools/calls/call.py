@@ -33,7 +33,7 @@ from weakfs.session.interruption import interruptible
 from weakfs.session.transactions.transaction import Transaction
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer
-from weakfs.tools.calls.stale_writes import Readings, Version
+from weakfs.tools.calls.stale_writes import SeenVersions, Version
 from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
@@ -108,7 +108,7 @@ class Call:
     caller: str | None
     context: ToolContext
     # What the calls of the toolset have seen and changed.
-    readings: Readings | None
+    seen_versions: SeenVersions | None
     require_read: bool
     started_at: int
     # Recorded as they were when the call began: a handler may change mutable arguments.
@@ -122,9 +122,9 @@ class Call:
     # Whether the handler has succeeded, so that the commit is next.
     _is_ending: bool = False
     _in_thread: bool = False
-    # The call made `_made` records after record `_base` of the timeline that it saw.
+    # The call made `_records_made` records after record `_base` of the timeline that it saw.
     _base: int = 0
-    _made: int = 0
+    _records_made: int = 0
     _is_counted: bool = True
     # The versions of files that the caller has seen in this call, and the record after which it saw them.
     _seen: dict[str, Version] = field(factory=dict[str, "Version"])
@@ -178,9 +178,9 @@ class Call:
             yield from self._write_down_fault(error)
             raise
         yield from self._write_down(result)
-        if self.readings is not None and result.success and self.caller is None:
+        if self.seen_versions is not None and result.success and self.caller is None:
             for path, version in self._seen.items():
-                self.readings.saw(path, version, seq=self._seen_after)
+                self.seen_versions.saw(path, version, seq=self._seen_after)
         return result
 
     def _begin(self) -> None:
@@ -227,9 +227,9 @@ class Call:
             self._check_stale(tool, params)
         else:
             # Taken before the file is read: the caller may not see what another call changes meanwhile.
-            path, readings = getattr(params, "path", None), self.readings
-            if readings is not None and tool.operation == "read" and isinstance(path, str):
-                self._version = readings.version(self.caller, path)
+            path, seen_versions = getattr(params, "path", None), self.seen_versions
+            if seen_versions is not None and tool.operation == "read" and isinstance(path, str):
+                self._version = seen_versions.version(self.caller, path)
         self._allow(tool, params)
         return tool
 
@@ -260,7 +260,7 @@ class Call:
         tool = cast(Tool, self.tool)
         result = self._checked(tool, given)
         if tool.read_only:
-            self._look(tool, result)
+            self._remember_read(tool, result)
         if self._block is None:
             return result
         self._count_records()
@@ -268,8 +268,8 @@ class Call:
             raise Undone(result)
         if not tool.read_only:
             result = self._with_lost(result)
-            self._tell_changes()
-        self.session._conclude(partial(self._concluded, result))
+            self._remember_changes()
+        self.session._conclude(partial(self._final_events, result))
         self._is_ending = True
         return result
 
@@ -309,7 +309,7 @@ class Call:
                 # The commit failed, and it included the record of the call.
                 self._is_concluded = self._written_down = False
             # The records of the call remain, followed by that of the rollback.
-            self._made += self._made > 0
+            self._records_made += self._records_made > 0
         if isinstance(error, Undone):
             return _with_inexact(error.result, error)
         if isinstance(error, (MergeConflict, SessionConflict)):
@@ -346,7 +346,7 @@ class Call:
         if not self._is_counted:
             self._is_counted = True
             with suppress(TransactionCancelled):
-                self._made = self.session.seq - self._base
+                self._records_made = self.session.seq - self._base
 
     def _write_down_fault(self, error: BaseException) -> Steps[None]:
         is_cancelled = isinstance(error, _cancelling())
@@ -426,33 +426,33 @@ class Call:
             return failed(self.receipt, result.status, result.error_code or "error", message, reason=error.reason)
         return result
 
-    def _look(self, tool: Tool, result: ToolResult[object]) -> None:
+    def _remember_read(self, tool: Tool, result: ToolResult[object]) -> None:
         """Remember what the caller has read."""
         path = getattr(result.value, "path", None)
         if tool.operation == "read" and isinstance(path, str) and path:
             self._seen[path] = self._version
 
     def _check_stale(self, tool: Tool, params: object) -> None:
-        readings = self.readings
-        if readings is None or tool.targets is None or not readings.matter_to(self.caller):
+        seen_versions = self.seen_versions
+        if seen_versions is None or tool.targets is None or not seen_versions.matter_to(self.caller):
             return
         for target in tool.targets(params, self.context):
             try:
                 # The path after following links.
-                path = readings.path_of(target)
+                path = seen_versions.path_of(target)
             except (OSError, ValueError):
                 with suppress(OSError, ValueError):
                     # It no longer exists, or is not a file.
-                    readings.check(self.caller, canonical_path(self.context.filesystem, target))
+                    seen_versions.check(self.caller, canonical_path(self.context.filesystem, target))
             else:
                 if self.require_read:
-                    readings.check_was_read(self.caller, path)
-                readings.check(self.caller, path, shown_by=self.context.filesystem)
+                    seen_versions.check_was_read(self.caller, path)
+                seen_versions.check(self.caller, path, shown_by=self.context.filesystem)
 
-    def _tell_changes(self) -> None:
+    def _remember_changes(self) -> None:
         """Remember the versions of the files that the call changed, without the changes of others."""
-        if self.readings is not None and self._made:
-            self._seen = self.readings.changed(self.caller, self.session._rows_since(self._base))
+        if self.seen_versions is not None and self._records_made:
+            self._seen = self.seen_versions.changed(self.caller, self.session._rows_since(self._base))
 
     def write_down(self, result: ToolResult[object]) -> None:
         """Record the call and its answer, unless that was done already; do nothing if the session is closed."""
@@ -472,7 +472,7 @@ class Call:
             # The caller still gets the answer.
             return
 
-    def _concluded(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
+    def _final_events(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
         """Return the events that record the call and what it saw, to be committed with its changes."""
         if self.finished is not None:
             arguments = self.recorded_arguments
@@ -481,7 +481,7 @@ class Call:
                 raise _Repeated(done)
         self._is_concluded = self._written_down = True
         last = line.seq
-        numbers = (last - self._made + 1, last) if self._made else (None, None)
+        numbers = (last - self._records_made + 1, last) if self._records_made else (None, None)
         return [(self._record(result, *numbers), self.call_id), *self._sightings(result)]
 
     def _records(self, result: ToolResult[object], line: Timeline) -> list[tuple[object, str | None]]:
@@ -490,12 +490,12 @@ class Call:
 
     def _sightings(self, result: ToolResult[object]) -> list[tuple[object, str | None]]:
         """Return the events that record which versions of files the caller has seen."""
-        if self.readings is None or self.caller is None or not result.success:
+        if self.seen_versions is None or self.caller is None or not result.success:
             return []
         return [
             (seen, self.call_id)
             for path, version in self._seen.items()
-            if (seen := self.readings.sighting(self.caller, path, version, seq=self._seen_after)) is not None
+            if (seen := self.seen_versions.sighting(self.caller, path, version, seq=self._seen_after)) is not None
         ]
 
     def _record(self, result: ToolResult[object], first: int | None, last: int | None) -> ToolCall:
@@ -516,18 +516,18 @@ class Call:
 
     def _numbers(self) -> tuple[int | None, int | None]:
         """Return the numbers of the call's first and last record, which a merge with other changes may have moved."""
-        if not self._made:
+        if not self._records_made:
             return None, None
         first = self._base + 1
         try:
-            if self.session.seq > self._base + self._made:
+            if self.session.seq > self._base + self._records_made:
                 for record in self.session.records.since(self._base):
                     event = record.event
                     mine = isinstance(event, Merged) and record.cause == self.call_id and event.base == self._base
-                    if mine and event.count == self._made:
+                    if mine and event.count == self._records_made:
                         first = record.seq + 1
                         break
         except (RecordsDropped, MissingBlob):
             # Another process has dropped them.
             return None, None
-        return first, first + self._made - 1
+        return first, first + self._records_made - 1

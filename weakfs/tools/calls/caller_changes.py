@@ -48,12 +48,12 @@ class CallerChanges:
 
     def may_exist(self) -> bool:
         """Return whether any caller may have changed anything. O(records since this was last asked)."""
-        settled = self._take_over()
+        settled = self._catch_up()
         return self._have_callers or self._session.seq > settled
 
     def newest(self, path: str, seq: int) -> CallerChange | None:
         """Return the newest change of a path, or of a directory above it, after record `seq`."""
-        settled = self._take_over()
+        settled = self._catch_up()
         open_changes: dict[str, CallerChange] = {}
         self._collect(settled, self._session.seq, open_changes)
         above = [*with_parents(path)]
@@ -61,7 +61,7 @@ class CallerChanges:
         newest = max(found, default=None)
         return newest if newest is not None and newest.seq > seq else None
 
-    def _take_over(self) -> int:
+    def _catch_up(self) -> int:
         """Add the changes of all committed records, and return the number of the newest one."""
         settled = self._session._settled_seq
         if settled > self._seq:

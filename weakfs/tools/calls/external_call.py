@@ -121,7 +121,7 @@ class ExternalCall:
         self, reason: str = "the runtime aborted the call", *, code: str = "aborted"
     ) -> ToolResult[ExternalReceipt]:
         """Undo the work, record that the call failed, and return the answer."""
-        run(self._giving_up(reason, code))
+        run(self._aborting(reason, code))
         return self._answer()
 
     def run(self, work: Callable[[], T]) -> T:
@@ -148,7 +148,7 @@ class ExternalCall:
         self, reason: str = "the runtime aborted the call", *, code: str = "aborted"
     ) -> ToolResult[ExternalReceipt]:
         """Undo the work as `abort` does, in a thread."""
-        await arun(self._giving_up(reason, code))
+        await arun(self._aborting(reason, code))
         return self._answer()
 
     def __enter__(self) -> Self:
@@ -194,7 +194,7 @@ class ExternalCall:
         steps, files = self._under_way()
         yield from self._left(steps, lambda: self._read_back(files, message))
 
-    def _giving_up(self, reason: str, code: str) -> Steps[None]:
+    def _aborting(self, reason: str, code: str) -> Steps[None]:
         steps, files = self._under_way()
         error = Undone(failed(ExternalReceipt, "error", code, _encodable(f"{self._call.name} failed: {reason}")))
 
@@ -221,7 +221,7 @@ class ExternalCall:
         while step is not None:
             is_work = step[0] == self._call._handle
             try:
-                given = yield self._in_context(self._lay_out if is_work else step)
+                given = yield self._in_context(self._check_out if is_work else step)
             except BaseException as error:
                 if self._files is not None:
                     # It was cancelled while the files were being checked out.
@@ -240,7 +240,7 @@ class ExternalCall:
             self.result = end.value
             return None
 
-    def _lay_out(self) -> None:
+    def _check_out(self) -> None:
         """Check the call, and check out the files for it."""
         self._call._prepare()
         fs = require_filesystem(self._call.context)

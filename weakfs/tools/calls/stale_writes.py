@@ -50,7 +50,7 @@ REVERTED = tag_of(Reverted)
 OF_FILES = {tag_of(type_) for type_ in (FileWritten, FileAppended, FileSpliced)}
 
 
-class Readings:
+class SeenVersions:
     """What each caller of a session last saw of each file. Thread-safe.
 
     The session's `FilesSeen` slice stores it, so that it is saved with the session and shared by all its toolsets. What

@@ -119,7 +119,7 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
             f"cannot edit {path!r}: the byte at offset {error.start} is not UTF-8; only text files can be edited"
         ) from error
     try:
-        made = list(_made(fs, path, text, edits, context))
+        made = list(_apply_edits(fs, path, text, edits, context))
     except _Refused as refused:
         why = refused.error if may_show(fs, path) else refused.error.without_quotes()
         return _refused(path, why, refused.number, len(edits))
@@ -139,7 +139,7 @@ def edit_file_handler(params: EditFileParams, *, context: ToolContext) -> ToolRe
 
 
 @frozen
-class _Made:
+class _AppliedEdit:
     """An edit that can be written: the text that it was made in, that text's size, and how many bytes it adds."""
 
     text: str
@@ -148,7 +148,9 @@ class _Made:
     added: int
 
 
-def _made(fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context: ToolContext) -> Iterator[_Made]:
+def _apply_edits(
+    fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context: ToolContext
+) -> Iterator[_AppliedEdit]:
     """Make edits one after another, without writing any; raises `_Refused` for one that cannot be made."""
     from weakfs.editing import replace
 
@@ -165,7 +167,7 @@ def _made(fs: Filesystem, path: str, text: str, edits: tuple[Edit, ...], context
         if context.capability is not None:
             context.capability.check_replacements(path, count)
         size = len(text.encode())
-        yield _Made(text, size, done, _check_size(fs, path, text, size, done))
+        yield _AppliedEdit(text, size, done, _check_size(fs, path, text, size, done))
         if number < len(edits):
             text = done.text
 

@@ -22,7 +22,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import cast, get_args
 
-from weakfs.tools.schemas import Schema, openapi, schema_of, strict, strict_can_say
+from weakfs.tools.schemas import Schema, is_strict_compatible, openapi, schema_of, strict
 from weakfs.tools.schemas.content import OpenAIApi, Provider, check_provider
 from weakfs.tools.schemas.profiles import defaults_for, hints_of, left_out_of, names_of, offered
 from weakfs.tools.tool import Tool
@@ -66,7 +66,7 @@ def _schema(tool: Tool, provider: str, used_by: str | None) -> Schema:
 
 
 def _openai(tool: Tool, schema: Schema, api: OpenAIApi, strict_schemas: bool) -> dict[str, object]:
-    is_strict = strict_schemas and strict_can_say(schema)
+    is_strict = strict_schemas and is_strict_compatible(schema)
     function: dict[str, object] = {
         "name": tool.name,
         "description": tool.description,

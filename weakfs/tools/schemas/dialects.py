@@ -68,13 +68,13 @@ def _noted(schema: Schema, how: str) -> Schema:
     return made
 
 
-def strict_can_say(schema: Schema) -> bool:
+def is_strict_compatible(schema: Schema) -> bool:
     """Return whether OpenAI's strict mode can express a schema: it has no arbitrary values and no free-form objects."""
     if ("type" not in schema and "anyOf" not in schema) or not schema.keys() <= _STRICT:
         return False
     if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
         return False
-    return all(strict_can_say(one) for one in _inside(schema))
+    return all(is_strict_compatible(one) for one in _inside(schema))
 
 
 def strict(schema: Schema) -> Schema:
@@ -112,7 +112,7 @@ def openapi(schema: Schema) -> Schema:
         made.update(_written_choices(made))
         if not made["enum"]:
             del made["enum"]
-    return _alone(made) if "anyOf" in made else made
+    return _merge_into_options(made) if "anyOf" in made else made
 
 
 def _written_choices(schema: Schema) -> Schema:
@@ -123,7 +123,7 @@ def _written_choices(schema: Schema) -> Schema:
     return {"enum": [choice for choice in choices if isinstance(choice, str) and choice]}
 
 
-def _alone(schema: Schema) -> Schema:
+def _merge_into_options(schema: Schema) -> Schema:
     beside = {key: value for key, value in schema.items() if key != "anyOf"}
     options = [one for one in _options(schema) if one != {"nullable": True}]
     if len(options) < len(_options(schema)):

@@ -33,7 +33,7 @@ def document_entries(file: BinaryIO, *, max_bytes: int) -> list[Line | Skipped] 
     O(file), and the file is held in memory in the meantime; if the first two lines show that it is not a document, it
     is not read.
     """
-    is_candidate, is_certain = _look(file, max_bytes)
+    is_candidate, is_certain = _sniff(file, max_bytes)
     file.seek(0)
     if not is_candidate:
         return None
@@ -66,7 +66,7 @@ def _unreadable(line: int, reason: str) -> Skipped:
     )
 
 
-def _look(file: BinaryIO, max_bytes: int) -> tuple[bool, bool]:
+def _sniff(file: BinaryIO, max_bytes: int) -> tuple[bool, bool]:
     """Return whether a file may be a document, and whether it must be one, judging by its first two lines."""
     lines = (line for line in numbered_lines(file, max_line_bytes=max_bytes) if line.data is None or line.data.strip())
     first = next(lines, None)

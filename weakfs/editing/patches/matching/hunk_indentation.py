@@ -32,14 +32,14 @@ def reindented(document: Document, place: Place) -> Place:
         found.check()
         if found.is_verbatim and not found.hangs:
             return place
-        made = [*_made(found, lines)]
+        made = [*_reindented(found, lines)]
     except DoubtfulIndentation as error:
         raise Misfit(error.reason, lines=error.lines, is_all=True) from error
     notes = place.notes if made == [*lines] else (*place.notes, WITH_INDENTATION)
     return evolve(place, hunk=evolve(place.hunk, lines=tuple(made)), notes=notes)
 
 
-def _made(found: Reindentation, lines: tuple[str, ...]) -> Iterator[str]:
+def _reindented(found: Reindentation, lines: tuple[str, ...]) -> Iterator[str]:
     number = 0
     for line in lines:
         text = line[1:].lstrip()

@@ -98,7 +98,7 @@ class SizesParams:
     sort_by: Literal["name", "size"] = "name"
 
 
-def told(text: str, summary: str | None = None) -> Result:
+def text_result(text: str, summary: str | None = None) -> Result:
     """Return a successful result with the text unchanged, and a short summary for the record."""
     return answer_verbatim(Receipt(summary_text=summarize(text if summary is None else summary)), text)
 
@@ -122,7 +122,7 @@ def read_handler(directories: Directories, params: ReadParams, *, context: ToolC
     elif params.head:
         lines = text.split("\n")
         text = "\n".join((lines if lines[-1] else lines[:-1])[: params.head])
-    return told(text, f"read {params.path}")
+    return text_result(text, f"read {params.path}")
 
 
 def read_many_handler(directories: Directories, params: ReadManyParams, *, context: ToolContext) -> Result:
@@ -137,7 +137,7 @@ def read_many_handler(directories: Directories, params: ReadManyParams, *, conte
         except (OSError, ValueError) as error:
             return f"{path}: Error - {error}"
 
-    return told("\n---\n".join(map(shown, params.paths)), f"read {len(params.paths)} files")
+    return text_result("\n---\n".join(map(shown, params.paths)), f"read {len(params.paths)} files")
 
 
 def media_handler(directories: Directories, params: PathParams, *, context: ToolContext) -> Result:
@@ -152,14 +152,14 @@ def media_handler(directories: Directories, params: PathParams, *, context: Tool
             "type": "resource",
             "resource": {"uri": Path(place.real).as_uri(), "mimeType": media_type, "blob": data},
         }
-    return told(json.dumps(item), f"read {params.path}")
+    return text_result(json.dumps(item), f"read {params.path}")
 
 
 def write_handler(directories: Directories, params: WriteParams, *, context: ToolContext) -> Result:
     """Create or replace a file."""
     place = directories.find(params.path)
     place.bound(context).write(place.path, params.content, create_parents=False)
-    return told(f"Successfully wrote to {params.path}")
+    return text_result(f"Successfully wrote to {params.path}")
 
 
 def edit_handler(directories: Directories, params: EditParams, *, context: ToolContext) -> Result:
@@ -176,14 +176,14 @@ def edit_handler(directories: Directories, params: EditParams, *, context: ToolC
     if not params.dry_run:
         has_crlf = "\r\n" in raw and raw.count("\n") == raw.count("\r\n")
         files.write(place.path, text.replace("\n", "\r\n") if has_crlf else text)
-    return told(texts.fenced_diff(place.real, before, text), f"edited {params.path}")
+    return text_result(texts.fenced_diff(place.real, before, text), f"edited {params.path}")
 
 
 def mkdir_handler(directories: Directories, params: PathParams, *, context: ToolContext) -> Result:
     """Create a directory with its parents."""
     place = directories.find(params.path)
     place.bound(context).mkdir(place.path)
-    return told(f"Successfully created directory {params.path}")
+    return text_result(f"Successfully created directory {params.path}")
 
 
 def move_handler(directories: Directories, params: MoveParams, *, context: ToolContext) -> Result:
@@ -199,7 +199,7 @@ def move_handler(directories: Directories, params: MoveParams, *, context: ToolC
         files.move(source.path, target.path)
     else:
         _move_between(files, source.path, others, target.path)
-    return told(f"Successfully moved {params.source} to {params.destination}")
+    return text_result(f"Successfully moved {params.source} to {params.destination}")
 
 
 def _move_between(files: Filesystem, source: str, others: Filesystem, target: str) -> None:
@@ -233,7 +233,7 @@ def info_handler(directories: Directories, params: PathParams, *, context: ToolC
         "isFile": str(status.is_file).lower(),
         "permissions": f"{status.mode & 0o777:o}",
     }
-    return told("\n".join(f"{name}: {value}" for name, value in fields.items()))
+    return text_result("\n".join(f"{name}: {value}" for name, value in fields.items()))
 
 
 @frozen
@@ -243,4 +243,4 @@ class NoParams:
 
 def allowed_handler(directories: Directories, params: NoParams, *, context: ToolContext) -> Result:
     """List the allowed directories."""
-    return told("\n".join(("Allowed directories:", *directories.allowed)))
+    return text_result("\n".join(("Allowed directories:", *directories.allowed)))

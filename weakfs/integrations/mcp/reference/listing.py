@@ -11,7 +11,7 @@ from attrs import frozen
 from weakfs.filesystem import FileEntry
 from weakfs.integrations.mcp.reference import texts
 from weakfs.integrations.mcp.reference.directories import Directories, HostPath, host_name
-from weakfs.integrations.mcp.reference.handlers import PathParams, Result, SizesParams, told
+from weakfs.integrations.mcp.reference.handlers import PathParams, Result, SizesParams, text_result
 from weakfs.reducers.tree.name_escaping import to_bytes
 from weakfs.search import compile_glob
 from weakfs.session.interruption import check_interrupted
@@ -46,7 +46,7 @@ def list_handler(directories: Directories, params: PathParams, *, context: ToolC
     """List a directory."""
     found = entries_of(directories.find(params.path), context)
     lines = (f"{_label(entry)} {host_name(entry.name)}" for entry in found)
-    return told("\n".join(lines), f"{len(found)} entries in {params.path}")
+    return text_result("\n".join(lines), f"{len(found)} entries in {params.path}")
 
 
 def sizes_handler(directories: Directories, params: SizesParams, *, context: ToolContext) -> Result:
@@ -64,7 +64,7 @@ def sizes_handler(directories: Directories, params: SizesParams, *, context: Too
     ]
     sizes = [size for entry, _, size in rows if not entry.is_directory]
     total = f"Total: {len(sizes)} files, {len(rows) - len(sizes)} directories"
-    return told("\n".join((*lines, "", total, f"Combined size: {texts.size_text(sum(sizes))}")), total)
+    return text_result("\n".join((*lines, "", total, f"Combined size: {texts.size_text(sum(sizes))}")), total)
 
 
 def tree_handler(directories: Directories, params: TreeParams, *, context: ToolContext) -> Result:
@@ -85,7 +85,7 @@ def tree_handler(directories: Directories, params: TreeParams, *, context: ToolC
         return found
 
     text = json.dumps(below(directories.find(params.path), ""), indent=2, ensure_ascii=False)
-    return told(text, f"the tree of {params.path}")
+    return text_result(text, f"the tree of {params.path}")
 
 
 def search_handler(directories: Directories, params: SearchParams, *, context: ToolContext) -> Result:
@@ -105,7 +105,7 @@ def search_handler(directories: Directories, params: SearchParams, *, context: T
                 yield from below(_child(place, entry), f"{prefix}{name}/")
 
     found = [*below(directories.find(params.path), "")]
-    return told("\n".join(found) or "No matches found", f"{len(found)} matches in {params.path}")
+    return text_result("\n".join(found) or "No matches found", f"{len(found)} matches in {params.path}")
 
 
 class Patterns:

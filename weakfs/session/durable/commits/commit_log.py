@@ -61,9 +61,9 @@ class CommitLog(LogState):
             before = after
         return (yield from self._commit(session, changes, journals))
 
-    def is_usual(self, session: SessionTrunk) -> bool:
+    def can_commit_plain(self, session: SessionTrunk) -> bool:
         """Return whether `commit_plain` can store a change that only adds plain records."""
-        return session._rules is self._usual_rules
+        return session._rules is self._plain_rules
 
     def commit_plain(self, session: SessionTrunk, before: Timeline, after: Timeline) -> bool:
         """Store the change from the trunk to `after`; return false, with nothing changed, if `commit_all` has to."""
@@ -95,7 +95,7 @@ class CommitLog(LogState):
         In that case nothing has changed. This takes a third of the time of `_commit`.
         """
         if (
-            session._rules is not self._usual_rules
+            session._rules is not self._plain_rules
             or after.externals is not self.externals
             or after.snapshots is not before.snapshots
         ):
@@ -126,7 +126,7 @@ class CommitLog(LogState):
         checkpoints = self.checkpoints
         checkpoints.pending = pending = checkpoints.pending + size
         if pending > LEAST and pending > checkpoints.due:
-            self._usual_rules = None
+            self._plain_rules = None
         if contents:
             size += sum(map(len, contents.values()))
         checkpoints.history.add(number, seq, rows, size)
@@ -143,7 +143,7 @@ class CommitLog(LogState):
         if checkpoints.pending > checkpoints.due:
             checkpoints.begin(session, self.head)
         is_known = rules is self._rules and not self._undeclared
-        installed, undeclared = news = ((), self._undeclared) if rules is self._rules else self._news_of(rules)
+        installed, undeclared = news = ((), self._undeclared) if rules is self._rules else self._new_slices(rules)
         externals = self.externals
         names: list[str] = []
         frames: list[bytes] = []
@@ -189,7 +189,7 @@ class CommitLog(LogState):
                 checkpoints.history.add(number, before.seq, rows, size)
         checkpoints.pending += sum(map(len, frames))
         is_unusual = self._undeclared or checkpoints.pending > checkpoints.due or self.lease or self.is_awaited
-        self._usual_rules = rules if self._is_direct and not is_unusual else None
+        self._plain_rules = rules if self._is_direct and not is_unusual else None
         return True
 
     def was_stored(self, session: SessionTrunk, place: CommitPlace) -> Steps[bool]:
@@ -209,7 +209,7 @@ class CommitLog(LogState):
             yield from refreshed(self, session)
         return found
 
-    def _news_of(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
+    def _new_slices(self, rules: Rules) -> tuple[tuple[SliceSpec, ...], frozenset[str]]:
         """Return the slices that readers do not know about yet, and those whose reducers they cannot know."""
         installed = tuple(spec for tag, spec in sorted(rules.specs.items()) if tag not in self.known_slices)
         return installed, undeclared_slices(rules)

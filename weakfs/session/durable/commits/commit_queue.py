@@ -62,7 +62,7 @@ class CommitQueue:
     commit_group: Callable[[Sequence[Transaction]], Steps[dict[Transaction, Exception]]]
     loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
     _waiting: deque[Entry] = field(factory=deque[Entry])
-    _flying: list[Entry] = field(factory=list[Entry])
+    _in_flight: list[Entry] = field(factory=list[Entry])
     _pending: PendingSteps[None] | None = None
     _running: asyncio.Future[object] | None = None
     _worker: asyncio.Task[None] | None = None
@@ -165,25 +165,25 @@ class CommitQueue:
         if entry in self._waiting:
             self._waiting.remove(entry)
             entry.done.cancel()
-        elif entry in self._flying and self._running is not None:
+        elif entry in self._in_flight and self._running is not None:
             self._running.cancel()
 
     async def _work(self) -> None:
         try:
             while self._waiting and not self._is_closing:
-                self._flying = [self._waiting.popleft()]
-                while self._waiting and len(self._flying) < GROUP:
-                    if self._flying[0].is_alone or self._waiting[0].is_alone:
+                self._in_flight = [self._waiting.popleft()]
+                while self._waiting and len(self._in_flight) < GROUP:
+                    if self._in_flight[0].is_alone or self._waiting[0].is_alone:
                         break
-                    self._flying.append(self._waiting.popleft())
-                await self._fly(self._flying)
+                    self._in_flight.append(self._waiting.popleft())
+                await self._commit_group(self._in_flight)
         finally:
             for entry in self._waiting:
                 entry.done.cancel()
             self._waiting.clear()
-            self._worker, self._flying = None, []
+            self._worker, self._in_flight = None, []
 
-    async def _fly(self, group: list[Entry]) -> None:
+    async def _commit_group(self, group: list[Entry]) -> None:
         """Commit a group, and settle its entries or put them back."""
         session, log = self.session, self.log
         pending = PendingSteps(self._steps(group))

@@ -94,7 +94,7 @@ class LogState:
     stored_last: StoredChange | None = None
     _rules: Rules | None = None
     # The same rules if `_append_rows` can store every change under them, and the method with which it appends.
-    _usual_rules: Rules | None = None
+    _plain_rules: Rules | None = None
     _append_next: Appender | None = None
     _is_direct: bool = field(
         default=Factory(lambda self: isinstance(self.store, DirectEventStore), takes_self=True), init=False
@@ -147,13 +147,13 @@ class LogState:
                     self.prepared = None
                 raise
 
-    def keep_others_out(self, spent: float) -> None:
+    def take_compaction_lease(self, spent: float) -> None:
         """Lease the stream for the next attempt at a compaction. The last attempt took `spent` seconds."""
         if self.lease is None or self.lease.is_of_compaction:
             take = TakeLease(self.stream, f"{COMPACTION}{self.writer}", compaction_seconds(spent))
             self.lease = HeldLease(self.store, run(patiently(take), self.store))
 
-    def let_others_in(self) -> None:
+    def release_compaction_lease(self) -> None:
         """Release the lease of a compaction."""
         lease = self.lease
         if lease is not None and lease.is_of_compaction:

@@ -98,10 +98,10 @@ class LockedStream:
         opened = self._opened
         if opened is not None:
             unlock(opened.folder)
-            is_usual = not (self.options.is_synced or self._sync.failure)
+            needs_no_sync = not (self.options.is_synced or self._sync.failure)
             # Another lease need not be looked for: whoever takes one writes its number to the journal.
             is_free = opened.fencing == opened.ended_lease
-            if is_usual and is_free and opened.active.end < self.options.segment_size:
+            if needs_no_sync and is_free and opened.active.end < self.options.segment_size:
                 self._direct = opened
 
     def close(self) -> None:
