@@ -89,7 +89,7 @@ def test_a_container_is_found_from_another_working_directory(
     ],
 )
 def test_what_no_command_can_be_given_is_refused(podman: Podman, tmp_path: Path, options: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"leave out NUL|give another name"):
+    with pytest.raises(ValueError, match=r"leave out NUL|use another name"):
         opened(podman, Session(), tmp_path, **options)
     assert not os.listdir(tmp_path)
 

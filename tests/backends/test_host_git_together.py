@@ -180,5 +180,5 @@ def test_a_git_without_sha256_is_told(root: Path, tmp_path: Path, monkeypatch: p
     (tmp_path / "git").chmod(0o755)
     fs = HostFilesystem(root, store=tmp_path / "store", snapshots="git")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(GitUnavailable, match=r"git version 2\.11\.0 cannot make .* SHA-256 .* install git 2\.29"):
+    with pytest.raises(GitUnavailable, match=r"git version 2\.11\.0 cannot create .* SHA-256 .* install git 2\.29"):
         fs.snapshot()
