@@ -30,7 +30,11 @@ from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree import leaf as leaves
 from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of, tree_of
-from weakfs.session.blobs.blob import digest_of
+from weakfs.session.blobs.blob import Stored, digest_of
+from weakfs.session.blobs.rope import Rope
+
+# How many bytes of a lower file are read at a time.
+PIECE = 1 << 20
 
 
 @frozen(eq=False)
@@ -171,8 +175,22 @@ def _with_content(lower: FilesystemPrimitives, segments: Segments, leaf: Leaf) -
     """Return a leaf whose content no longer depends on the lower file."""
     if not leaves.is_file(leaf):
         return leaf
-    content = lower.content(path_of(segments), leaf)
+    content = _own_content(lower, path_of(segments), leaf)
     return leaves.file(content, mode=leaf[leaves.MODE], at=leaf[leaves.MODIFIED_AT], created_at=leaf[leaves.CREATED_AT])
+
+
+def _own_content(lower: FilesystemPrimitives, path: str, leaf: Leaf) -> bytes | Rope:
+    """Return the content of a lower file: the same object if it is in memory, the pieces of a file on a disk."""
+    content = leaf[leaves.CONTENT]
+    if isinstance(content, Rope) and content.is_in_memory:
+        return content
+    if isinstance(content, bytes | Rope | Stored):
+        return lower.content(path, leaf)
+    with lower.content_stream(path, leaf) as stream:
+        read: bytes | Rope = stream.read(PIECE)
+        while piece := stream.read(PIECE):
+            read = Rope(read, piece)
+    return read
 
 
 def _revealed(layers: Layers, segments: Segments, at: int) -> Iterator[EntryHidden]:

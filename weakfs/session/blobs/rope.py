@@ -88,6 +88,23 @@ class Rope:
         """Whether it is held in one piece, so that joining it costs nothing."""
         return isinstance(self._parts, bytes)
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all of its bytes are in memory, so that none has to be read from a store. O(pieces)."""
+        rope: Content = self
+        while isinstance(rope, Rope):
+            parts = rope._parts
+            if isinstance(parts, Unread):
+                return False
+            if isinstance(parts, Spliced):
+                pieces = (piece for _, _, piece in parts.pieces)
+                if not all(piece.is_in_memory for piece in pieces if isinstance(piece, Rope)):
+                    return False
+                rope = parts.base
+            else:
+                rope = parts if isinstance(parts, bytes) else parts[0]
+        return isinstance(rope, bytes)
+
     def join(self) -> bytes:
         """Return all bytes. O(length) the first time. The result is kept, unless the rope starts with a stored blob."""
         first, pieces = self._pieces()

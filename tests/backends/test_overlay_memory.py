@@ -1,0 +1,93 @@
+"""What an overlay copies up from the lower layer is held in memory once."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from errno import EFBIG
+from pathlib import Path
+
+import pytest
+
+from weakfs import Session
+from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
+from weakfs.filesystem import Limits
+
+MIB = 1 << 20
+SIZE = 12 * MIB
+
+Change = Callable[[OverlayFilesystem], object]
+CHANGES: dict[str, Change] = {
+    "append": lambda fs: fs.append("/d/f", "z"),
+    "write": lambda fs: fs.write("/d/f", "z"),
+    "chmod": lambda fs: fs.chmod("/d/f", 0o600),
+    "move": lambda fs: fs.move("/d/f", "/g"),
+    "copy": lambda fs: fs.copy("/d", "/e"),
+}
+
+
+def memory() -> InMemoryFilesystem:
+    """A lower layer whose file was appended to, so that it is held in pieces."""
+    lower = InMemoryFilesystem(Session(session_id="lower"))
+    lower.write_bytes("/d/f", bytes(SIZE - MIB))
+    lower.append("/d/f", "a" * MIB)
+    return lower
+
+
+def host(tmp_path: Path) -> HostFilesystem:
+    (tmp_path / "root" / "d").mkdir(parents=True)
+    (tmp_path / "root" / "d" / "f").write_bytes(b"b" * SIZE)
+    return HostFilesystem(tmp_path / "root", store=tmp_path / "store")
+
+
+def peak_memory(work: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_a_file_in_memory_copies_none_of_it(change: str) -> None:
+    layer = OverlayFilesystem(memory(), Session(session_id="upper"))
+
+    assert peak_memory(lambda: CHANGES[change](layer)) < MIB
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_a_host_file_holds_it_once(change: str, tmp_path: Path) -> None:
+    layer = OverlayFilesystem(host(tmp_path), Session(session_id="upper"))
+
+    assert peak_memory(lambda: CHANGES[change](layer)) < SIZE + 4 * MIB
+
+
+def test_a_lower_file_that_may_not_grow_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(session_id="upper")
+    layer = OverlayFilesystem(host(tmp_path), session, limits=Limits(max_file_size=MIB))
+    monkeypatch.setattr(HostFilesystem, "content", lambda *_: pytest.fail("it is read"))
+    monkeypatch.setattr(HostFilesystem, "content_stream", lambda *_: pytest.fail("it is read"))
+
+    with pytest.raises(OSError, match=f"'/d/f'.*{MIB}") as refusal:
+        layer.append("/d/f", "z")
+
+    assert refusal.value.errno == EFBIG
+    assert session.seq == 0
+
+
+@pytest.mark.parametrize("is_host", [True, False])
+def test_the_lower_file_may_go_after_an_append(is_host: bool, tmp_path: Path) -> None:
+    lower = host(tmp_path) if is_host else memory()
+    layer = OverlayFilesystem(lower, Session(session_id="upper"))
+    expected = lower.read_bytes("/d/f").content + b"z"
+    layer.append("/d/f", "z")
+    assert isinstance(layer.session, Session)
+
+    lower.delete("/d/f")
+
+    saved = Session.from_bytes(layer.session.to_bytes())
+    again = Session(session_id="again")
+    again.replay(layer.session.records)
+    for session in (layer.session, saved, again):
+        assert OverlayFilesystem(lower, session).read_bytes("/d/f").content == expected
