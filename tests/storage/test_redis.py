@@ -145,6 +145,21 @@ def test_scripts_are_loaded_again_when_the_server_forgot_them(redis_server: Serv
     store.close()
 
 
+def test_a_stream_of_an_earlier_version_has_no_id_and_its_handle_refers_to_no_later_one(redis_server: Server) -> None:
+    store, handle = storage.open_event_store(f"{redis_server.url}?namespace=earlier"), storage.StreamHandle("s")
+    store.append("s", 0, [b"a"])
+    with redis.Redis.from_url(redis_server.url) as client:
+        assert client.hdel("earlier:{s}:head", "id") == 1
+    assert store.head(handle) == 1
+    assert store.append(handle, 1, [b"b"]) == 2
+    store.delete("s")
+    store.append("s", 0, [b"c", b"d"])
+    with pytest.raises(storage.StreamConflict):
+        store.append(handle, 2, [b"e"])
+    assert [frame.data for frame in store.read("s")] == [b"c", b"d"]
+    store.close()
+
+
 def test_a_storage_opens_the_event_streams_of_its_namespace(redis_server: Server) -> None:
     kept = storage.open(f"{redis_server.url}?namespace=both")
     store = storage.open_event_store(kept)

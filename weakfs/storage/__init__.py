@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from weakfs.storage.event_store import AsyncEventStore, Checkpoint, EventStore, Frame, Lease
     from weakfs.storage.locations import aopen, aopen_event_store, open, open_event_store
     from weakfs.storage.storage import AsyncStorage, Storage, Versioned
+    from weakfs.storage.stream_handle import StreamHandle
     from weakfs.storage.streams import AsyncStorageEventStore, StorageEventStore
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "StorageError",
     "StorageEventStore",
     "StreamConflict",
+    "StreamHandle",
     "SyncEventStore",
     "SyncStorage",
     "ThreadedEventStore",
@@ -64,6 +66,7 @@ __getattr__, __dir__ = lazy_names(
         "event_store": "AsyncEventStore Checkpoint EventStore Frame Lease",
         "locations": "aopen aopen_event_store open open_event_store",
         "storage": "AsyncStorage Storage Versioned",
+        "stream_handle": "StreamHandle",
         "streams": "AsyncStorageEventStore StorageEventStore",
     },
 )

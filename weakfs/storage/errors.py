@@ -37,10 +37,14 @@ class StreamConflict(StorageError):
     """
 
     def __init__(self, stream: str, expected: int, actual: int) -> None:
-        self.stream, self.expected, self.actual = stream, expected, actual
+        self.stream, self.expected, self.actual = str(stream), expected, actual
         super().__init__(
-            f"cannot change stream {stream!r} after frame {expected}: it ends at frame {actual}; read what follows "
-            f"frame {expected} first"
+            f"cannot change stream {stream!r} after frame {expected}: it ends at frame {actual}"
+            + (
+                f"; read what follows frame {expected} first"
+                if actual >= expected
+                else ", as if it was deleted; read it from the beginning"
+            )
         )
 
     def __reduce__(self) -> tuple[type[StreamConflict], tuple[str, int, int]]:

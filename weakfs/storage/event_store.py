@@ -40,7 +40,7 @@ class Lease(NamedTuple):
 
 @runtime_checkable
 class EventStore(Protocol):
-    """Event streams. Every method may be called from any thread."""
+    """Event streams. Every method may be called from any thread, and takes a `StreamHandle` as well as a name."""
 
     @property
     def url(self) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +13,15 @@ import pytest
 
 from weakfs import InMemoryFilesystem, Session
 from weakfs.session import SessionConflict, SessionError
-from weakfs.storage import EventStore, LeaseLost, MemoryStorage, StorageError, open_event_store
+from weakfs.storage import (
+    AsyncMemoryStorage,
+    EventStore,
+    LeaseLost,
+    MemoryStorage,
+    StorageError,
+    aopen_event_store,
+    open_event_store,
+)
 
 
 @pytest.fixture(params=["folder", "sqlite", "memory"])
@@ -68,3 +79,92 @@ def test_a_writer_learns_that_its_session_was_deleted(store: EventStore, on_conf
     assert not files.exists("/b")
     session.checkpoint()
     assert store.get_checkpoint("s") is None
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize("on_conflict", ["raise", "merge"])
+def test_a_writer_of_a_deleted_session_leaves_the_new_one_of_that_id_alone(
+    store: EventStore, on_conflict: str, frames: int
+) -> None:
+    session = Session.open(store, "s", on_conflict=on_conflict)  # type: ignore[arg-type]
+    files = InMemoryFilesystem(session)
+    files.write("/old", "1")
+    Session.delete(store, "s")
+    new = InMemoryFilesystem(Session.open(store, "s"))
+    for number in range(frames):
+        new.write("/new", f"{number}")
+    for _ in range(2):
+        with pytest.raises(StorageError, match="it ends at frame 0, before frame 1, which was stored: it was deleted"):
+            files.write("/old", "2")
+    session.refresh()
+    session.checkpoint()
+    assert store.get_checkpoint("s") is None
+    assert files.read("/old").content == "1"
+    assert not files.exists("/new")
+    with pytest.raises(StorageError, match="it was deleted"):
+        session.compact(keep=0)
+    new.write("/new", "last")
+    again = InMemoryFilesystem(Session.open(store, "s"))
+    assert again.read("/new").content == "last"
+    assert not again.exists("/old")
+
+
+@pytest.mark.parametrize("kind", ["folder", "sqlite"])
+def test_another_process_leaves_the_new_session_of_that_id_alone(tmp_path: Path, kind: str) -> None:
+    url = f"{kind}:{tmp_path}/store"
+    with Session.open(url, "s") as session:
+        InMemoryFilesystem(session).write("/old", "1" * 5_000)
+    writer = """
+import sys
+from weakfs import InMemoryFilesystem, Session
+from weakfs.storage import StorageError
+session = Session.open(sys.argv[1], "s")
+files = InMemoryFilesystem(session)
+files.write("/old", "2")
+print("opened", flush=True)
+input()
+try:
+    files.write("/old", "3")
+except StorageError as error:
+    print("it was deleted" in str(error))
+"""
+    command = [sys.executable, "-c", writer, url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "opened\n"
+        Session.delete(url, "s")
+        with Session.open(url, "s") as session:
+            InMemoryFilesystem(session).write("/new", "1")
+            InMemoryFilesystem(session).write("/new", "2")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.read() == "True\n"
+    with Session.open(url, "s") as session:
+        files = InMemoryFilesystem(session)
+        assert files.read("/new").content == "2"
+        assert not files.exists("/old")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_an_awaited_session_leaves_the_new_one_of_its_id_alone(tmp_path: Path, kind: str) -> None:
+    async def main() -> None:
+        where = AsyncMemoryStorage() if kind == "memory" else f"sqlite:{tmp_path}/store"
+        session = await Session.aopen(where, "s")
+        async with session.transaction():
+            InMemoryFilesystem(session).write("/old", "1")
+        store = await aopen_event_store(where)
+        await store.delete("s")
+        new = await Session.aopen(where, "s")
+        async with new.transaction():
+            InMemoryFilesystem(new).write("/new", "1")
+        with pytest.raises(StorageError, match="it was deleted"):
+            async with session.transaction():
+                InMemoryFilesystem(session).write("/old", "2")
+        assert await store.head("s") == 1
+        await store.close()
+        await new.aclose()
+        again = await Session.aopen(where, "s")
+        assert [entry.name for entry in InMemoryFilesystem(again).list("/")] == ["new"]
+
+    asyncio.run(main())

@@ -34,6 +34,7 @@ from weakfs.storage.errors import StorageDamaged
 from weakfs.storage.event_store import Checkpoint, EventStore, Frame
 from weakfs.storage.locations import open_event_store, url_of
 from weakfs.storage.storage import Storage
+from weakfs.storage.stream_handle import StreamHandle
 
 S = TypeVar("S", bound=SessionState)
 
@@ -142,14 +143,14 @@ def opened(create: Callable[[str | None], S], store: EventStore, session_id: str
     if options.exclusive:
         lease = HeldLease(store, (yield from patiently(TakeLease(name, uuid4().hex, LEASE))))
     checkpoint, log, reader, read = yield from _read_stored(session, store, options.max_expansion)
-    if checkpoint is not None and not read and (ends := (yield Head(name))) != checkpoint.number:
+    if checkpoint is not None and not read and (ends := (yield Head(log.stream))) != checkpoint.number:
         if ends < checkpoint.number:
             raise StorageDamaged(
                 f"cannot open session {name!r} of {store.url}: it has a checkpoint after frame {checkpoint.number}, "
                 f"but ends at frame {ends}: its end was cut off; restore the storage from a backup"
             )
         # Others may have appended since.
-        if not list((yield Read(name, checkpoint.number, 1))):
+        if not list((yield Read(log.stream, checkpoint.number, 1))):
             raise frames_missing(name, store.url, checkpoint.number, ends)
     line = reader.line
     if read and line.seq:
@@ -176,19 +177,22 @@ def _stream_of(url: str, session_id: str | None) -> Steps[str | None]:
     if len(found) > 1:
         shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
         raise SessionError(f"cannot choose a session of {url}: it holds {shown}; pass session_id")
-    return found[0] if found else None
+    # A store that takes handles for names may return one.
+    return str(found[0]) if found else None
 
 
 def _read_stored(
     session: SessionState, store: EventStore, max_expansion: float | None
 ) -> Steps[tuple[Checkpoint | None, CommitLog, FrameReader, int]]:
     """Read the newest checkpoint and the frames that follow it; see `_read`."""
-    name, left = session.session_id, ATTEMPTS
+    left = ATTEMPTS
     while True:
-        checkpoint: Checkpoint | None = yield GetCheckpoint(name)
-        frames: Iterable[Frame] = yield Read(name, 0 if checkpoint is None else checkpoint.number)
+        stream = StreamHandle(session.session_id)
+        checkpoint: Checkpoint | None = yield GetCheckpoint(stream)
+        frames: Iterable[Frame] = yield Read(stream, 0 if checkpoint is None else checkpoint.number)
         try:
-            log, reader, read = yield from supplied(partial(_read, session, store, checkpoint, frames, max_expansion))
+            reading = partial(_read, session, store, stream, checkpoint, frames, max_expansion)
+            log, reader, read = yield from supplied(reading)
         except SessionFileError:
             # A compaction has dropped what these refer to, and stored what replaces them; or it is damaged.
             left -= 1
@@ -201,6 +205,7 @@ def _read_stored(
 def _read(
     session: SessionState,
     store: EventStore,
+    stream: StreamHandle,
     checkpoint: Checkpoint | None,
     frames: Iterable[Frame],
     max_expansion: float | None,
@@ -209,16 +214,16 @@ def _read(
 
     Also return the number of the last frame, 0 if there are none.
     """
-    name, rules = session.session_id, session._rules
+    rules = session._rules
     lost = partial(content_from_frames, max_expansion=max_expansion)
-    checkpoints = Checkpointing.of(store, name, rules, lost, max_expansion)
+    checkpoints = Checkpointing.of(store, stream, rules, lost, max_expansion)
     line, head = Timeline(touched=Log()), 0
-    header: dict[str, Any] = {"origin_id": name, "counter": 0}
+    header: dict[str, Any] = {"origin_id": session.session_id, "counter": 0}
     with garbage_collection_paused():
         if checkpoint is not None:
             line, header, rules = checkpoints.load(checkpoint.data, f"the checkpoint at frame {checkpoint.number}")
             head = checkpoint.number
-        log = CommitLog(store, name, checkpoints, head, frozenset(), header=header, has_unread=head > 0)
+        log = CommitLog(store, stream, checkpoints, head, frozenset(), header=header, has_unread=head > 0)
         reader = log.reader(rules, line, header["counter"], is_new=True)
         return log, reader, reader.apply(frames, head)
 

@@ -90,6 +90,7 @@ class FolderEventStore:
         with self._mutex:
             stream = self._streams.get(name)
             if stream is None:
+                name = str(name)
                 stream = self._streams[name] = Stream(self._root, name, self._options)
                 if len(self._streams) > OPEN_STREAMS:
                     self._streams.popitem(last=False)[1].close()
@@ -105,7 +106,7 @@ class FolderEventStore:
     def head(self, stream: str) -> int:
         """Return the number of the newest frame, 0 if there is none."""
         try:
-            return self._stream(stream).head()
+            return self._stream(stream).head(stream)
         except OSError as error:
             self._fail("read", stream, error)
 
@@ -121,7 +122,7 @@ class FolderEventStore:
         """Append frames, and return the number of the last one; see `EventStore.append`."""
         found = [(_digest(digest), data) for digest, data in contents.items()] if contents else ()
         try:
-            number = self._stream(stream).append(expected, frames, found, fencing)
+            number = self._stream(stream).append(stream, expected, frames, found, fencing)
         except OSError as error:
             self._fail("append to", stream, error)
         if not self._is_flushed:
@@ -137,7 +138,7 @@ class FolderEventStore:
             found = [(encode_digest(digest), data) for digest, data in contents.items()] if contents else ()
             self._unsynced.add(stream)
             try:
-                return own.append_next(expected, frame, found)
+                return own.append_next(stream, expected, frame, found)
             except OSError as error:
                 self._fail("append to", stream, error)
 
@@ -146,14 +147,14 @@ class FolderEventStore:
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
         """Yield the frames that follow frame `after`, in order. Trimmed frames are omitted."""
         try:
-            yield from self._stream(stream).read(after, limit)
+            yield from self._stream(stream).read(stream, after, limit)
         except OSError as error:
             self._fail("read", stream, error)
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
         """Wait at most `timeout` seconds until the stream has a frame after `after`; return the number of its head."""
         try:
-            return self._stream(stream).wait(after, timeout)
+            return self._stream(stream).wait(stream, after, timeout)
         except OSError as error:
             self._fail("read", stream, error)
 
@@ -186,14 +187,14 @@ class FolderEventStore:
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         """Store a checkpoint; once complete, it replaces older ones. Appends continue in the meantime."""
         try:
-            self._stream(stream).put_checkpoint(checkpoint)
+            self._stream(stream).put_checkpoint(stream, checkpoint)
         except OSError as error:
             self._fail("write a checkpoint of", stream, error)
 
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
         """Return the newest checkpoint, or `None` if there is none."""
         try:
-            return self._stream(stream).get_checkpoint()
+            return self._stream(stream).get_checkpoint(stream)
         except OSError as error:
             self._fail("read the checkpoint of", stream, error)
 
@@ -204,7 +205,7 @@ class FolderEventStore:
         """
         digests = list(map(_digest, contents))
         try:
-            trim(self._stream(stream), before, digests, expected=expected, fold_budget=self._fold_budget)
+            trim(self._stream(stream), stream, before, digests, expected=expected, fold_budget=self._fold_budget)
         except OSError as error:
             self._fail("trim", stream, error)
 

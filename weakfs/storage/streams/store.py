@@ -24,6 +24,7 @@ from weakfs.storage.errors import OutcomeUnknown, StorageDamaged, StorageError, 
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream, escape_stream, unescape_stream
 from weakfs.storage.storage import AsyncStorage, Storage
+from weakfs.storage.stream_handle import begin_append, refers_to
 from weakfs.storage.streams.format import Head, decode_head, encode_head
 from weakfs.storage.streams.segments import Segments
 
@@ -74,7 +75,7 @@ class AsyncStorageEventStore(DerivedEventStore):
         return self._storage.url
 
     async def head(self, stream: str) -> int:
-        return (await self._load(stream)).head.number
+        return (await self._current(stream)).head.number
 
     async def append(
         self,
@@ -85,12 +86,15 @@ class AsyncStorageEventStore(DerivedEventStore):
         contents: Mapping[str, bytes] | None = None,
         fencing: int | None = None,
     ) -> int:
+        begin_append(stream, expected)
         held = self._heads.get(check_stream(stream))
         # A lease may have been taken or released since the head was read.
         if held is None or held.head.number != expected or not self._allows(held.head, fencing):
-            held = await self._load(stream)
+            held = await self._current(stream)
         while True:
             head = held.head
+            if not _is_of(stream, head):
+                raise StreamConflict(stream, expected, 0)
             if head.number != expected and frames and await self._has_frames(stream, expected, frames):
                 return expected + len(frames)
             self._check_fencing(stream, head, fencing)
@@ -101,14 +105,16 @@ class AsyncStorageEventStore(DerivedEventStore):
             if not frames and held.version is not None:
                 return expected
             rolled = await self._segments(stream, head).rolled(head)
-            if await self._swap(stream, held, rolled.appended(frames)):
+            appended = rolled.appended(frames)
+            if await self._swap(stream, held, appended):
+                _is_of(stream, appended)
                 return expected + len(frames)
-            held = await self._load(stream)
+            held = await self._current(stream)
 
     async def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> AsyncIterator[Frame]:
         position, left, attempts = max(after, 0), limit, 0
         while left is None or left > 0:
-            head = (await self._load(stream)).head
+            head = (await self._current(stream)).head
             position = before = max(position, head.first - 1)
             async for frame in self._segments(stream, head).read(head, position):
                 yield frame
@@ -163,7 +169,7 @@ class AsyncStorageEventStore(DerivedEventStore):
         return {keys[key] for key, found in first.items() if found and found[0][len(key) :][:1] in ("", ".")}
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        head = (await (self._load if checkpoint.number else self._existing)(stream)).head
+        head = (await (self._current if checkpoint.number else self._existing)(stream)).head
         if head.number < checkpoint.number:
             raise StreamConflict(stream, checkpoint.number, head.number)
         directory = self._directory(stream, head, "checkpoints")
@@ -174,7 +180,7 @@ class AsyncStorageEventStore(DerivedEventStore):
                 await self._storage.delete(old)
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        held = await self._load(stream)
+        held = await self._current(stream)
         directory = self._directory(stream, held.head, "checkpoints")
         while held.version is not None and (keys := await self._storage.keys(directory)):
             data = await self._storage.get(keys[-1])
@@ -188,7 +194,7 @@ class AsyncStorageEventStore(DerivedEventStore):
     ) -> None:
         digests = [check_digest(digest) for digest in contents]
         while True:
-            held = await self._load(stream)
+            held = await self._current(stream)
             head = held.head
             if expected is not None and head.number != expected:
                 raise StreamConflict(stream, expected, head.number)
@@ -263,6 +269,11 @@ class AsyncStorageEventStore(DerivedEventStore):
         held = _Held(head, version, before.known if before is not None and is_same else set())
         self._remember(stream, held)
         return held
+
+    async def _current(self, stream: str) -> _Held:
+        """Read the head of a stream; a handle whose stream is gone is a stream that does not exist."""
+        held = await self._load(stream)
+        return held if held.version is None or _is_of(stream, held.head) else _Held(Head(id=held.head.id), None)
 
     async def _existing(self, stream: str) -> _Held:
         while True:
@@ -344,6 +355,10 @@ class AsyncStorageEventStore(DerivedEventStore):
 
     def _content(self, stream: str, head: Head, digest: str) -> str:
         return f"{self._directory(stream, head, 'contents')}{check_digest(digest)}"
+
+
+def _is_of(stream: str, head: Head) -> bool:
+    return refers_to(stream, head.id, head.number)
 
 
 def _head_key(stream: str) -> str:

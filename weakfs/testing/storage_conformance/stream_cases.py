@@ -7,12 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from weakfs.storage import Checkpoint, EventStore, LeaseLost
+from weakfs.storage import Checkpoint, EventStore, LeaseLost, StreamConflict, StreamHandle
 
 from .event_store_harness import EventStoreCases, data_of
 
 INVALID_STREAMS = ("", "a\0b", "a\nb", "\ud800", "x" * 256)
 ODD_STREAMS = ("..", ".", ".a", "a/b", "a/frames", "../x", "%2F", "a b", "ä", "'", "*", "{x}", "s:1", "x" * 255)
+
+
+READS: list[Callable[[EventStore, str], object]] = [
+    lambda store, name: store.head(name),
+    data_of,
+    lambda store, name: store.get_checkpoint(name),
+]
 
 
 class StreamCases(EventStoreCases):
@@ -69,6 +76,56 @@ class StreamCases(EventStoreCases):
         assert store.append("s", 0, [b"c"], contents={"aa": b"1"}) == 1
         assert data_of(other) == [b"c"]
         assert other.get_contents("s", ["aa"]) == {"aa": b"1"}
+
+    # Handles
+
+    def test_a_handle_does_not_come_to_mean_another_stream(self, store: EventStore, other: EventStore) -> None:
+        handle = StreamHandle("s")
+        store.append(handle, 0, [b"a", b"b"], contents={"aa": b"1"})
+        for frames in ([b"c", b"d"], [b"c", b"d", b"e"]):
+            other.delete("s")
+            other.append("s", 0, frames, contents={"aa": b"1"})
+            with pytest.raises(StreamConflict) as caught:
+                store.append(handle, 2, [b"e"])
+            assert (caught.value.stream, caught.value.expected, caught.value.actual) == ("s", 2, 0)
+            with pytest.raises(StreamConflict):
+                store.put_checkpoint(handle, Checkpoint(2, b"two"))
+            with pytest.raises(StreamConflict):
+                store.trim(handle, 2, contents=["aa"], expected=2)
+            store.trim(handle, 2, contents=["aa"])
+            assert (store.head(handle), data_of(store, handle), store.get_checkpoint(handle)) == (0, [], None)
+            assert data_of(other) == frames
+            assert other.get_checkpoint("s") is None
+            assert other.get_contents("s", ["aa"]) == {"aa": b"1"}
+
+    @pytest.mark.parametrize("read", READS, ids=["head", "read", "get_checkpoint"])
+    def test_a_handle_refers_to_the_stream_that_is_read_first(
+        self, store: EventStore, other: EventStore, read: Callable[[EventStore, str], object]
+    ) -> None:
+        handle = StreamHandle("s")
+        # There is no stream, or one without frames: neither counts.
+        read(store, handle)
+        other.put_contents("s", {"aa": b"1"})
+        read(store, handle)
+        other.append("s", 0, [b"a"])
+        other.put_checkpoint("s", Checkpoint(1, b"one"))
+        read(store, handle)
+        assert store.append(handle, 1, [b"b"]) == 2
+        other.delete("s")
+        other.append("s", 0, [b"c", b"d"])
+        with pytest.raises(StreamConflict):
+            store.append(handle, 2, [b"e"])
+        assert data_of(other) == [b"c", b"d"]
+
+    def test_an_append_at_the_beginning_makes_a_handle_refer_to_another_stream(
+        self, store: EventStore, other: EventStore
+    ) -> None:
+        handle = StreamHandle("s")
+        store.append(handle, 0, [b"a"])
+        store.delete(handle)
+        assert store.append(handle, 0, [b"b"]) == 1
+        assert store.append(handle, 1, [b"c"]) == 2
+        assert (data_of(store, handle), data_of(other)) == ([b"b", b"c"], [b"b", b"c"])
 
     # Waiting
 

@@ -31,7 +31,7 @@ def append(
             # The storage may not exist yet: a later search for the commit can then distinguish that from an
             # unreachable one.
             yield PutContents(log.stream, {digest_of(b"").hex(): b""})
-        place = CommitPlace(lasting_url(log.store.url), log.stream, log.head + 1, names[0], session._trunk.seq)
+        place = CommitPlace(lasting_url(log.store.url), str(log.stream), log.head + 1, names[0], session._trunk.seq)
         prepare_all(journals, place)
         log.prepared = place
     try:

@@ -18,6 +18,7 @@ from weakfs.storage.engines.postgresql.database import Database, Parameter, Row,
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
+from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
 
 # How long a stream counts as watched after a reader starts to wait, and the remaining time at which that is renewed, in
 # seconds.
@@ -34,7 +35,7 @@ _ADD = "INSERT INTO {schema}.streams (name) VALUES (%s) ON CONFLICT DO NOTHING"
 _APPEND = f"""
 WITH moved AS (
     UPDATE {{schema}}.streams SET number = number + cardinality(%b::bytea[])
-    WHERE name = %s AND number = %s
+    WHERE name = %s AND number = %s AND id = coalesce(%s, id)
         AND CASE WHEN %s::bigint IS NULL THEN {_LEFT} <= 0 ELSE fencing = %s END
     RETURNING id, name, number, watched > clock_timestamp() AS is_watched
 ), stored AS (
@@ -44,7 +45,7 @@ WITH moved AS (
     INSERT INTO {{schema}}.frames SELECT moved.id, %s + new.at, new.data
     FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS new (data, at)
 )
-SELECT number, CASE WHEN is_watched THEN pg_notify(%s, name) END FROM moved
+SELECT id, number, CASE WHEN is_watched THEN pg_notify(%s, name) END FROM moved
 """
 _WATCH = f"""
 UPDATE {{schema}}.streams SET watched = clock_timestamp() + interval '{WATCHED} s'
@@ -52,7 +53,7 @@ WHERE name = %s AND watched < clock_timestamp() + interval '{RENEWED} s'
 """
 _STATE = f"SELECT id, number, fencing, owner, {_LEFT} AS left FROM {{schema}}.streams WHERE name = %s"
 _READ = (
-    "SELECT number, data FROM {schema}.frames WHERE number > %s AND "
+    "SELECT number, data, stream FROM {schema}.frames WHERE number > %s AND "
     "stream = (SELECT id FROM {schema}.streams WHERE name = %s) ORDER BY number LIMIT %s"
 )
 _PUT = (
@@ -67,18 +68,23 @@ _GET = (
 )
 _HAS = _GET.replace("digest, data", "digest")
 _PUT_CHECKPOINT = (
-    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams WHERE name = %s AND number >= %s "
+    "INSERT INTO {schema}.checkpoints AS old SELECT id, %s, %b FROM {schema}.streams "
+    "WHERE name = %s AND number >= %s AND id = coalesce(%s, id) "
     "ON CONFLICT (stream) DO UPDATE SET number = excluded.number, data = excluded.data "
     "WHERE old.number <= excluded.number"
 )
 _GET_CHECKPOINT = (
-    "SELECT number, data FROM {schema}.checkpoints WHERE stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
+    "SELECT number, data, stream FROM {schema}.checkpoints "
+    "WHERE stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
 )
 _LOCK = "SELECT 1 FROM {schema}.streams WHERE name = %s FOR UPDATE"
-_NUMBER = "SELECT number FROM {schema}.streams WHERE name = %s"
+_NUMBER = "SELECT id, number FROM {schema}.streams WHERE name = %s"
 _OF_STREAM = "stream = (SELECT id FROM {schema}.streams WHERE name = %s)"
-# The rows of a stream, if it ends at the expected frame or none is expected.
-_AT_END = "stream = (SELECT id FROM {schema}.streams WHERE name = %s AND number = coalesce(%s, number))"
+# The rows of a stream, if it ends at the expected frame or none is expected, and has the id that a handle has.
+_AT_END = (
+    "stream = (SELECT id FROM {schema}.streams "
+    "WHERE name = %s AND number = coalesce(%s, number) AND id = coalesce(%s, id))"
+)
 _OLD_LEFT = _LEFT.replace("expires", "old.expires").replace("seconds", "old.seconds")
 _LEASE = f"""
 INSERT INTO {{schema}}.streams AS old (name, fencing, owner, expires, seconds)
@@ -103,7 +109,7 @@ class AsyncPostgresEventStore(PagedEventStore):
         return self._database.url
 
     async def head(self, stream: str) -> int:
-        return _number(await self._database.rows((_NUMBER, [check_stream(stream)]), is_change=False))
+        return _number(stream, await self._database.rows((_NUMBER, [check_stream(stream)]), is_change=False))
 
     async def append(
         self,
@@ -114,16 +120,20 @@ class AsyncPostgresEventStore(PagedEventStore):
         contents: Mapping[str, bytes] | None = None,
         fencing: int | None = None,
     ) -> int:
+        begin_append(stream, expected)
         new = contents or {}
         # In order, so that two writers never wait for each other.
         digests = sorted(map(check_digest, new))
         if expected == 0:
             await self._database.rows((_ADD, [check_stream(stream)]))
         data = [new[digest] for digest in digests]
-        parameters: list[Parameter] = [list(frames), check_stream(stream), expected, fencing, fencing, digests, data]
-        append: Statement = (_APPEND, [*parameters, expected, list(frames), self._database.channel])
-        while not await self._database.rows(append):
+        place: list[Parameter] = [check_stream(stream), expected, _id(stream), fencing, fencing]
+        parameters: list[Parameter] = [list(frames), *place, digests, data, expected, list(frames)]
+        append: Statement = (_APPEND, [*parameters, self._database.channel])
+        while not (appended := await self._database.rows(append)):
             found = await self._database.rows((_STATE, [stream]), is_change=False)
+            if found and not refers_to(stream, found[0][0], _number(str(stream), found)):
+                raise StreamConflict(stream, expected, 0)
             _, number, newest, owner, left = found[0] if found else (0, 0, 0, "", 0.0)
             if number != expected and frames and await self._has_frames(stream, expected, frames):
                 break
@@ -132,11 +142,16 @@ class AsyncPostgresEventStore(PagedEventStore):
                 check_fencing(stream, fencing, newest=int(str(newest)), owner=str(owner), is_held=is_held)
             if number != expected:
                 raise StreamConflict(stream, expected, int(str(number)))
+        _number(stream, appended)
         return expected + len(frames)
 
     async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
         rows = await self._database.rows((_READ, [after, stream, limit]), is_change=False)
-        return [Frame(number, data) for number, data in rows if isinstance(number, int) and isinstance(data, bytes)]
+        return [
+            Frame(number, data)
+            for number, data, id_ in rows
+            if isinstance(number, int) and isinstance(data, bytes) and refers_to(stream, id_, number)
+        ]
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         number = await self.head(stream)
@@ -170,30 +185,31 @@ class AsyncPostgresEventStore(PagedEventStore):
 
     async def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
         number, data = checkpoint
-        put: Statement = (_PUT_CHECKPOINT, [number, data, check_stream(stream), number])
+        put: Statement = (_PUT_CHECKPOINT, [number, data, check_stream(stream), number, _id(stream)])
         create: list[Statement] = [] if number else [(_ADD, [stream])]
-        end = _number(await self._database.rows(*create, put, (_NUMBER, [stream])))
+        end = _number(stream, await self._database.rows(*create, put, (_NUMBER, [stream])))
         if end < number:
             raise StreamConflict(stream, number, end)
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        for number, data in await self._database.rows((_GET_CHECKPOINT, [check_stream(stream)]), is_change=False):
+        for number, data, id_ in await self._database.rows((_GET_CHECKPOINT, [check_stream(stream)]), is_change=False):
             assert isinstance(number, int)
             assert isinstance(data, bytes)
-            return Checkpoint(number, data)
+            return Checkpoint(number, data) if refers_to(stream, id_, number) else None
         return None
 
     async def trim(
         self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
     ) -> None:
         digests = list(map(check_digest, contents))
+        end: list[Parameter] = [stream, expected, _id(stream)]
         rows = await self._database.rows(
             (_LOCK, [check_stream(stream)]),
-            (f"DELETE FROM {{schema}}.frames WHERE {_AT_END} AND number < %s", [stream, expected, before]),
-            (f"DELETE FROM {{schema}}.contents WHERE {_AT_END} AND digest = ANY(%s)", [stream, expected, digests]),
+            (f"DELETE FROM {{schema}}.frames WHERE {_AT_END} AND number < %s", [*end, before]),
+            (f"DELETE FROM {{schema}}.contents WHERE {_AT_END} AND digest = ANY(%s)", [*end, digests]),
             (_NUMBER, [stream]),
         )
-        number = _number(rows)
+        number = _number(stream, rows)
         if expected is not None and expected != number:
             raise StreamConflict(stream, expected, number)
 
@@ -225,8 +241,18 @@ class AsyncPostgresEventStore(PagedEventStore):
         await self._database.close()
 
 
-def _number(rows: Sequence[Row]) -> int:
-    return int(str(rows[0][0])) if rows else 0
+def _number(stream: str, rows: Sequence[Row]) -> int:
+    """Return the newest frame of a stream whose row begins with its id and this number; 0 if there is none."""
+    for id_, found, *_ in rows:
+        number = int(str(found))
+        return number if refers_to(stream, id_, number) else 0
+    return 0
+
+
+def _id(stream: str) -> int | None:
+    """Return the id of the stream that a handle refers to; `None` for any stream of that name."""
+    identity = stream.identity if isinstance(stream, StreamHandle) else None
+    return identity if isinstance(identity, int) else None
 
 
 _TABLES = ("frames", "contents", "checkpoints")

@@ -71,18 +71,26 @@ class Client(ABC):
             return await self.execute(*command)
 
     async def run(self, script: str, keys: Sequence[str], *arguments: Word, is_change: bool = True) -> object:
-        """Run a script, which is sent to the server only once."""
+        """Run a script, which is sent to the server only once.
+
+        One that changes nothing is run on a second connection if the first one was lost.
+        """
+        is_repeated = is_change
         check_size(max((len(word) for word in arguments if type(word) is bytes), default=0), LARGEST, self.url)
         with self._errors(is_change=is_change):
             while True:
-                digest = self._digests.get(script)
-                if digest is None:
-                    digest = self._digests[script] = _text(await self.execute("SCRIPT LOAD", script))
                 try:
+                    digest = self._digests.get(script)
+                    if digest is None:
+                        digest = self._digests[script] = _text(await self.execute("SCRIPT LOAD", script))
                     return await self.execute("EVALSHA", digest, len(keys), *keys, *arguments)
                 except NoScriptError:
                     # The server was restarted.
                     del self._digests[script]
+                except (ConnectionError, TimeoutError):
+                    if is_repeated:
+                        raise
+                    is_repeated = True
 
     async def check(self) -> None:
         """Connect, and warn if the server may lose acknowledged changes."""

@@ -6,6 +6,7 @@ cluster. `NAMESPACE:streams` holds the names of all streams.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from weakfs.storage.derived import PagedEventStore
@@ -15,8 +16,19 @@ from weakfs.storage.engines.redis.items import listed
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import check_digest, check_stream
+from weakfs.storage.stream_handle import StreamHandle, begin_append, refers_to
 
-# KEYS of all scripts: head, frames, contents, checkpoint. The time left of a lease is computed as by `seconds_left`.
+# KEYS of all scripts: head, frames, contents, checkpoint. A handle's identity is the `id` in the head, which a stream
+# gets with its first frame; streams of earlier versions have none, and '' stands for that.
+_IDENTITY = """
+local function identity()
+    return redis.call('HGET', KEYS[1], 'id') or ''
+end
+local function is_other(wanted)
+    return wanted ~= '*' and wanted ~= identity()
+end
+"""
+# The time left of a lease is computed as by `seconds_left`.
 _HEAD = """
 local function head()
     local found = redis.call('HMGET', KEYS[1], 'number', 'fencing', 'owner', 'expires', 'seconds')
@@ -26,23 +38,26 @@ local function head()
     return tonumber(found[1] or '0'), tonumber(found[2] or '0'), found[3] or '', left
 end
 """.replace("SKEW", str(SKEW))
-# ARGV: the expected number, the fencing number, the number of frames, the frames, then digests and contents
-# alternately.
+# ARGV: the expected number, the fencing number, the number of frames, the frames, the identity ('*' for any), the id of
+# a new stream, then digests and contents alternately.
 _APPEND = (
-    _HEAD
+    _IDENTITY
+    + _HEAD
     + """
 local number, fencing, owner, left = head()
+local count = tonumber(ARGV[3])
+if is_other(ARGV[4 + count]) then return {0} end
 local is_held_by_other = (ARGV[2] == '' and left > 0) or (ARGV[2] ~= '' and tonumber(ARGV[2]) ~= fencing)
 if number ~= tonumber(ARGV[1]) or is_held_by_other then
     return {0, number, fencing, owner, tostring(left)}
 end
-local count = tonumber(ARGV[3])
-for at = 4 + count, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) end
+for at = 6 + count, #ARGV, 2 do redis.call('HSETNX', KEYS[3], ARGV[at], ARGV[at + 1]) end
 for at = 1, count do
     redis.call('XADD', KEYS[2], string.format('%.0f-0', number + at), 'data', ARGV[3 + at])
 end
 redis.call('HSET', KEYS[1], 'number', string.format('%.0f', number + count))
-return {1}
+if number == 0 and count > 0 then redis.call('HSETNX', KEYS[1], 'id', ARGV[5 + count]) end
+return {1, identity()}
 """
 )
 _PUT = """
@@ -54,20 +69,31 @@ local found = {}
 for at = 1, #ARGV do if redis.call('HEXISTS', KEYS[3], ARGV[at]) == 1 then found[#found + 1] = ARGV[at] end end
 return found
 """
-_PUT_CHECKPOINT = """
+# ARGV: the first entry, and how many; the answer is the identity and the entries.
+_READ = f"""{_IDENTITY}
+return {{identity(), redis.call('XRANGE', KEYS[2], ARGV[1], '+', 'COUNT', ARGV[2])}}
+"""
+_GET_CHECKPOINT = f"""{_IDENTITY}
+return {{identity(), redis.call('HGET', KEYS[4], 'number'), redis.call('HGET', KEYS[4], 'data')}}
+"""
+# ARGV: the number, the data and the identity ('*' for any).
+_PUT_CHECKPOINT = f"""{_IDENTITY}
+if is_other(ARGV[3]) then return '0' end
 local number = redis.call('HGET', KEYS[1], 'number') or '0'
 if tonumber(number) < tonumber(ARGV[1]) then return number end
 if tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[1]) then return '' end
 redis.call('HSET', KEYS[4], 'number', ARGV[1], 'data', ARGV[2])
 return ''
 """
-# ARGV: the expected number of the newest frame ('' for any), the number of the first frame that is kept, and digests.
-_TRIM = """
+# ARGV: the expected number of the newest frame ('' for any), the number of the first frame that is kept, the identity
+# ('*' for any), and digests.
+_TRIM = f"""{_IDENTITY}
+if is_other(ARGV[3]) then return {{0, '0'}} end
 local number = redis.call('HGET', KEYS[1], 'number') or '0'
-if ARGV[1] ~= '' and ARGV[1] ~= number then return {0, number} end
+if ARGV[1] ~= '' and ARGV[1] ~= number then return {{0, number}} end
 redis.call('XTRIM', KEYS[2], 'MINID', ARGV[2])
-for at = 3, #ARGV do redis.call('HDEL', KEYS[3], ARGV[at]) end
-return {1, number}
+for at = 4, #ARGV do redis.call('HDEL', KEYS[3], ARGV[at]) end
+return {{1, number}}
 """
 _LEASE = (
     _HEAD
@@ -100,8 +126,9 @@ class AsyncRedisEventStore(PagedEventStore):
         return self._client.url
 
     async def head(self, stream: str) -> int:
-        found = await self._client.read("HGET", self._keys(stream)[0], "number")
-        return int(found) if isinstance(found, bytes) else 0
+        found, id_ = words(await self._client.read("HMGET", self._keys(stream)[0], "number", "id"))
+        number = int(found) if isinstance(found, bytes) else 0
+        return number if refers_to(stream, _text(id_), number) else 0
 
     async def append(
         self,
@@ -113,13 +140,19 @@ class AsyncRedisEventStore(PagedEventStore):
         fencing: int | None = None,
     ) -> int:
         keys = self._keys(stream)
+        begin_append(stream, expected)
         pairs = [word for digest, data in (contents or {}).items() for word in (check_digest(digest), data)]
         if expected == 0:
             await self._register(stream)
         fence = "" if fencing is None else fencing
-        answer = words(await self._client.run(_APPEND, keys, expected, fence, len(frames), *frames, *pairs))
+        identities = _identity(stream), os.urandom(8).hex()
+        run = self._client.run(_APPEND, keys, expected, fence, len(frames), *frames, *identities, *pairs)
+        answer = words(await run)
         if answer[0] == 1:
+            refers_to(stream, _text(answer[1]), expected + len(frames))
             return expected + len(frames)
+        if len(answer) == 1:
+            raise StreamConflict(stream, expected, 0)
         number, newest, owner, left = texts(answer[1:])
         if int(number) != expected and frames and await self._has_frames(stream, expected, frames):
             return expected + len(frames)
@@ -127,10 +160,16 @@ class AsyncRedisEventStore(PagedEventStore):
         raise StreamConflict(stream, expected, int(number))
 
     async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
-        key, frames = self._keys(stream)[1], list[Frame]()
-        for entry in words(await self._client.read("XRANGE", key, f"{after + 1}-0", "+", "COUNT", limit)):
-            assert isinstance(entry, tuple | list)
-            frames.append(Frame(int(entry[0].partition(b"-")[0]), entry[1][b"data"]))
+        keys, frames = self._keys(stream), list[Frame]()
+        id_, entries = words(await self._client.run(_READ, keys, f"{after + 1}-0", limit, is_change=False))
+        for entry in words(entries):
+            name, fields = words(entry)
+            _, data = words(fields)
+            assert isinstance(name, bytes)
+            assert isinstance(data, bytes)
+            number = int(name.partition(b"-")[0])
+            if refers_to(stream, _text(id_), number):
+                frames.append(Frame(number, data))
         return frames
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
@@ -163,19 +202,22 @@ class AsyncRedisEventStore(PagedEventStore):
         keys = self._keys(stream)
         if not checkpoint.number:
             await self._register(stream)
-        end = await self._client.run(_PUT_CHECKPOINT, keys, *checkpoint)
+        end = await self._client.run(_PUT_CHECKPOINT, keys, *checkpoint, _identity(stream))
         if isinstance(end, bytes) and end:
             raise StreamConflict(stream, checkpoint.number, int(end))
 
     async def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        number, data = words(await self._client.read("HMGET", self._keys(stream)[3], "number", "data"))
-        return Checkpoint(int(number), data) if isinstance(number, bytes) and isinstance(data, bytes) else None
+        id_, number, data = words(await self._client.run(_GET_CHECKPOINT, self._keys(stream), is_change=False))
+        if not (isinstance(number, bytes) and isinstance(data, bytes)):
+            return None
+        return Checkpoint(int(number), data) if refers_to(stream, _text(id_), int(number)) else None
 
     async def trim(
         self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None
     ) -> None:
         digests, end = map(check_digest, contents), "" if expected is None else expected
-        is_done, number = texts(await self._client.run(_TRIM, self._keys(stream), end, max(before, 0), *digests))
+        arguments = end, max(before, 0), _identity(stream), *digests
+        is_done, number = texts(await self._client.run(_TRIM, self._keys(stream), *arguments))
         if expected is not None and is_done == "0":
             raise StreamConflict(stream, expected, int(number))
 
@@ -211,3 +253,13 @@ class AsyncRedisEventStore(PagedEventStore):
 
     async def _register(self, stream: str) -> None:
         await self._client.change("ZADD", self._names, 0, stream)
+
+
+def _identity(stream: str) -> str:
+    """Return the identity of the stream that a handle refers to; `*` for any stream of that name."""
+    identity = stream.identity if isinstance(stream, StreamHandle) else None
+    return identity if isinstance(identity, str) else "*"
+
+
+def _text(id_: object) -> str:
+    return id_.decode() if isinstance(id_, bytes) else ""

@@ -11,6 +11,7 @@ from weakfs.storage.engines.sqlite.database import Database, Value
 from weakfs.storage.errors import StreamConflict
 from weakfs.storage.event_store import Checkpoint, Frame, Lease
 from weakfs.storage.keys import LAST, check_digest, check_stream
+from weakfs.storage.stream_handle import begin_append, refers_to
 
 
 class AsyncSqliteEventStore(PagedEventStore):
@@ -38,6 +39,7 @@ class AsyncSqliteEventStore(PagedEventStore):
         fencing: int | None = None,
     ) -> int:
         _check_digests(contents or {})
+        begin_append(stream, expected)
         with self._database.transaction():
             id_, number = self._find(stream)
             if number != expected and frames and await self._has_frames(stream, expected, frames):
@@ -45,13 +47,14 @@ class AsyncSqliteEventStore(PagedEventStore):
             self._check_fencing(stream, fencing)
             if number != expected:
                 raise StreamConflict(stream, expected, number)
-            id_ = id_ or self._create(stream)
+            id_ = id_ or self._existing(stream)
             self._store_contents(id_, contents or {})
             last = expected + len(frames)
             rows = zip([id_] * len(frames), range(expected + 1, last + 1), frames, strict=True)
             self._database.many("INSERT INTO frames VALUES (?, ?, ?)", rows)
             self._database.rows("UPDATE streams SET number = ? WHERE id = ?", [last, id_])
-            return last
+        refers_to(stream, id_, last)
+        return last
 
     async def _page(self, stream: str, after: int, limit: int) -> list[Frame]:
         rows = self._database.rows(
@@ -66,7 +69,7 @@ class AsyncSqliteEventStore(PagedEventStore):
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
         _check_digests(contents)
         with self._database.transaction():
-            self._store_contents(self._find(stream)[0] or self._create(stream), contents)
+            self._store_contents(self._existing(stream), contents)
 
     async def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
         id_, _ = self._find(stream)
@@ -89,7 +92,7 @@ class AsyncSqliteEventStore(PagedEventStore):
             id_, number = self._find(stream)
             if checkpoint.number > number:
                 raise StreamConflict(stream, checkpoint.number, number)
-            id_ = id_ or self._create(stream)
+            id_ = id_ or self._existing(stream)
             self._database.rows(
                 "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT (stream) DO UPDATE "
                 "SET number = excluded.number, data = excluded.data WHERE number <= excluded.number",
@@ -131,7 +134,7 @@ class AsyncSqliteEventStore(PagedEventStore):
 
     async def lease(self, stream: str, owner: str, seconds: float) -> Lease:
         with self._database.transaction():
-            id_ = self._find(stream)[0] or self._create(stream)
+            id_ = self._existing(stream)
             ((fencing, by, left),) = self._leases(stream)
             fencing += not lease_is_held(stream, owner, by=by, left=left)
             self._database.rows(
@@ -154,16 +157,22 @@ class AsyncSqliteEventStore(PagedEventStore):
         self._database.close()
 
     def _find(self, stream: str) -> tuple[int, int]:
-        """Return the id and the newest frame of a stream; zeros if the stream does not exist."""
+        """Return the id and the newest frame of a stream; zeros if the stream does not exist.
+
+        A handle whose stream is gone is a stream that does not exist.
+        """
         for id_, number in self._database.rows("SELECT id, number FROM streams WHERE name = ?", [check_stream(stream)]):
             assert isinstance(id_, int)
             assert isinstance(number, int)
-            return id_, number
+            return (id_, number) if refers_to(stream, id_, number) else (0, 0)
         return 0, 0
 
-    def _create(self, stream: str) -> int:
-        self._database.rows("INSERT INTO streams (name) VALUES (?)", [stream])
-        return self._find(stream)[0]
+    def _existing(self, stream: str) -> int:
+        """Return the id of the stream that has a name now; create the stream if there is none."""
+        name = str(stream)
+        if not self._find(name)[0]:
+            self._database.rows("INSERT INTO streams (name) VALUES (?)", [name])
+        return self._find(name)[0]
 
     def _check_fencing(self, stream: str, fencing: int | None) -> None:
         for newest, owner, left in self._leases(stream):

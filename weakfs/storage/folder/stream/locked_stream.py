@@ -26,6 +26,7 @@ from weakfs.storage.folder.journal.journal import Journal, Place, create_segment
 from weakfs.storage.folder.names import components
 from weakfs.storage.folder.stream.group_sync import GroupSync
 from weakfs.storage.folder.stream.root import Options, Root
+from weakfs.storage.stream_handle import refers_to
 
 SUFFIX = ".stream"
 
@@ -48,6 +49,14 @@ class LockedStream:
     def journal(self) -> Journal | None:
         """Return the journal, `None` if the stream does not exist. The caller holds the lock."""
         return self._opened
+
+    def journal_of(self, name: str) -> Journal | None:
+        """Return the journal; `None` if there is none, or if the handle `name` refers to another stream.
+
+        The caller holds the lock.
+        """
+        journal = self._opened
+        return journal if journal is not None and refers_to(name, journal.active.stream_id, journal.head) else None
 
     @contextmanager
     def locked(self) -> Generator[None, None, None]:

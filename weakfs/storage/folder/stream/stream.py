@@ -17,6 +17,7 @@ from weakfs.storage.folder.stream.group_sync import Position
 from weakfs.storage.folder.stream.leases import check_lease
 from weakfs.storage.folder.stream.locked_stream import LockedStream
 from weakfs.storage.folder.stream.root import Options, Root
+from weakfs.storage.stream_handle import begin_append, refers_to
 
 # A reader holds the lock for one segment of frames, or for this many contents.
 CONTENTS_AT_ONCE = 64
@@ -39,19 +40,25 @@ class Stream(LockedStream):
         return self.options.is_synced
 
     def append(
-        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
+        self,
+        name: str,
+        expected: int,
+        frames: Sequence[bytes],
+        contents: Sequence[tuple[bytes, bytes]],
+        fencing: int | None,
     ) -> int:
         """Append frames and contents; see `EventStore.append`."""
-        if fencing is None and len(frames) == 1 and self.append_next(expected, frames[0], contents):
+        begin_append(name, expected)
+        if fencing is None and len(frames) == 1 and self.append_next(name, expected, frames[0], contents):
             return expected + 1
-        number, position = self._append(expected, frames, contents, fencing)
+        number, position = self._append(name, expected, frames, contents, fencing)
         if self.options.is_synced:
             self._sync.wait(position, self._sync_written)
         if self._waiting:
             self._notify()
         return number
 
-    def append_next(self, expected: int, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
+    def append_next(self, name: str, expected: int, frame: bytes, contents: Iterable[tuple[bytes, bytes]]) -> bool:
         """Append one frame in a third of the time of `append`, in the simple case, which is nearly every append.
 
         The journal must be open and end at `expected`, no other process may have changed it or taken a lease, and
@@ -59,7 +66,10 @@ class Stream(LockedStream):
         """
         with self._mutex:
             journal = self._direct
-            if journal is None or journal.head != expected:
+            # The first frame is left to `append`, which makes a handle refer to the stream.
+            if journal is None or not expected or journal.head != expected:
+                return False
+            if not refers_to(name, journal.active.stream_id, expected):
                 return False
             try:
                 if not journal.append_next(frame, contents):
@@ -79,11 +89,18 @@ class Stream(LockedStream):
             self._arrived.notify_all()
 
     def _append(
-        self, expected: int, frames: Sequence[bytes], contents: Sequence[tuple[bytes, bytes]], fencing: int | None
+        self,
+        name: str,
+        expected: int,
+        frames: Sequence[bytes],
+        contents: Sequence[tuple[bytes, bytes]],
+        fencing: int | None,
     ) -> tuple[int, Position]:
         with self.locked():
             self._sync.refuse_after_failure()
-            journal = self._opened
+            journal = self.journal_of(name)
+            if journal is None and self._opened is not None:
+                raise StreamConflict(self.name, expected, 0)
             head = journal.head if journal is not None else 0
             if expected != head and journal is not None and frames and self._holds(journal, expected, frames):
                 number = expected + len(frames)
@@ -100,6 +117,7 @@ class Stream(LockedStream):
                     journal.roll_over()
                 journal.append(frames, contents)
                 number = journal.head
+            self.journal_of(name)
             return number, (journal.active.sequence, journal.active.end)
 
     def put_contents(self, contents: Sequence[tuple[bytes, bytes]]) -> None:
@@ -123,17 +141,18 @@ class Stream(LockedStream):
         found = islice(frames_from(journal, expected + 1), len(frames))
         return [frame.data for frame in found] == list(frames)
 
-    def head(self) -> int:
+    def head(self, name: str) -> int:
         """Return the number of the newest frame."""
         with self.locked():
-            return self._opened.head if self._opened is not None else 0
+            journal = self.journal_of(name)
+            return journal.head if journal is not None else 0
 
-    def read(self, after: int, limit: int | None) -> Iterator[Frame]:
+    def read(self, name: str, after: int, limit: int | None) -> Iterator[Frame]:
         """Yield frames. The lock is not held in the meantime."""
         number, left = max(after, 0) + 1, limit
         while left is None or left > 0:
             with self.locked():
-                journal = self._opened
+                journal = self.journal_of(name)
                 if journal is None or (number := max(number, journal.before)) > journal.head:
                     return
                 found = segment_frames(journal, number)
@@ -161,11 +180,11 @@ class Stream(LockedStream):
             journal = self._opened
             return {digest for digest in digests if journal is not None and journal.locate(digest) is not None}
 
-    def wait(self, after: int, timeout: float) -> int:
+    def wait(self, name: str, after: int, timeout: float) -> int:
         """Wait for a frame after `after`. Appends by this process notify; appends by others are found by polling."""
         deadline, delay = time.monotonic() + timeout, 0.001
         while True:
-            head = self.head()
+            head = self.head(name)
             left = deadline - time.monotonic()
             if head > after or left <= 0:
                 return head
@@ -179,10 +198,10 @@ class Stream(LockedStream):
 
     # Checkpoints
 
-    def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+    def put_checkpoint(self, name: str, checkpoint: Checkpoint) -> None:
         """Write a checkpoint once the frames before it are on the disk. The lock is not held in the meantime."""
         with self.locked():
-            journal = self._opened if checkpoint.number else self.create()
+            journal = self.journal_of(name) if checkpoint.number else self.create()
             if journal is None or journal.head < checkpoint.number:
                 raise StreamConflict(self.name, checkpoint.number, 0 if journal is None else journal.head)
             folder = journal.folder
@@ -191,10 +210,11 @@ class Stream(LockedStream):
         self.flush()
         write_checkpoint(checkpoint, folder, self.root.temporary_folder())
 
-    def get_checkpoint(self) -> Checkpoint | None:
+    def get_checkpoint(self, name: str) -> Checkpoint | None:
         """Return the newest checkpoint."""
         with self.locked():
-            folder = self._opened.folder if self._opened is not None else None
+            journal = self.journal_of(name)
+            folder = journal.folder if journal is not None else None
         return read_checkpoint(folder, self.path) if folder is not None else None
 
     # Syncing

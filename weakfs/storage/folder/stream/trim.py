@@ -48,13 +48,15 @@ _RECORDS_AT_ONCE = 256
 _BATCH = 1 << 20
 
 
-def trim(stream: Stream, before: int, digests: Iterable[bytes], *, expected: int | None, fold_budget: int) -> None:
+def trim(
+    stream: Stream, name: str, before: int, digests: Iterable[bytes], *, expected: int | None, fold_budget: int
+) -> None:
     """Delete frames and contents, and fold segments until `fold_budget` bytes have been rewritten.
 
     Raises `StreamConflict`, with nothing changed, if the stream does not end at `expected`.
     """
     with stream.locked():
-        journal = stream.journal
+        journal = stream.journal_of(name)
         head = 0 if journal is None else journal.head
         if expected is not None and expected != head:
             raise StreamConflict(stream.name, expected, head)
