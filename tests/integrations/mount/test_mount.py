@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.integrations.mount.conftest import Run
-from weakfs import InMemoryFilesystem, Limits, OverlayFilesystem, Session, Toolset
+from weakfs import InMemoryFilesystem, Limits, OverlayFilesystem, Policy, PolicyRule, Session, Toolset
 from weakfs.integrations.mount import MountError, mount
 from weakfs.reducers import FileAppended, FileSpliced, FileWritten
+from weakfs.tools import CONTENTS, ExternalCallFailed
+from weakfs.tools.permissions.operations import Operation
+from weakfs.tools.permissions.rules import Effect
 
 OTHER_PROCESS = [sys.executable, "-c"]
 
@@ -170,6 +173,25 @@ def test_a_call_that_fails_is_undone_with_what_was_not_stored_yet(files: InMemor
             raise RuntimeError("half-way")
         assert (place / "a").read_text() == "kept"
         assert os.listdir(place) == ["a"]
+
+
+HIDDEN: list[tuple[Effect, tuple[Operation, ...]]] = [("deny", CONTENTS), ("blob", ("read",))]
+
+
+@pytest.mark.parametrize(("effect", "operations"), HIDDEN)
+def test_no_program_of_a_toolset_sees_files_in_a_mount_that_its_policy_hides(
+    effect: Effect, operations: tuple[Operation, ...], files: InMemoryFilesystem, place: Path
+) -> None:
+    session = files.session
+    assert session is not None
+    files.write("/prod.key", "wombat\n")
+    with mount(files, place) as mounted:
+        rule = PolicyRule(effect=effect, operations=operations, paths=("*.key",), reason="a secret")
+        tools = Toolset(session, mounted.files, policy=Policy([rule]))
+        assert "wombat" not in tools.call("read_file", {"path": "/prod.key"}).message
+        assert tools.call("shell", {"command": "cat *.key"}).error_code == "path_forbidden"
+        with pytest.raises(ExternalCallFailed, match="cannot run a program"):
+            tools.external_call("build", {}).begin()
 
 
 def test_only_one_call_works_in_a_mount(files: InMemoryFilesystem, place: Path) -> None:
