@@ -37,7 +37,7 @@ from weakfs.reducers.tree.leaf import content_of, kind_of
 from weakfs.reducers.tree.node import EMPTY_TREE, Node, find, tree_of
 from weakfs.reducers.tree.packed import NODES, pack
 from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted, PackedValue
+from weakfs.session.history.packed_state import Counted, PackedValue, complete
 from weakfs.session.slices.slice import Folded
 
 MANY_NAMES = tuple(f"n{number}" for number in range(90))
@@ -64,7 +64,7 @@ def one_by_one(tree: FileTree, events: list[Event]) -> FileTree:
 
 
 def at_once(tree: FileTree, events: list[Event], *, packed: bool = False) -> FileTree:
-    values = PackedValue(FileTree, pack(tree, None, Counted())[0]) if packed else Log((tree,))
+    values = PackedValue(FileTree, complete(pack(tree, None, Counted()))[0]) if packed else Log((tree,))
     found = folded(values, run_of(events)).last()
     assert isinstance(found, FileTree)
     return found
@@ -157,18 +157,18 @@ def test_a_directory_that_a_packed_tree_holds_twice_is_made_once() -> None:
     copies = [EntryCopied(f"/{n}", f"/{n + 1}/{name}", 2) for n in range(27) for name in "ab"]
     tree = one_by_one(EMPTY_TREE, [FileWritten("/0/a", b"x", 1), *copies])
 
-    made = FileTree.unpack(pack(tree, None, Counted())[0])
+    made = FileTree.unpack(complete(pack(tree, None, Counted()))[0])
 
     assert made.node_count == tree.node_count > 1 << 28
 
 
 def test_a_packed_tree_shares_what_it_has_in_common_with_an_earlier_one() -> None:
     tree = one_by_one(EMPTY_TREE, [FileWritten(f"/{n}/a", b"content", n) for n in range(200)])
-    first, whole = pack(tree, None, Counted())
+    first, whole = complete(pack(tree, None, Counted()))
     changed = reduce(tree, FileWritten("/7/a", bytes(5000), 300))
-    second, more = pack(changed, first, Counted())
+    second, more = complete(pack(changed, first, Counted()))
 
-    assert pack(changed, first, Counted()) == (second, 0)
+    assert complete(pack(changed, first, Counted())) == (second, 0)
     assert 5000 < more < 10_000 < whole
     assert sum(one is other for one, other in zip(nodes_of(first), nodes_of(second), strict=True)) == 199
 
@@ -192,8 +192,8 @@ def test_trees_of_files_outside_are_packed_and_unpacked() -> None:
     first = ExternalTrees({"disk": ExternalTree(tree, tree, is_whole=True)})
     second = first.with_tree("disk", ExternalTree(later, tree, is_whole=True)).with_tree("other", ExternalTree())
 
-    before, whole = first.pack(None, Counted())
-    packed, more = second.pack(before, Counted())
+    before, whole = complete(first.pack(None, Counted()))
+    packed, more = complete(second.pack(before, Counted()))
 
     unpacked = ExternalTrees.unpack(packed)
     assert shown(unpacked.tree("disk")) == shown(later)
@@ -201,13 +201,13 @@ def test_trees_of_files_outside_are_packed_and_unpacked() -> None:
     assert unpacked.known("disk").tree.children["8"] is unpacked.known("disk").found.children["8"]
     assert [one.is_whole for one in unpacked.trees.values()] == [True, False]
     assert 5000 < more < whole
-    assert 0 < ExternalTrees.weight(packed, before) < more
-    assert shown(LowerFound.unpack(LowerFound(tree).pack(None, Counted())[0]).tree) == shown(tree)
+    assert 0 < complete(ExternalTrees.weight(packed, before)) < more
+    assert shown(LowerFound.unpack(complete(LowerFound(tree).pack(None, Counted()))[0]).tree) == shown(tree)
 
 
 def test_a_packed_tree_is_nothing_to_the_garbage_collector() -> None:
     tree = one_by_one(EMPTY_TREE, [FileWritten(f"/{n % 50}/{n}", b"content", n) for n in range(500)])
-    packed, _ = pack(tree, None, Counted())
+    packed, _ = complete(pack(tree, None, Counted()))
     del tree
     # Tuples are let off from the inside out, a level or two at a time.
     for _ in range(8):
@@ -222,7 +222,7 @@ def directories(count: int) -> FileTree:
 
 
 def test_a_packed_directory_is_unpacked_when_it_is_read() -> None:
-    packed, _ = pack(directories(40), None, Counted())
+    packed, _ = complete(pack(directories(40), None, Counted()))
     known: dict[int, FileTree] = {}
 
     tree = FileTree.unpack(packed, known)
@@ -236,7 +236,7 @@ def test_a_packed_directory_is_unpacked_when_it_is_read() -> None:
 
 
 def test_a_change_to_a_packed_tree_leaves_the_rest_packed() -> None:
-    packed, _ = pack(directories(40), None, Counted())
+    packed, _ = complete(pack(directories(40), None, Counted()))
     events: list[Event] = [FileWritten("/d7/below/f", b"new", 2), EntryDeleted("/d8/below/f", 3)]
 
     changed = folded(PackedValue(FileTree, packed), run_of(events)).last()
@@ -248,7 +248,7 @@ def test_a_change_to_a_packed_tree_leaves_the_rest_packed() -> None:
 
 def test_a_directory_in_several_places_is_unpacked_once() -> None:
     shared = directories(3)
-    packed, _ = pack(tree_of({"one": shared, "other": shared}), None, Counted())
+    packed, _ = complete(pack(tree_of({"one": shared, "other": shared}), None, Counted()))
 
     tree = FileTree.unpack(packed)
 
@@ -257,7 +257,7 @@ def test_a_directory_in_several_places_is_unpacked_once() -> None:
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree))])
 def test_a_packed_directory_is_copied_with_what_is_in_it(again: Callable[[FileTree], FileTree]) -> None:
-    packed, _ = pack(directories(3), None, Counted())
+    packed, _ = complete(pack(directories(3), None, Counted()))
     events: list[Event] = [FileWritten("/d1/below/f", b"new", 2), FileWritten("/d1/g", b"new", 3)]
 
     for tree in (FileTree.unpack(packed), folded(PackedValue(FileTree, packed), run_of(events)).last()):
@@ -266,7 +266,7 @@ def test_a_packed_directory_is_copied_with_what_is_in_it(again: Callable[[FileTr
 
 def test_a_packed_directory_of_files_shares_its_nodes_with_the_unpacked_one() -> None:
     tree = tree_of({f"f{number}": leaf.file(b"content", at=1) for number in range(20)})
-    packed, _ = pack(tree, None, Counted())
+    packed, _ = complete(pack(tree, None, Counted()))
 
     assert packed[NODES] is tree._nodes
     unpacked = FileTree.unpack(packed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from attrs import frozen
@@ -10,7 +12,8 @@ from attrs import frozen
 from tests.sampling import is_exhaustive
 from weakfs import InMemoryFilesystem, Registry, Session
 from weakfs.session.history import keyframes
-from weakfs.session.history.keyframes import GAP, NEAR, STRETCH
+from weakfs.session.history.keyframes import GAP, NEAR, PACE, PATIENCE, STEPS, STRETCH
+from weakfs.session.history.packed_state import Steps
 
 RECORDS = 40_000 if is_exhaustive() else 16_000
 
@@ -152,9 +155,123 @@ def test_keyframes_of_wide_states_lie_further_apart_than_those_of_small_ones() -
     def kept(directories: int) -> int:
         session = Session(session_id="s")
         files = InMemoryFilesystem(session)
-        for number in range(5 * GAP):
+        for number in range(5 * GAP + PATIENCE):
             files.write_bytes(f"/{number % directories}/{number % 20}", b"")
         return len(session._parts()[1].keyframes.kept)
 
     assert kept(20) == 5
     assert kept(GAP) < 4
+
+
+@frozen
+class Packed:
+    """A value that is packed in as many steps as a test says; counts them."""
+
+    number: int = 0
+
+    length: ClassVar[int] = 0
+    made: ClassVar[int] = 0
+    fails: ClassVar[bool] = False
+
+    def pack(self, before: object, counted: object) -> Steps[tuple[int, int]]:
+        """Pack the number."""
+        for _ in range(type(self).length):
+            type(self).made += 1
+            if type(self).fails:
+                raise KeyboardInterrupt
+            yield
+        return self.number, 0
+
+    @classmethod
+    def unpack(cls, packed: int, known: object = None) -> Packed:
+        """Return the value."""
+        return cls(packed)
+
+    @classmethod
+    def weight(cls, packed: int, before: int) -> Steps[int]:
+        """Return nothing, in one step."""
+        yield
+        return 0
+
+
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setattr(Packed, "length", 0)
+    monkeypatch.setattr(Packed, "made", 0)
+    monkeypatch.setattr(Packed, "fails", False)
+    session = Session(session_id="s", registry=Registry.standard().with_types(Packed, Counted))
+    session.install(Packed, initial=Packed())
+    session[Packed].register(Counted, lambda value, event: Packed(value.number + event.number))
+    for _ in range(GAP - 1):
+        session.dispatch(Counted(1))
+    yield session
+    for seq in {GAP - 1, GAP, GAP + 1, GAP + STRETCH, session.seq - 1} & {
+        *range(session.seq - len(session.records), session.seq)
+    }:
+        assert session.at(seq)[Packed].latest() == Packed(seq)
+
+
+def permanent(session: Session) -> list[int]:
+    return [mark.seq for mark in session._parts()[1].keyframes.kept]
+
+
+def test_a_keyframe_is_packed_a_few_steps_at_a_time(packed: Session) -> None:
+    Packed.length = 1000
+    steps = 0
+    while not permanent(packed):
+        packed.dispatch(Counted(1))
+        assert Packed.made - steps <= STEPS
+        steps = Packed.made
+
+    assert permanent(packed) == [GAP]
+    assert packed.seq <= GAP + PACE * (3 * Packed.length / STEPS + GAP / STEPS)
+    for _ in range(STRETCH):
+        packed.dispatch(Counted(1))
+
+
+def test_a_keyframe_that_takes_long_to_pack_becomes_permanent_before_it_is_old(packed: Session) -> None:
+    Packed.length = 100_000
+    for _ in range(PATIENCE):
+        packed.dispatch(Counted(1))
+    assert permanent(packed) == []
+    packed.dispatch(Counted(1))
+
+    assert permanent(packed) == [GAP]
+
+
+def test_a_keyframe_whose_packing_was_interrupted_gives_way_to_a_later_one(packed: Session) -> None:
+    Packed.length, Packed.fails = 1, True
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            packed.dispatch(Counted(1))
+    Packed.fails = False
+    for _ in range(2 * STRETCH):
+        packed.dispatch(Counted(1))
+
+    assert permanent(packed) == [GAP + STRETCH]
+
+
+def test_a_fork_and_its_session_pack_a_keyframe_together(packed: Session) -> None:
+    Packed.length = 1000
+    packed.dispatch(Counted(1))
+    fork = packed.fork()
+    while not (permanent(packed) and permanent(fork)):
+        packed.dispatch(Counted(1))
+        fork.dispatch(Counted(1))
+
+    assert permanent(packed) == permanent(fork) == [GAP]
+    assert Packed.made <= 3 * Packed.length
+    for _ in range(STRETCH):
+        packed.dispatch(Counted(1))
+
+
+def test_a_compaction_drops_a_keyframe_that_is_being_packed(packed: Session) -> None:
+    Packed.length = 1000
+    for _ in range(100):
+        packed.dispatch(Counted(1))
+    packed.compact(keep=50)
+    for _ in range(2 * GAP):
+        packed.dispatch(Counted(1))
+
+    assert permanent(packed)
+    assert GAP not in permanent(packed)

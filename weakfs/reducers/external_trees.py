@@ -21,7 +21,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import EMPTY, Packed
 from weakfs.session import event
 from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted
+from weakfs.session.history.packed_state import Counted, Steps
 
 
 @event("fs/external_tree")
@@ -71,15 +71,15 @@ class ExternalTrees:
             return self
         return ExternalTrees({**self.trees, filesystem: known})
 
-    def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
+    def pack(self, before: Packed | None, counted: Counted) -> Steps[tuple[Packed, int]]:
         """Return the packed form for a keyframe, and its weight, as `Packable.pack` does."""
         old = {name: (tree, found) for name, tree, found, _ in before or ()}
         packed: list[tuple[object, ...]] = []
         total = 0
         for name, known in self.trees.items():
             old_tree, old_found = old.get(name, (None, None))
-            tree, more = known.tree.pack(old_tree, counted)
-            found, again = known.found.pack(old_found, counted)
+            tree, more = yield from known.tree.pack(old_tree, counted)
+            found, again = yield from known.found.pack(old_found, counted)
             packed.append((name, tree, found, known.is_whole))
             total += more + again
         return tuple(packed), total
@@ -96,13 +96,13 @@ class ExternalTrees:
         )
 
     @classmethod
-    def weight(cls, packed: Packed, before: Packed) -> int:
+    def weight(cls, packed: Packed, before: Packed) -> Steps[int]:
         """Return the approximate number of bytes that a packed form does not share with `before`, excluding blobs."""
         old = {name: (tree, found) for name, tree, found, _ in before}
         total = 0
         for name, tree, found, _ in packed:
             for new, other in zip((tree, found), old.get(name, (EMPTY, EMPTY)), strict=True):
-                total += FileTree.weight(new, other)
+                total += yield from FileTree.weight(new, other)
         return total
 
 

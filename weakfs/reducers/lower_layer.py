@@ -14,7 +14,7 @@ from weakfs.reducers.tree.node import EMPTY_TREE, FileTree
 from weakfs.reducers.tree.packed import Packed
 from weakfs.session import event
 from weakfs.session.history.log import Log
-from weakfs.session.history.packed_state import Counted
+from weakfs.session.history.packed_state import Counted, Steps
 from weakfs.session.slices.table import Table
 
 
@@ -25,7 +25,7 @@ class LowerFound:
 
     tree: FileTree = field(default=EMPTY_TREE, repr=False)
 
-    def pack(self, before: Packed | None, counted: Counted) -> tuple[Packed, int]:
+    def pack(self, before: Packed | None, counted: Counted) -> Steps[tuple[Packed, int]]:
         """Return the packed form for a keyframe, and its weight, as `Packable.pack` does."""
         return self.tree.pack(before, counted)
 
@@ -35,7 +35,7 @@ class LowerFound:
         return cls(FileTree.unpack(packed, known))
 
     @classmethod
-    def weight(cls, packed: Packed, before: Packed) -> int:
+    def weight(cls, packed: Packed, before: Packed) -> Steps[int]:
         """Return the approximate number of bytes that a packed form does not share with `before`, excluding blobs."""
         return FileTree.weight(packed, before)
 

@@ -72,19 +72,32 @@ class Snapshots(SessionCore):
             at = self.now()
             snapshot_id = self._next_id("s")
             number = self._counter
-
-            def keep(changed: Timeline) -> None:
-                # What others have stored meanwhile is part of this moment: they may have dropped what was before.
-                entry = SnapshotEntry(snapshot_id, number, changed.seq, at, tag, changed.state, externals)
-                changed.add_snapshot(entry)
-
             if self._log is None:
-                keep(line)
+                seq = line.seq
+                line.add_snapshot(SnapshotEntry(snapshot_id, number, seq, at, tag, line.state, externals))
             else:
-                self._change_snapshots(line, keep)
-            taken = Snapshot(snapshot_id, line.seq, at, tag)
+                seq = self._store_snapshot(line, snapshot_id, number, at, tag, externals)
+            taken = Snapshot(snapshot_id, seq, at, tag)
         self._notify()
         return taken
+
+    def _store_snapshot(
+        self,
+        line: Timeline,
+        snapshot_id: str,
+        number: int,
+        at: int,
+        tag: str | None,
+        externals: tuple[tuple[str, Any], ...],
+    ) -> int:
+        """Add a snapshot to the table and to the session's storage, and return the record that it was taken after."""
+
+        def keep(changed: Timeline) -> None:
+            # What others have stored meanwhile is part of this moment: they may have dropped what was before.
+            changed.add_snapshot(SnapshotEntry(snapshot_id, number, changed.seq, at, tag, changed.state, externals))
+
+        self._change_snapshots(line, keep)
+        return line.seq
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:

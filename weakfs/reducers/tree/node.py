@@ -18,7 +18,7 @@ from weakfs.reducers.tree.directory import UNCOUNTED, Directory, Remembering
 from weakfs.reducers.tree.leaf import DIRECTORY_MODE, Leaf, size_of
 from weakfs.reducers.tree.repeated_subtrees import check_repeats
 from weakfs.session import event
-from weakfs.session.history.packed_state import Counted
+from weakfs.session.history.packed_state import Counted, Steps
 
 Segments = tuple[str, ...]
 
@@ -63,7 +63,7 @@ class FileTree(Directory):
 
         return tree_fingerprint(self).hex()
 
-    def pack(self, before: tuple[Any, ...] | None, counted: Counted | None) -> tuple[tuple[Any, ...], int]:
+    def pack(self, before: tuple[Any, ...] | None, counted: Counted | None) -> Steps[tuple[tuple[Any, ...], int]]:
         """Return the packed form for a keyframe, and its weight: see `weakfs.reducers.tree.packed`."""
         return packed_form.pack(self, before, counted)
 
@@ -74,7 +74,7 @@ class FileTree(Directory):
         return tree
 
     @classmethod
-    def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> int:
+    def weight(cls, packed: tuple[Any, ...], before: tuple[Any, ...]) -> Steps[int]:
         """Return the approximate number of bytes that a packed tree does not share with `before`, excluding blobs."""
         return packed_form.weight(packed, before)
 

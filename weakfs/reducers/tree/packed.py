@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.directory import Directory, Remembering
 from weakfs.reducers.tree.leaf import size_of
-from weakfs.session.history.packed_state import Counted
+from weakfs.session.history.packed_state import Counted, Steps
 
 # A directory: (mode, modified_at, created_at, file_count, directory_count, total_size, names, nodes). In a directory
 # with more names than one dict holds, names is `None`, and nodes are 32 parts and gaps, as in `children.py`. A
@@ -29,7 +29,7 @@ LENGTH = 8
 DIRECTORY, ENTRY, LEAF = 180, 8, 155
 
 
-def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tuple[Packed, int]:
+def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> Steps[tuple[Packed, int]]:
     """Pack a tree; return it with the approximate number of bytes that it does not share with `before`.
 
     `before` is an earlier packed tree. Blobs in `counted` count as 0 bytes; without it, sizes are not computed. O(what
@@ -74,6 +74,7 @@ def pack(tree: Directory, before: Packed | None, counted: Counted | None) -> tup
             ),
         )
         weight += DIRECTORY + more
+        yield
     return cast(Packed, packed_of(tree)), weight
 
 
@@ -159,7 +160,7 @@ def entry_of(part: Packed, name: str) -> Any:
     return nodes[names.index(name)] if name in names else None
 
 
-def weight(packed: Packed, before: Packed) -> int:
+def weight(packed: Packed, before: Packed) -> Steps[int]:
     """Return the approximate number of bytes that a packed tree does not share with `before`, excluding blobs."""
     total = 0
     stack = [(packed, before)]
@@ -173,6 +174,7 @@ def weight(packed: Packed, before: Packed) -> int:
         known = dict(directories_of(old))
         stack.extend((below, known.get(name, EMPTY)) for name, below in directories_of(new))
         total += _part_weight(part_of(new), part_of(old))
+        yield
     return total
 
 

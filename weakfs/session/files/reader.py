@@ -18,6 +18,7 @@ from weakfs.session.files.record_reader import RecordReader
 from weakfs.session.files.sections import Section
 from weakfs.session.history.keyframes import Mark, PackedMark, packed_mark
 from weakfs.session.history.log import SEGMENT, Log
+from weakfs.session.history.packed_state import complete
 from weakfs.session.history.past import Past
 from weakfs.session.history.snapshot_table import SnapshotEntry, SnapshotTable
 from weakfs.session.history.timeline import Timeline
@@ -105,7 +106,7 @@ class LoadedDocument:
             fields.done()
             if not last.seq < seq <= line.seq:
                 raise SessionFileError(f"record {seq} does not come after record {last.seq}", where=f"{where}.seq")
-            last, _ = packed_mark(Mark(seq, state, logs, 0), last, None)
+            last, _ = complete(packed_mark(Mark(seq, state, logs, 0), last, None))
             marks.append(last)
         return Log(marks)
 

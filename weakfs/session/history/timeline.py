@@ -151,8 +151,11 @@ class Timeline:
         self.rows = rows = self.rows.append(row)
         self.state, self.logs = state, logs
         seq = self.base.seq + len(rows)
-        if mark or seq - self.keyframes.thinned >= STRETCH:
-            self.add_keyframe(Mark(seq, state, logs, block_end))
+        if mark or seq >= self.keyframes.wakes_at:
+            if mark or seq - self.keyframes.thinned >= STRETCH:
+                self.add_keyframe(Mark(seq, state, logs, block_end))
+            else:
+                self.keyframes = self.keyframes.continued(seq)
         if rows.is_at_edge_of_stretch:
             self.packing = self.packing.advanced(rows, logs)
         return seq
@@ -222,7 +225,10 @@ class Timeline:
         """Drop all keyframes except for the lasting ones. They are rebuilt when they are needed."""
         self.past = self.past.until(self.seq, lasting)
         now = Mark(self.seq, self.state, self.logs, self.block_end)
-        self.keyframes = Keyframes(Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last())
+        wakes_at = self.seq + STRETCH
+        self.keyframes = Keyframes(
+            Log((now,)), thinned=self.seq, start=now, last_loaded=lasting.last(), wakes_at=wakes_at
+        )
 
     def settle_history(self, mark: Mark, lasting: Iterable[Any]) -> None:
         """Replace the keyframes up to `mark` with others that are stored outside memory."""
