@@ -12,7 +12,7 @@ import pytest
 from claude_agent_sdk import HookContext
 from claude_agent_sdk.types import HookEvent, HookInput
 
-from weakfs import HostFilesystem, Session, Toolset
+from weakfs import HostFilesystem, Policy, PolicyRule, Session, Toolset
 from weakfs.integrations.claude_agent import hooks, mcp_server
 from weakfs.tools import Capability, ToolCalls
 
@@ -124,6 +124,18 @@ def test_a_tool_without_an_end_is_recorded_when_the_turn_ends(
 
 def test_a_tool_that_the_capability_forbids_is_denied(toolset: Toolset) -> None:
     narrow = Toolset(toolset.session, toolset.filesystem, capability=Capability(allowed_fs_ops=frozenset({"read"})))
+    answer = asyncio.run(firing(narrow)("PreToolUse", "Bash", "toolu_1"))
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("by", ["policy", "fs_roots"])
+def test_a_tool_that_could_see_hidden_files_is_denied(toolset: Toolset, by: str) -> None:
+    rule = PolicyRule(effect="deny", operations=("read",), paths=("*.key",), reason="a secret")
+    narrow = (
+        Toolset(toolset.session, toolset.filesystem, policy=Policy([rule]))
+        if by == "policy"
+        else Toolset(toolset.session, toolset.filesystem, capability=Capability(fs_roots=["/src"]))
+    )
     answer = asyncio.run(firing(narrow)("PreToolUse", "Bash", "toolu_1"))
     assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
 

@@ -70,7 +70,7 @@ class ClaudeEvents:
             if name in EVENTS:
                 await self.recorder.finish(_ended(event))
         except ExternalCallFailed as refused:
-            if refused.result.error_code in DENIED:
+            if refused.result.error_code in DENIED or self._hides_a_path(refused.result.error_code):
                 return _denied(refused.result.message)
             self.logger.warning("a tool is not recorded: %s", refused)
             return {"systemMessage": f"weakfs did not record this tool: {refused}"}
@@ -87,6 +87,11 @@ class ClaudeEvents:
             )
         except Exception:
             self.logger.exception("the changes of a tool were not recorded")
+
+    def _hides_a_path(self, error_code: str | None) -> bool:
+        """Return whether an error may come from rules about some files, all of which a tool of Claude could use."""
+        toolset = self.recorder.toolset
+        return error_code == "path_forbidden" and (toolset.capability is not None or toolset.policy is not None)
 
     async def _begin(self, event: Mapping[str, Any], owner: Owner | None) -> Answer:
         tool = str(event["tool_name"])
