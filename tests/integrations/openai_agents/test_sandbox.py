@@ -393,7 +393,7 @@ def test_an_agent_works_in_a_sandbox_and_the_session_has_it_all(tmp_path: Path) 
     from agents.testing import ScriptedModel, assistant_message, function_call
 
     set_tracing_disabled(True)
-    calls = ["sed -i s/80/8080/ app.py && python3 --version; cat app.py", "rm -r ."]
+    calls = ["sed -i s/80/8080/ app.py && python3 --version; cat app.py", "rm app.py"]
     steps: list[Any] = [
         [function_call("exec_command", {"cmd": command}, call_id=f"c{number}")] for number, command in enumerate(calls)
     ]
