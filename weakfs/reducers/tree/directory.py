@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,9 @@ from weakfs.reducers.tree.leaf import DIRECTORY_MODE
 # A packed directory, what has changed in it (an entry, a `Write`, or `None` for a removed name), and the directories of
 # the same tree that were unpacked, by the identity of their packed form.
 Unread = tuple[tuple[Any, ...], dict[str, Any], dict[int, Any]]
+# A function that makes the entries. It may be called several times, by any number of threads, and returns equal entries
+# in the same order.
+Source = Callable[[], Children]
 
 # The names of a directory whose entries are made when they are first read, and the size of one whose counts are
 # computed then: see `weakfs.reducers.tree.lazy_directory`.
@@ -38,7 +41,7 @@ class Remembering:
         # Unset before the first permanent keyframe: see weakfs.reducers.tree.packed.
         _packed: tuple[Any, ...]
         # Set in a directory whose entries are made when they are first read: see weakfs.reducers.tree.lazy_directory.
-        _unread: Unread
+        _unread: Unread | Source
 
 
 @define(eq=False, repr=False)

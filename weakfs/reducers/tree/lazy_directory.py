@@ -1,16 +1,17 @@
-"""Past versions of directories, based on packed ones: their entries and counts are computed when they are first read.
+"""Directories whose entries are made when they are first read: past versions based on packed ones, and stored ones.
 
 Reading the past needs few of the directories that changed since a checkpoint, and their former entries are spread over
-memory: with 8,000 records in 4,000 directories, looking up all of them would take half the time.
+memory: with 8,000 records in 4,000 directories, looking up all of them would take half the time. Of a stored snapshot,
+the next scan of its directory reads only the entries of the directories that differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.directory import UNCOUNTED, UNREAD, Directory, Remembering, Unread
+from weakfs.reducers.tree.directory import UNCOUNTED, UNREAD, Directory, Remembering, Source, Unread
 from weakfs.reducers.tree.leaf import CONTENT, CREATED_AT, FILE_MODE, MODE, NO_FILE, WHITEOUT, size_of
 from weakfs.reducers.tree.packed import DIRECTORIES, LENGTH, NAMES, Packed, entry_of, part_of, remember
 
@@ -54,20 +55,32 @@ def unread(cls: type[D], origin: Unread, mode: int, modified_at: int | None, cre
     return tree
 
 
+def stored(cls: type[D], source: Source, mode: int, at: int, counts: tuple[int, int, int]) -> D:
+    """Return a directory modified and created at `at`, whose entries `source` makes when they are first read. O(1)."""
+    tree = cls(UNREAD, (), mode, at, at, *counts)
+    remembering: Remembering = tree
+    remembering._unread = source
+    return tree
+
+
 def read(tree: Directory) -> maps.Children:
-    """Make the entries of a directory made by `unpacked` or `unread`, and return them. O(entries).
+    """Make the entries of a directory made by `unpacked`, `unread` or `stored`, and return them. O(entries).
 
     Any number of threads may do so at once.
     """
-    packed, changes, known = tree._unread
-    part = part_of(packed)
-    entries = _unpacked_part(type(tree), part, known if packed[DIRECTORIES] else None)
-    if changes:
-        entries = maps.updated(entries, settled(part, changes, 0)[0])
+    origin = tree._unread
+    entries = _based_on_packed(type(tree), origin) if isinstance(origin, tuple) else origin()
     places, tree._nodes = maps.parts(entries)
     # The last one, as it shows that the others are there.
     tree._places = places
     return entries
+
+
+def _based_on_packed(cls: type[Directory], origin: Unread) -> maps.Children:
+    packed, changes, known = origin
+    part = part_of(packed)
+    entries = _unpacked_part(cls, part, known if packed[DIRECTORIES] else None)
+    return maps.updated(entries, settled(part, changes, 0)[0]) if changes else entries
 
 
 def _unpacked_part(cls: type[Directory], part: Packed, known: dict[int, Directory] | None) -> maps.Children:
@@ -105,7 +118,7 @@ def complete(tree: Directory) -> None:
     stack = [tree]
     while stack:
         directory = stack[-1]
-        packed, changes, _ = directory._unread
+        packed, changes, _ = cast(Unread, directory._unread)
         below = [one for one in changes.values() if isinstance(one, Directory) and one._total_size == UNCOUNTED]
         if below:
             stack += below
