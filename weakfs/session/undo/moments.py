@@ -36,16 +36,20 @@ class Moments(Forks):
         states = self._around(line, span)
         before, after = (states[seq]._table("state") for seq in (span.first - 1, span.last))
         before = self._gone_back(after, before, None)
+        return (
+            self._are_different(before, after)
+            or any(external.differing(*self._files_around(line, external, span)) for external in self._reversible())
+            or bool(self._detached(line, span.first - 1, span.last))
+        )
+
+    def _are_different(self, before: Table, after: Table) -> bool:
+        """Return whether slices differ by their values, apart from those that only hold what was observed."""
         rules = self._rules
         declared = {rules.by_type[each.cls].tag: each for each in rules.registry.slices}
         observed = {tag for tag, each in declared.items() if each.is_observed}
-        return (
-            any(
-                self._differs(tag, before, after, declared[tag].equal if tag in declared else Log[Any].equals)
-                for tag in {*before, *after} - observed
-            )
-            or any(external.differing(*self._files_around(line, external, span)) for external in self._reversible())
-            or bool(self._detached(line, span.first - 1, span.last))
+        return any(
+            self._differs(tag, before, after, declared[tag].equal if tag in declared else Log[Any].equals)
+            for tag in {*before, *after} - observed
         )
 
     def _around(self, line: Timeline, span: Span) -> dict[int, SessionView]:

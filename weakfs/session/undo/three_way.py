@@ -178,7 +178,8 @@ class ThreeWay(Moments):
             with suppress(MergeConflict):
                 self._merge(work, merged, base, after, target, then)
         changed_outside = self._merge_outside(work, span)
-        if merged.seq == line.seq and not changed_outside and work.how not in ("undo", "redo"):
+        is_changed = merged.seq != line.seq and self._are_different(line.state, merged.state)
+        if not is_changed and not changed_outside and work.how not in ("undo", "redo"):
             return
         work.changes_anything = True
         if preview:
