@@ -51,13 +51,13 @@ NEAR = [
     ),
     ("quotes with backslashes", 'self.path = \\"C:', "escapes", (8, 8), "the characters themselves"),
     ("backslashes left out", 'self.path = "C:\\temp"', "escapes", (8, 8), "leaves out"),
-    ("elision", "def total(self, items):\n    ...\n    return total", "elision", (10, 14), "omits lines"),
+    ("elision", "def total(self, items):\n    ...\n    return total", "elision", (10, 14), "leaves lines out"),
     (
         "elision in words",
         "def total(self, items):\n    # ... existing code ...\n",
         "elision",
         (10, 10),
-        "omits lines",
+        "leaves lines out",
     ),
     ("case", "def Total(self, items):", "similar", (10, 10), "Line 10 differs only in the case of letters"),
     ("private use", 'self.icon = " go"', "similar", (7, 7), "U+E0B0"),
@@ -115,7 +115,7 @@ def test_characters_that_are_escaped_by_their_number_are_told(old: str) -> None:
     ],
 )
 def test_what_is_left_out_is_told_where_both_ends_are_there(old: str) -> None:
-    with pytest.raises(TargetNotFound, match="omits lines") as caught:
+    with pytest.raises(TargetNotFound, match="leaves lines out") as caught:
         replace(SHOP, old, "x")
     assert (caught.value.hint, caught.value.lines) == ("elision", (10, 14))
 

@@ -173,7 +173,7 @@ class QuotedFile:
         if start is None or stop is None:
             return None
         lines = self._lines(start, stop)
-        why = f"it omits lines (...), which are not filled in; it is around {named(*lines)}"
+        why = f"it leaves lines out (...), which are not filled in; it is around {named(*lines)}"
         return Diagnosis(f"{why}: give every line of the text to change", "elision", lines)
 
     # The nearest place

@@ -224,7 +224,7 @@ class GrepCases(FilesystemCases):
         fs.write("/a.txt", "x\n" * 3)
         assert not fs.grep("x").truncated
 
-    def test_a_thousand_matches_are_returned_by_default(self, fs: Filesystem) -> None:
+    def test_a_thousand_matching_lines_are_returned_by_default(self, fs: Filesystem) -> None:
         fs.write("/a.txt", "x\n" * 1_001)
         result = fs.grep("x")
         assert (len(result), result.truncated) == (1_000, True)
