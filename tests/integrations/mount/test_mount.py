@@ -151,7 +151,7 @@ def test_what_a_program_does_belongs_to_the_call(files: InMemoryFilesystem, plac
         assert call.result is not None
         assert call.result.success
         assert call.result.value is not None
-        assert call.result.value.changed_paths == ("/made", "/other")  # type: ignore[attr-defined]
+        assert call.result.value.changed_paths == ("/made", "/other")
         assert {record.cause for record in session.records if isinstance(record.event, FileWritten)} == {"c1"}
         session.revert("c1")
         assert list(place.iterdir()) == []
