@@ -32,7 +32,7 @@ autodoc_default_options = {
     "members": True,
     # Inherited members are shown, up to these: their own pages, or Python's, have theirs.
     "inherited-members": (
-        "BaseFilesystem,FilesystemPrimitives,Receipt,BaseException,Sequence,Protocol,Generic,tuple,type"
+        "BaseFilesystem,FilesystemPrimitives,Receipt,BaseException,Sequence,Protocol,Generic,str,tuple,type"
     ),
 }
 python_use_unqualified_type_names = True
