@@ -166,5 +166,8 @@ def test_an_awaited_session_leaves_the_new_one_of_its_id_alone(tmp_path: Path, k
         await new.aclose()
         again = await Session.aopen(where, "s")
         assert [entry.name for entry in InMemoryFilesystem(again).list("/")] == ["new"]
+        await again.aclose()
+        with pytest.raises(StorageError, match="it was deleted"):
+            await session.aclose()
 
     asyncio.run(main())
