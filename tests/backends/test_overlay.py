@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from errno import EBUSY
 from itertools import count
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
-from weakfs.filesystem import Limits
+from weakfs.filesystem import BaseFilesystem, Limits
 from weakfs.reducers import TreeDiff
 from weakfs.reducers.events import EntryPut
 from weakfs.reducers.tree import leaf as leaves
@@ -59,6 +60,31 @@ def test_nothing_is_written_down_before_a_commit_and_all_of_it_then() -> None:
     assert lower.tree().fingerprint == layer.tree().fingerprint == shown
     assert layer.tree() is lower.tree()
     assert not layer.diff()
+
+
+@pytest.mark.parametrize("change", [BaseFilesystem.move, BaseFilesystem.copy])
+@pytest.mark.parametrize("to", ["/d/f/new", "/d/f/g/new", "/d/e/g/new"])
+def test_directories_above_both_paths_of_a_change_keep_their_bits_and_times(
+    change: Callable[[BaseFilesystem, str, str], None], to: str
+) -> None:
+    lower, expected = memory(), memory()
+    directories = ("/d", "/d/e", "/d/e/g", "/d/f", "/d/f/g")
+    for files in (lower, expected):
+        for mode, directory in enumerate(directories, 0o700):
+            files.mkdir(directory)
+            files.chmod(directory, mode)
+    layer = over(lower)
+
+    for both in (layer, expected):
+        change(both, "/d/e/c", to)
+
+    for directory in directories:
+        found, wanted = layer.stat(directory), expected.stat(directory)
+        assert (found.mode, found.created_ns) == (wanted.mode, wanted.created_ns)
+        if directory not in ("/d/e", to.rpartition("/")[0]):
+            assert found.modified_ns == wanted.modified_ns
+    layer.commit()
+    assert [lower.stat(one).mode for one in directories] == [expected.stat(one).mode for one in directories]
 
 
 def test_a_diff_tells_how_the_layer_differs() -> None:

@@ -7,6 +7,7 @@ directory that replaces a deleted one hides the lower entries. After it, removed
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from hashlib import sha256
 from typing import cast
 
@@ -14,7 +15,7 @@ from weakfs.backends.overlay.layers import bare, is_untouched, is_whiteout, nest
 from weakfs.backends.trampoline import Steps, run
 from weakfs.class_decorators import frozen
 from weakfs.filesystem import FilesystemPrimitives
-from weakfs.reducers.apply import segments_of
+from weakfs.reducers.apply import on_entry_found, segments_of
 from weakfs.reducers.events import (
     DirectoryMade,
     EntryCopied,
@@ -70,8 +71,9 @@ def before(layers: Layers, event: Event) -> list[Event]:
     if isinstance(event, EntryMoved | EntryCopied):
         source, destination = segments_of(event.source), segments_of(event.destination)
         found = [*_way(layers, source), *_copied(layers, source, with_contents=True)]
-        known = {one.path for one in found}
-        found += [one for one in _way(layers, destination) if one.path not in known]
+        # Both paths may be below directories that are copied up for the source.
+        layers = Layers(reduce(on_entry_found, found, layers.upper), layers.lower)
+        found += _way(layers, destination)
         if layers.held(destination) is None:
             found += _copied(layers, destination, with_contents=False)
         return [*found, *_revealed(layers, destination[:-1], event.at)]
