@@ -8,12 +8,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from attrs import evolve, field
+from attrs import field
 
 from weakfs.class_decorators import define
-from weakfs.filesystem.errors import absence_in
 from weakfs.filesystem.lookup import canonical_path
-from weakfs.messages import a_type, named_type, one_line
+from weakfs.messages import one_line
 from weakfs.session import (
     Cancellation,
     MergeConflict,
@@ -27,28 +26,23 @@ from weakfs.session import (
     TransactionCancelled,
 )
 from weakfs.session.errors import RecordsDropped
-from weakfs.session.external import INEXACT, Lossy
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.interruption import interruptible
 from weakfs.session.transactions.transaction import Transaction
+from weakfs.tools.calls.answers import answer_to_error, valid_result, with_inexact, with_lost
 from weakfs.tools.calls.call_json import recorded
 from weakfs.tools.calls.finished_calls import FinishedCalls, recorded_answer
 from weakfs.tools.calls.stale_writes import SeenVersions, Version
 from weakfs.tools.calls.steps import Step, Steps, arun, run
 from weakfs.tools.calls.threads import in_thread
 from weakfs.tools.context import ToolContext
-from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError, classify
-from weakfs.tools.permissions.guard import may_show, point_of
-from weakfs.tools.results import Receipt, ToolResult, Undone, failed, with_notes
+from weakfs.tools.errors import ANSWERED, PolicyDenied, ToolValidationError
+from weakfs.tools.results import Receipt, ToolResult, Undone, failed
 from weakfs.tools.slices import ToolCall
 from weakfs.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from weakfs.filesystem import Note
     from weakfs.tools.policy import CallToJudge, Policy
-
-# The maximum number of notes in an answer about what could not be restored exactly.
-MAX_NOTES = 20
 
 
 class _Repeated(Exception):
@@ -56,35 +50,6 @@ class _Repeated(Exception):
 
     def __init__(self, call: ToolCall) -> None:
         self.call = call
-
-
-def _check(tool: Tool, result: ToolResult[object]) -> None:
-    """Raise `TypeError` if the result has wrong types, while the handler's work can still be undone."""
-    fits = (
-        isinstance(result.message, str)
-        and isinstance(result.status, str)
-        and isinstance(result.summary_text, str)
-        and (result.error_code is None or isinstance(result.error_code, str))
-        and isinstance(result.success, bool)
-    )
-    if not fits:
-        raise TypeError(
-            f"the handler of {tool.name!r} returned a ToolResult with values of wrong types; message, "
-            f"status and summary_text must be str, error_code str or None, and success bool"
-        )
-    if tool.receipt is not Receipt and not isinstance(result.value, tool.receipt):
-        raise TypeError(
-            f"the handler of {tool.name!r} returned {a_type(result.value)} as the value of its result; return "
-            f"{named_type(tool.receipt)}, which the tool declares as its receipt"
-        )
-
-
-def _with_inexact(result: ToolResult[object], error: BaseException) -> ToolResult[object]:
-    """Return the answer of a call that was undone, with notes on what could not be restored exactly."""
-    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(INEXACT)]
-    if not notes:
-        return result
-    return evolve(result, message=with_notes(result.message, notes[:MAX_NOTES]))
 
 
 def _cancelling() -> tuple[type[BaseException], ...]:
@@ -267,30 +232,11 @@ class Call:
         if not result.success:
             raise Undone(result)
         if not tool.read_only:
-            result = self._with_lost(result)
+            result = with_lost(result, self._own, self.context.filesystem)
             self._remember_changes()
         self.session._conclude(partial(self._final_events, result))
         self._is_ending = True
         return result
-
-    def _with_lost(self, result: ToolResult[object]) -> ToolResult[object]:
-        """Return the answer with notes on what files have lost, such as a hard link that a move broke."""
-        journals = () if self._own is None else self._own.journals.values()
-        lost = [cast("Note", note) for journal in journals if isinstance(journal, Lossy) for note in journal.lost]
-        if not lost:
-            return result
-        # Imported here because few calls have notes.
-        from weakfs.filesystem.missing_path import SupportsNaming
-
-        fs = self.context.filesystem
-        point = point_of(fs)
-        notes = dict.fromkeys(note if point is None else point.mounted_note(note) for note in lost)
-        told = result.message
-        # A directory that was moved may hold files that the policy hides.
-        named = [
-            note for note in notes if not isinstance(fs, SupportsNaming) or fs.may_name(note.path) or note.path in told
-        ]
-        return evolve(result, message=with_notes(told, named[:MAX_NOTES]))
 
     def _end_of(self, block: TransactionBlock[Session], error: BaseException | None) -> Step:
         given = (None, None, None) if error is None else (type(error), error, error.__traceback__)
@@ -311,7 +257,7 @@ class Call:
             # The records of the call remain, followed by that of the rollback.
             self._records_made += self._records_made > 0
         if isinstance(error, Undone):
-            return _with_inexact(error.result, error)
+            return with_inexact(error.result, error)
         if isinstance(error, (MergeConflict, SessionConflict)):
             # It may conflict with the same call, made by another process: what others stored is known now.
             try:
@@ -331,10 +277,7 @@ class Call:
             return failed(self.receipt, "conflict", "merge_conflict", message)
         if isinstance(error, TransactionCancelled) or not isinstance(error, ANSWERED):
             raise error
-        status, code = classify(error)
-        message = f"cannot call {self.name}: {error}" if code == "invalid_arguments" else self._message(error)
-        reason = error.reason if isinstance(error, PolicyDenied) else None
-        return _with_inexact(failed(self.receipt, status, code, message or type(error).__name__, reason=reason), error)
+        return answer_to_error(error, self.name, self.receipt, self.context.filesystem)
 
     @property
     def is_committed(self) -> bool:
@@ -365,20 +308,6 @@ class Call:
             else:
                 yield from self._write_down(result)
 
-    def _message(self, error: Exception) -> str:
-        """Return the message of an error; if a path does not exist, it suggests the one that may be meant.
-
-        The message of a conflict shows no contents that the policy withholds.
-        """
-        fs, absence = self.context.filesystem, absence_in(error)
-        if isinstance(error, MergeConflict):
-            return error.described(ours="now", theirs="this call", may_show=lambda path: may_show(fs, path))
-        if fs is None or absence is None:
-            return str(error)
-        from weakfs.filesystem.missing_path import with_proposal
-
-        return with_proposal(fs, absence)
-
     def _allow(self, tool: Tool, params: object) -> None:
         """Raise if the policy refuses the call, or if the call has timed out."""
         if (policy := self._policy) is not None:
@@ -387,10 +316,7 @@ class Call:
 
     def _checked(self, tool: Tool, result: object) -> ToolResult[object]:
         """Return the handler's result if it can be recorded, the call has not timed out and the policy allows it."""
-        if not isinstance(result, ToolResult):
-            raise TypeError(f"the handler of {tool.name!r} returned a {type(result).__name__}; return a ToolResult")
-        done = cast("ToolResult[object]", result)
-        _check(tool, done)
+        done = valid_result(tool, result)
         if done.success:
             self.context.check_deadline()
             if (policy := self._policy) is not None:
