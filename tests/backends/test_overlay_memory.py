@@ -12,6 +12,7 @@ import pytest
 from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Limits
+from weakfs.session.interruption import interruptible
 
 MIB = 1 << 20
 SIZE = 12 * MIB
@@ -73,6 +74,16 @@ def test_a_lower_file_that_may_not_grow_is_not_read(tmp_path: Path, monkeypatch:
         layer.append("/d/f", "z")
 
     assert refusal.value.errno == EFBIG
+    assert session.seq == 0
+
+
+def test_copying_a_host_file_up_can_be_interrupted(tmp_path: Path) -> None:
+    layer = OverlayFilesystem(host(tmp_path), session := Session(session_id="upper"))
+    checks_left = [None] * 8
+
+    with pytest.raises(IndexError, match="pop from empty list"), interruptible(checks_left.pop):
+        layer.append("/d/f", "z")
+
     assert session.seq == 0
 
 

@@ -33,6 +33,7 @@ from weakfs.reducers.tree.leaf import Leaf
 from weakfs.reducers.tree.node import FileTree, Node, Segments, find, path_of, tree_of
 from weakfs.session.blobs.blob import Stored, digest_of
 from weakfs.session.blobs.rope import Rope
+from weakfs.session.interruption import check_interrupted
 
 # How many bytes of a lower file are read at a time.
 PIECE = 1 << 20
@@ -191,6 +192,7 @@ def _own_content(lower: FilesystemPrimitives, path: str, leaf: Leaf) -> bytes | 
     with lower.content_stream(path, leaf) as stream:
         read: bytes | Rope = stream.read(PIECE)
         while piece := stream.read(PIECE):
+            check_interrupted()
             read = Rope(read, piece)
     return read
 
