@@ -239,6 +239,18 @@ def test_a_keyframe_that_takes_long_to_pack_becomes_permanent_before_it_is_old(p
     assert permanent(packed) == [GAP]
 
 
+def test_a_keyframe_that_cannot_be_packed_in_time_gives_way_to_a_later_one(packed: Session) -> None:
+    packed.dispatch(Counted(1))
+    draft = packed._parts()[1].keyframes.draft
+    assert draft is not None
+    # As if a thread that was packing it were gone: a child process has only the thread that made it.
+    with draft._lock:
+        for _ in range(PATIENCE + STRETCH):
+            packed.dispatch(Counted(1))
+
+    assert permanent(packed) == [GAP + PATIENCE]
+
+
 def test_a_keyframe_whose_packing_was_interrupted_gives_way_to_a_later_one(packed: Session) -> None:
     Packed.length, Packed.fails = 1, True
     with pytest.raises(KeyboardInterrupt):

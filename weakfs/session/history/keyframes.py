@@ -50,7 +50,7 @@ SHORT = 128
 # about 1,400 records.
 PACE = 4
 STEPS = 32
-# A draft that is not complete after so many records is completed at once.
+# A draft that is not complete after so many records is completed at once, or dropped if another thread has it.
 PATIENCE = 3 * STRETCH
 # How many records are counted in one step.
 ROWS = 16
@@ -102,10 +102,11 @@ class Draft:
     def advance(self, most: int | None = None) -> Mapping[str, Any] | None:
         """Do the next steps, all of them by default; return the changes of `Keyframes` once none remains."""
         # A branch in another thread may be doing steps, or the code that a signal handler interrupted.
-        if self._changes is None and self._lock.acquire(blocking=False):
+        if self._lock.acquire(blocking=False):
             try:
-                for _ in range(most) if most is not None else count():
-                    next(self._steps)
+                if self._changes is None:
+                    for _ in range(most) if most is not None else count():
+                        next(self._steps)
             except StopIteration as stop:
                 # Steps that were interrupted have no result.
                 self._changes = stop.value or {}
@@ -162,7 +163,8 @@ class Keyframes:
         """Add a keyframe and thin out the others. `rows` are the records after `base`."""
         made = self
         if made.draft is not None and mark.seq - made.draft.seq >= PATIENCE:
-            made = made._with_changes(made.draft.advance())
+            # Nobody may be able to complete it: the thread that was doing its steps may be gone.
+            made = made._with_changes(made.draft.advance() or {})
         draft = made.draft
         if draft is None and mark.seq >= made.due(base):
             draft = Draft(mark.seq, made._changes(mark, rows, base))
