@@ -43,7 +43,10 @@ class Snapshots(SessionCore):
         Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
         with self.lock:
-            return self._reading(partial(self._at, target))
+            view = self._reading(partial(self._at, target))
+        # It may have caught up with records that others stored.
+        self._notify()
+        return view
 
     def _at(self, target: int | str | Snapshot) -> SessionView:
         line = self._line()

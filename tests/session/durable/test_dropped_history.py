@@ -13,6 +13,7 @@ from tests.session.durable.streams import MemoryStreams
 from tests.storage.servers import ENGINES, empty_location
 from weakfs import InMemoryFilesystem, Session, Toolset
 from weakfs.history import timeline
+from weakfs.reducers.events import FileWritten
 from weakfs.session import MissingBlob, SessionConflict, UnknownSnapshot
 from weakfs.session.durable.history import GAP
 from weakfs.session.durable.opening import Where
@@ -56,6 +57,7 @@ READS: dict[str, Callable[[Session], object]] = {
     "to_bytes": Session.to_bytes,
     "replayed": lambda session: session.replayed().to_bytes(),
     "blame": lines_of,
+    "at": lambda session: [one.call_id for one in session.at("first")[ToolCalls].all()],
     "values_of_a_log": lambda session: [one.call_id for one in session[ToolCalls].all()],
     "some_values_of_a_log": lambda session: session[ToolCalls].where(lambda one: one.call_id == "b"),
     "newest_value_of_a_log": lambda session: session[ToolCalls].latest(),
@@ -110,6 +112,17 @@ def check_changes(where: Where, name: str) -> None:
 @pytest.mark.parametrize("name", READS)
 def test_reading_dropped_history_catches_up_first(where: Where, name: str) -> None:
     check_reads(where, name)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_subscribers_see_the_records_that_a_read_caught_up_with(where: Where, name: str) -> None:
+    behind, _ = opened_behind(where)
+    seen: list[int] = []
+    behind.subscribe(FileWritten, lambda record: seen.append(record.seq))
+
+    READS[name](behind)
+
+    assert behind.seq in seen
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -165,11 +165,15 @@ class Undo(ThreeWay):
             if foreign is None or (is_exact and foreign == "replace"):
                 return self._reading(lambda: self._go_to(target, cause, None))
             return self._reading(lambda: self._go_to(target, cause, partial(self._aims, foreign=foreign)))
-        with self.lock:
-            self._writable()
-            seq = self.at(target).seq
-            chosen = foreign or ("replace" if is_exact else "keep")
-            return self._run("rollback", str(seq), [Span(seq, seq)], True, "raise", chosen, None)
+
+        def run() -> Reversion:
+            with self.lock:
+                self._writable()
+                seq = self._at(target).seq
+                chosen = foreign or ("replace" if is_exact else "keep")
+                return self._run("rollback", str(seq), [Span(seq, seq)], True, "raise", chosen, None)
+
+        return self._reading(run)
 
     def _go_back(
         self, how: Literal["undo", "redo"], n: int, *, preview: bool, on_conflict: OnConflict, foreign: Foreign
