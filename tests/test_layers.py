@@ -1,20 +1,16 @@
-"""The map of the house, read from the imports: what may lean on what, and where each public name lives."""
+"""The map of the house, read from the imports: what may lean on what, and what is loaded when."""
 
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
-from itertools import chain, filterfalse
+from itertools import filterfalse
 from pathlib import Path
-from types import FunctionType
-from typing import get_args, get_origin, get_type_hints
 
 import pytest
 from attrs import frozen
@@ -244,10 +240,6 @@ def test_only_base_dependencies_are_imported_outside_the_extras() -> None:
     assert foreign == []
 
 
-def is_for_type_checkers(test: ast.expr) -> bool:
-    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
-
-
 def test_what_only_type_checkers_have_is_imported_for_them_alone() -> None:
     importers = {found.importer for found in all_imports() if found.imported in ONLY_FOR_TYPE_CHECKERS}
     assert importers
@@ -363,104 +355,3 @@ def test_a_first_call_loads_its_tool_and_nothing_of_others() -> None:
 def test_importing_loads_no_optional_dependency(module: str) -> None:
     loaded = run_python(f"import sys, {module}; print(*sys.modules)").split()
     assert [name for name in ("click", "rich", "pytest") if name in loaded] == []
-
-
-@cache
-def publishing() -> dict[str, list[str]]:
-    """List the packages and modules below `weakfs` that publish names, with these names."""
-    paths = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.stem == "errors"]
-    return {
-        module: list(import_module(module).__all__)
-        for path in paths
-        if "conformance" not in (module := module_name(path)) and b"\n__all__ = " in path.read_bytes()
-    }
-
-
-@cache
-def publishers() -> dict[str, list[str]]:
-    """List the packages that publish each name."""
-    found: dict[str, list[str]] = {}
-    for package, names in publishing().items():
-        for name in dict.fromkeys(names):
-            found.setdefault(name, []).append(package)
-    return found
-
-
-def homes_of(name: str) -> list[str]:
-    """List the packages that publish a name, without those whose parent publishes it for them."""
-    found = publishers()[name]
-    return [package for package in found if package.rpartition(".")[0] not in found]
-
-
-def test_every_package_lists_its_public_names_once() -> None:
-    assert [package for package, names in publishing().items() if len(set(names)) < len(names)] == []
-
-
-def test_a_public_name_has_one_home() -> None:
-    assert {name: homes for name in publishers() if len(homes := homes_of(name)) != 1} == {}
-
-
-def test_what_is_exported_at_the_top_is_what_its_package_has() -> None:
-    for name in weakfs.__all__:
-        own, (home,) = getattr(weakfs, name), homes_of(name)
-        found = getattr(import_module(home), name)
-        if name in ("Session", "Registry", "StorageFilesystem"):
-            assert issubclass(own, found), name
-            assert own is not found, name
-        else:
-            assert own is found, name
-
-
-# Made by weakfs itself, so that nobody needs the types of their arguments.
-NOT_CONSTRUCTED = {"Importer", "Records", "SessionView", "Slice", "SliceView", "StoreWriter", "Scan"}
-
-
-def classes_in(hint: object) -> Iterator[type]:
-    """Go through the classes of weakfs that a type hint names."""
-    waiting, seen = [hint], set[int]()
-    while waiting:
-        one = waiting.pop()
-        if id(one) not in seen:
-            seen.add(id(one))
-            waiting += [get_origin(one), *get_args(one)]
-            if isinstance(one, list | tuple):
-                waiting += one
-            elif isinstance(one, type) and one.__module__.startswith("weakfs"):
-                yield one
-
-
-def signatures_of(package: str) -> Iterator[tuple[str, FunctionType]]:
-    """Go through the functions and public methods that a package publishes, with their names."""
-    for name in publishing()[package]:
-        value = getattr(import_module(package), name)
-        if isinstance(value, FunctionType):
-            yield f"{package}.{name}", value
-        elif isinstance(value, type):
-            for own in dir(value):
-                found = inspect.getattr_static(value, own)
-                function = getattr(found, "__func__", getattr(found, "fget", found))
-                is_shown = own == "__init__" if own.startswith("_") else True
-                if is_shown and isinstance(function, FunctionType) and (own, name) not in CONSTRUCTORS:
-                    yield f"{package}.{name}.{own}", function
-
-
-CONSTRUCTORS = {("__init__", name) for name in NOT_CONSTRUCTED}
-
-
-def test_a_public_signature_names_public_types_only() -> None:
-    public = {id(getattr(import_module(package), name)) for package, names in publishing().items() for name in names}
-    private: list[str] = []
-    for where, function in chain.from_iterable(map(signatures_of, publishing())):
-        try:
-            hints = get_type_hints(function)
-        except NameError:
-            # It names what is imported for type checkers alone.
-            continue
-        private += [
-            f"{where}: {found.__module__}.{found.__qualname__}"
-            for name, hint in hints.items()
-            if not name.startswith("_")
-            for found in classes_in(hint)
-            if id(found) not in public and not found.__name__.startswith("_") and found is not weakfs.Session
-        ]
-    assert private == []

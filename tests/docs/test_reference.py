@@ -63,7 +63,7 @@ def test_every_renamed_name_is_in_the_table() -> None:
 
 
 def test_every_package_with_public_names_has_a_page() -> None:
-    from tests.test_layers import publishing
+    from tests.test_public_names import publishing
 
     nested = {"weakfs.cli", "weakfs.errors"}
     private = {name for name in publishing() if name.rpartition(".")[0] in publishing()}
