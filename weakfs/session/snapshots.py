@@ -53,7 +53,9 @@ class Snapshots(SessionCore):
         if type(target) is int:
             mark = line.mark_at(self._rules, target)
             return SessionView(self._rules, target, mark.state, mark.logs)
-        entry = self._entry(line, target)
+        return self._at_entry(line, self._entry(line, target))
+
+    def _at_entry(self, line: Timeline, entry: SnapshotEntry) -> SessionView:
         logs = line.mark_at(self._rules, max(entry.seq, line.dropped)).logs
         return SessionView(self._rules, entry.seq, entry.state, logs)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.models.two_sides import check_history
 from tests.session.undo.desk import LINES, on_host
-from weakfs import HostFilesystem, MergeConflict
+from weakfs import HostFilesystem, MergeConflict, SessionError
 
 
 def test_an_edit_of_a_person_is_kept_and_named(tmp_path: Path) -> None:
@@ -51,6 +51,22 @@ def test_a_restore_replaces_what_a_person_did_and_is_undone(tmp_path: Path) -> N
     desk.write("/a", "2\n")
     assert desk.session.restore("early", foreign="keep").paths == ("/a",)
     assert (root / "new").read_text() == "mine\n"
+
+
+def test_what_a_person_did_is_not_kept_if_the_records_of_it_were_dropped(tmp_path: Path) -> None:
+    desk, root = on_host(tmp_path), tmp_path / "root"
+    desk.write("/a", "1\n")
+    desk.session.snapshot("early")
+    (root / "new").write_text("mine\n")
+    desk.session.snapshot()
+    desk.write("/a", "2\n")
+    desk.session.compact(keep=1)
+    for go_back in (desk.session.restore, desk.session.rollback):
+        with pytest.raises(SessionError, match="the records that tell them apart were dropped; pass foreign='replace'"):
+            go_back("early", foreign="keep")
+    assert host_texts(root) == {"a": "2\n", "new": "mine\n"}
+    desk.session.restore("early", foreign="replace")
+    assert host_texts(root) == {"a": "1\n"}
 
 
 def test_a_rollback_names_what_a_person_did_and_is_undone(tmp_path: Path) -> None:

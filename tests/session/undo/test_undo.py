@@ -142,6 +142,32 @@ def test_the_files_of_a_moment_come_back(desk: Desk) -> None:
     assert (desk.text("/a"), desk.text("/b")) == ("2\n", "3\n")
 
 
+def test_a_snapshot_is_brought_back_after_its_records_were_dropped(desk: Desk) -> None:
+    desk.write("/a", "1\n")
+    desk.write("/sub/b", "2\n")
+    desk.session.snapshot("early")
+    desk.call("rm", path="/a")
+    desk.call("mv", source="/sub/b", destination="/c")
+    for number in range(5):
+        desk.write("/d", f"{number}\n")
+    desk.session.compact(keep=2)
+
+    def texts() -> dict[str, str | None]:
+        return {path: text for path in ("/a", "/sub/b", "/c", "/d") if (text := desk.text(path)) is not None}
+
+    now, early = texts(), {"/a": "1\n", "/sub/b": "2\n"}
+    assert desk.session.rollback("early", preview=True).paths == ("/a", "/d", "/sub/b")
+    assert desk.session.restore("early", preview=True).paths == ("/a", "/d", "/sub/b")
+    assert desk.session.restore("early", paths=["/a"]).paths == ("/a",)
+    assert texts() == {**now, "/a": "1\n"}
+    desk.session.restore("early")
+    assert texts() == early
+    desk.session.undo(2)
+    assert texts() == now
+    desk.session.rollback("early")
+    assert texts() == early
+
+
 def test_a_restore_leaves_other_slices() -> None:
     desk = in_memory()
     desk.write("/a", "1\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -13,7 +13,7 @@ from weakfs.session.history.log import Log
 from weakfs.session.history.timeline import Timeline
 from weakfs.session.history.views import SessionView
 from weakfs.session.merging.forks import Forks
-from weakfs.session.replay.reduction import advance
+from weakfs.session.replay.reduction import Row, advance
 from weakfs.session.slices.slice import GoBack
 from weakfs.session.slices.table import Table
 from weakfs.session.undo.operations import ROLLED_BACK, Operation, Span
@@ -77,7 +77,7 @@ class Moments(Forks):
 
         before, last = span.first - 1, span.last
         found: list[int] = []
-        for seq, row in enumerate(islice(line.rows.since(before - line.dropped), last - before), span.first):
+        for seq, row in _records_between(line, before, last):
             if row[2] in external.sightings:
                 found.append(seq)
             elif row[2] == ROLLED_BACK:
@@ -94,8 +94,7 @@ class Moments(Forks):
         """Return the filesystems that records `first + 1` to `last` changed, but that are not attached."""
         outside = [one.outside for one in self._rules.registry.slices if one.outside is not None]
         changed: list[tuple[int, str]] = []
-        rows = islice(line.rows.since(first - line.dropped), last - first)
-        for seq, (_, _, tag, values) in enumerate(rows, first + 1):
+        for seq, (_, _, tag, values) in _records_between(line, first, last):
             if tag == ROLLED_BACK and values[3]:
                 changed = [one for one in changed if one[0] <= values[0]]
             else:
@@ -130,9 +129,16 @@ class Moments(Forks):
         return not equal(one.get(tag, empty), other.get(tag, empty))
 
     def _states(self, line: Timeline, numbers: set[int]) -> dict[int, SessionView]:
-        """Return the slices after some records, read in one pass if they are near each other: equal ones are shared."""
+        """Return the slices after some records, read in one pass if they are near each other: equal ones are shared.
+
+        Those of a record that was dropped are the slices of a snapshot that was taken after it.
+        """
+        kept: dict[int, SessionView] = {}
+        if dropped := {seq for seq in numbers if seq < line.dropped}:
+            kept = {one.seq: self._at_entry(line, one) for one in line.snapshots.values() if one.seq in dropped}
+            numbers = numbers - kept.keys()
         if not numbers:
-            return {}
+            return kept
         rules, (first, *more) = self._rules, sorted(numbers)
         marks = {first: line.mark_at(rules, first)}
         if more and more[-1] - first <= MOST_SHARED and not line.past.eras:
@@ -141,7 +147,13 @@ class Moments(Forks):
             marks |= {each.seq: each for each in passed}
         else:
             marks |= {seq: line.mark_at(rules, seq) for seq in more}
-        return {seq: SessionView(rules, seq, mark.state, mark.logs) for seq, mark in marks.items()}
+        return kept | {seq: SessionView(rules, seq, mark.state, mark.logs) for seq, mark in marks.items()}
 
     def _reversible(self) -> list[Reversible]:
         return [external for external in self._attached if isinstance(external, Reversible)]
+
+
+def _records_between(line: Timeline, first: int, last: int) -> Iterator[tuple[int, Row]]:
+    """Yield records `first + 1` to `last`, except for those that were dropped, with their numbers."""
+    first = max(first, line.dropped)
+    return enumerate(islice(line.rows.since(first - line.dropped), last - first), first + 1)

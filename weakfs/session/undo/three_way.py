@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from weakfs.class_decorators import define
-from weakfs.session.errors import MergeConflict
+from weakfs.session.errors import MergeConflict, SessionError
 from weakfs.session.events import Reverted
 from weakfs.session.external import Reversible
 from weakfs.session.history.keyframes import Mark
@@ -218,6 +218,11 @@ class ThreeWay(Moments):
 
     def _merge_outside(self, work: _Work, span: Span) -> list[_Outside]:
         """Merge the external files. Return those that change."""
+        if work.outside and work.goes_to_moment and work.keeps_foreign and span.first <= work.line.dropped:
+            raise SessionError(
+                f"cannot go back to record {span.first - 1} and keep what other programs changed since: the records "
+                f"that tell them apart were dropped; pass foreign='replace'"
+            )
         changed: list[_Outside] = []
         for one in work.outside:
             before, after = self._files_around(work.line, one.external, span)
