@@ -13,12 +13,13 @@ from langgraph.errors import GraphBubbleUp, ParentCommand
 from langgraph.types import Command, Interrupt
 
 from weakfs.backends import InMemoryFilesystem
-from weakfs.class_decorators import define, frozen
+from weakfs.class_decorators import define
 from weakfs.filesystem import SupportsCheckout
 from weakfs.integrations.langchain.positions import INTERRUPTED
-from weakfs.messages import a_type, clip
+from weakfs.messages import clip
 from weakfs.session import Session
-from weakfs.tools import Receipt, Tool, ToolContext, ToolResult, Toolset, ToolValidationError
+from weakfs.tools import Receipt, ToolContext, ToolResult, Toolset
+from weakfs.tools.calls.external_call import AnyArguments, ExternalTool
 from weakfs.tools.results import answer, failed, summarize
 
 # The answer of a tool: a message, a command, or several of them.
@@ -89,21 +90,6 @@ def messages_of(given: Answer) -> list[ToolMessage]:
     return [one for one in found if isinstance(one, ToolMessage)]
 
 
-@frozen
-class _Anything:
-    """The unchecked arguments of a tool of another program."""
-
-
-@frozen(eq=False)
-class _ForeignTool(Tool):
-    """The tool of every call: its arguments are recorded without a check."""
-
-    def read_arguments(self, arguments: object) -> object:
-        if not isinstance(arguments, Mapping):
-            raise ToolValidationError(f"the arguments are {a_type(arguments)}; give a mapping")
-        return cast("Mapping[str, object]", arguments)
-
-
 def _handle(params: object, *, context: ToolContext) -> ToolResult[object]:
     work: Work = context.adapter  # type: ignore[assignment]  # this module makes every such call
     with _part_of(work):
@@ -146,7 +132,7 @@ class ForeignCalls:
         scans = not self.is_in_memory and isinstance(files, SupportsCheckout)
         self._toolset = toolset
         self._tool, self._async_tool = (
-            _ForeignTool("langchain_tool", "A tool of LangChain.", _Anything, handler, runs_programs=scans)
+            ExternalTool("langchain_tool", "A tool of LangChain.", AnyArguments, handler, runs_programs=scans)
             for handler in (_handle, _ahandle)
         )
 

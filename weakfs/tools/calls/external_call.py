@@ -46,7 +46,7 @@ class ExternalCallFailed(WeakfsError, RuntimeError):
 
 @frozen(eq=False)
 class ExternalTool(Tool):
-    """The tool of every external call: its arguments are recorded as they are."""
+    """A tool of another program: its arguments are recorded without a check."""
 
     def read_arguments(self, arguments: object) -> object:
         """Return the arguments; raises `ToolValidationError` if they are not a mapping."""
@@ -56,7 +56,7 @@ class ExternalTool(Tool):
 
 
 @frozen
-class _Anything:
+class AnyArguments:
     """The unchecked arguments of a tool of another program."""
 
 
@@ -65,7 +65,12 @@ def _no_handler(params: object, *, context: object) -> ToolResult[object]:
 
 
 EXTERNAL = ExternalTool(
-    "external_call", "Work that is done elsewhere.", _Anything, _no_handler, receipt=ExternalReceipt, operation="shell"
+    "external_call",
+    "Work that is done elsewhere.",
+    AnyArguments,
+    _no_handler,
+    receipt=ExternalReceipt,
+    operation="shell",
 )
 
 
