@@ -36,6 +36,14 @@ def _numbered(turn: Turn) -> Any:
     return [{"name": name, "args": arguments, "id": f"call_{next(_made)}"} for name, arguments in turn]
 
 
+def write(text: str, path: str = "/a") -> Call:
+    return "write_file", {"path": path, "content": text}
+
+
+def edit(old: str, new: str) -> Call:
+    return "edit_file", {"path": "/a", "old_string": old, "new_string": new}
+
+
 class Agent:
     """An agent over a toolset, in one thread; `is_async` is how it is run."""
 
