@@ -1,0 +1,116 @@
+"""Calls without a caller do not undo what a caller changed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from tests.tools.stale_writes.conftest import write
+from weakfs import Session, Toolset
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """Count the lines of Python that run."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> TraceFunction:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> None:
+    # Every write by "ann" makes what the calls without a caller saw of the file another version.
+    tools = Toolset(Session())
+
+    def write_as(caller: str | None, path: str) -> bool:
+        return tools.call("write_file", {"path": path, "content": f"{caller}\n"}, caller=caller).success
+
+    def pair(path: str) -> None:
+        assert write_as("ann", path)
+        assert not write_as(None, path)
+        tools.call("read_file", {"path": path})
+        assert write_as(None, path)
+        tools.call("read_file", {"path": path}, caller="ann")
+
+    for path in ("/now.txt", "/then.txt"):
+        assert write_as(None, path)
+        pair(path)
+    early = lines_run(lambda: pair("/now.txt"))
+    assert write_as("ann", "/then.txt")
+    tools.filesystem.write("/by_the_runtime.txt", "1\n")
+    assert write_as(None, "/by_the_runtime.txt")
+    tools.filesystem.write("/by_the_runtime.txt", "2\n")
+    for number in range(400):
+        tools.filesystem.write("/other.txt", f"{number}\n")
+        if number % 4 == 0:
+            assert write_as("bob" if number % 8 else None, f"/{number}.txt")
+    # What one call takes over from the records since the last such call is not counted: each is taken over once.
+    assert write_as(None, "/last.txt")
+
+    assert lines_run(lambda: pair("/now.txt")) < early * 1.3
+    assert lines_run(lambda: write_as(None, "/then.txt")) < early
+    assert lines_run(lambda: write_as(None, "/by_the_runtime.txt")) < early
+    assert not write_as(None, "/then.txt")
+
+
+def test_changes_inside_an_open_transaction_count() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    tools.call("write_file", arguments)
+    with tools.session.transaction():
+        assert write(tools, "ann", "2\n").success
+        assert tools.call("write_file", arguments).status == "conflict"
+    assert tools.call("write_file", arguments).status == "conflict"
+
+
+def test_a_change_before_a_transaction_that_was_rolled_back_counts() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    tools.call("write_file", arguments)
+    with suppress(KeyError), tools.session.transaction():
+        write(tools, "ann", "2\n")
+        tools.call("write_file", {"path": "/b.txt", "content": "1\n"})
+        raise KeyError
+    assert tools.call("write_file", arguments).success
+    assert write(tools, "bob", "3\n").success
+    assert tools.call("write_file", arguments).status == "conflict"
+
+
+def test_a_change_by_another_thread_during_a_transaction_counts() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    tools.call("write_file", arguments)
+    with tools.session.transaction():
+        for number in range(10):
+            tools.call("write_file", {"path": f"/{number}.txt", "content": "1\n"})
+        other = threading.Thread(target=write, args=(tools, "ann", "2\n"))
+        other.start()
+        other.join()
+        tools.call("write_file", {"path": "/b.txt", "content": "1\n"})
+    assert tools.call("write_file", arguments).status == "conflict"
+
+
+def test_a_change_counts_after_compaction() -> None:
+    tools = Toolset(Session())
+    arguments: dict[str, object] = {"path": "/a.txt", "content": "1\n"}
+    for _ in range(20):
+        tools.call("write_file", arguments)
+    tools.session.compact(keep=1, keep_calls=1)
+    assert write(tools, "ann", "2\n").success
+    assert tools.call("write_file", arguments).status == "conflict"
