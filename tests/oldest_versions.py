@@ -34,7 +34,7 @@ TESTS = {
     "mount": "tests/integrations/mount",
     "openai-agents": "tests/integrations/openai_agents",
     "postgresql": "tests/storage/test_postgresql.py",
-    "pydantic-ai": "tests/integrations/test_pydantic_ai.py",
+    "pydantic-ai": "tests/integrations/pydantic_ai_agent",
     "redis": "tests/storage/test_redis.py",
     "s3": "tests/storage/test_objects.py",
     "testing": "tests/conformance/test_memory.py",
