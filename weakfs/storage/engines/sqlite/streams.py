@@ -170,9 +170,11 @@ class AsyncSqliteEventStore(PagedEventStore):
     def _existing(self, stream: str) -> int:
         """Return the id of the stream that has a name now; create the stream if there is none."""
         name = str(stream)
-        if not self._find(name)[0]:
+        id_, _ = self._find(name)
+        if not id_:
             self._database.rows("INSERT INTO streams (name) VALUES (?)", [name])
-        return self._find(name)[0]
+            id_, _ = self._find(name)
+        return id_
 
     def _check_fencing(self, stream: str, fencing: int | None) -> None:
         for newest, owner, left in self._leases(stream):
