@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 
 import pytest
 
@@ -143,6 +144,15 @@ class StreamCases(EventStoreCases):
             store.append("t", 0, [b"x"])
             store.append("s", 1, [b"b"])
             assert waiting.result() == 2
+
+    def test_waiting_for_a_stream_that_is_gone_takes_time(self, store: EventStore, other: EventStore) -> None:
+        handle = StreamHandle("s")
+        store.append(handle, 0, [b"a"])
+        other.delete("s")
+        other.append("s", 0, [b"b", b"c"])
+        began = monotonic()
+        assert store.wait(handle, 1, 0.2) == 0
+        assert monotonic() - began > 0.1
 
     # Leases
 

@@ -7,6 +7,7 @@ cluster. `NAMESPACE:streams` holds the names of all streams.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from weakfs.storage.derived import PagedEventStore
@@ -174,14 +175,17 @@ class AsyncRedisEventStore(PagedEventStore):
 
     async def wait(self, stream: str, after: int, timeout: float) -> int:
         key = self._keys(stream)[1]
+        end = time.monotonic() + timeout
         while True:
             number = await self.head(stream)
-            if number > after or timeout <= 0:
+            left = end - time.monotonic()
+            if number > after or left <= 0:
                 return number
             # At least a millisecond: zero would wait forever.
-            pause = max(min(timeout, BLOCK), 0.001)
-            await self._client.read("XREAD", "COUNT", 1, "BLOCK", int(pause * 1000), "STREAMS", key, f"{after}-0")
-            timeout -= pause
+            pause = max(int(min(left, BLOCK) * 1000), 1)
+            # If the stream of a handle is gone, another one of its name may have entries already: wait for a new one.
+            start = f"{after}-0" if number == after else "$"
+            await self._client.read("XREAD", "COUNT", 1, "BLOCK", pause, "STREAMS", key, start)
 
     async def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
         keys = self._keys(stream)
