@@ -86,6 +86,29 @@ def problem() -> str | None:
     return "busybox is not static; install busybox-static" if dynamic else None
 
 
+def state(files: ContainerFilesystem) -> list[tuple[object, ...]]:
+    """What a program in the container can see of its files, by walking all of them."""
+    root = files.container.path_of_files()
+    found: list[tuple[object, ...]] = []
+    for folder, _, names in os.walk(root):
+        for path in (folder, *(os.path.join(folder, name) for name in names)):
+            status = os.lstat(path)
+            shown = path.removeprefix(root)
+            if shown.startswith("/run") or status.st_mode & 0o170000 == 0o020000:
+                continue
+            content = Path(path).read_bytes() if os.path.isfile(path) and not os.path.islink(path) else b""
+            target = os.readlink(path) if os.path.islink(path) else ""
+            xattrs = {name: os.getxattr(path, name, follow_symlinks=False) for name in _names(path)}
+            links = 0 if os.path.isdir(path) else status.st_nlink
+            owner, at = (status.st_uid, status.st_gid), status.st_mtime_ns
+            found.append((shown, oct(status.st_mode), owner, at, links, content, target, xattrs))
+    return sorted(found, key=lambda entry: str(entry[0]))
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in os.listxattr(path, follow_symlinks=False) if not name.startswith("trusted.overlay")]
+
+
 @pytest.fixture(scope="session")
 def podman() -> Iterator[Podman]:
     """Podman with the image `IMAGE`; everything in it is removed at the end."""

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.test_container import state
-from tests.containers import IMAGE, Said
+from tests.containers import IMAGE, Said, state
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, Toolset
 from weakfs.backends.container import Container, ContainerFilesystem, ContainerOptions, Podman
 from weakfs.backends.container.layers.layer_size import LayerSize, size_of_layer

@@ -97,7 +97,8 @@ def as_nobody(home: Path) -> list[str]:
 def test_a_user_without_rights_has_containers_in_podmans_user_namespace(home: Path) -> None:
     words = [
         *(*as_nobody(home), "podman", "unshare", str(interpreter()), "-m", "pytest", "-q", "-p", "no:cacheprovider"),
-        *("-p", "no:xdist", "--basetemp", f"{home}/tmp/tests", "tests/backends/test_container.py"),
+        *("-p", "no:xdist", "--basetemp", f"{home}/tmp/tests"),
+        *("tests/backends/test_container_restores.py", "tests/backends/test_container_commands.py"),
         *("-k", "restore_is_exact or times_out or events or nothing_that or out_of_the_container"),
     ]
     done = subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=False)

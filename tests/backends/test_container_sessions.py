@@ -10,8 +10,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from tests.backends.test_container import state
-from tests.containers import IMAGE, image_archive
+from tests.containers import IMAGE, image_archive, state
 from tests.containers import opened as storage
 from tests.forked_command import run_command
 from weakfs import HostFilesystem, HostMount, InMemoryFilesystem, MergeConflict, Session

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends import test_container
+from tests import containers
 from tests.containers import IMAGE
 from tests.sampling import sample
 from weakfs import Session
@@ -41,7 +41,7 @@ REMOVED = {
 def state(files: ContainerFilesystem) -> list[tuple[object, ...]]:
     """What a program sees of the files, without the places of mounts, which Podman makes anew."""
     hidden = {f"/{'/'.join(segments)}" for segments in files._root.hidden}
-    return [entry for entry in test_container.state(files) if entry[0] not in hidden]
+    return [entry for entry in containers.state(files) if entry[0] not in hidden]
 
 
 @pytest.fixture

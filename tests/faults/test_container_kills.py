@@ -14,8 +14,7 @@ from threading import Timer
 
 import pytest
 
-from tests.backends.test_container import state
-from tests.containers import IMAGE
+from tests.containers import IMAGE, state
 from tests.sampling import is_exhaustive
 from weakfs import Session
 from weakfs.backends.container import (
