@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -221,6 +222,26 @@ def test_another_process_takes_a_graph_back(tmp_path: Path) -> None:
             else:
                 graph.run(config=graph.before("a")[number].config)
             assert graph.shown.keys() == expected
+
+
+def test_a_graph_goes_back_while_its_checkpoint_is_still_being_stored(toolset: Toolset, is_async: bool) -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    class SlowSaver(InMemorySaver):
+        def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+            time.sleep(0.05)
+            return super().put(config, checkpoint, metadata, new_versions)
+
+        async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+            await asyncio.sleep(0.05)
+            return super().put(config, checkpoint, metadata, new_versions)
+
+    graph = Graph(toolset, {"a": agent(toolset, *rounds(9))}, SlowSaver(), is_async=is_async)
+    graph.run("first")
+    after_first = graph.graph.get_state(graph.config)
+    graph.run("second")
+    graph.run("otherwise", after_first.config)
+    assert graph.shown.keys() == {"/0", "/2"}
 
 
 @pytest.mark.slow
