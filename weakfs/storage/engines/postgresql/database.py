@@ -55,6 +55,9 @@ _IS_COMPLETE = (
 LARGEST = (1 << 30) - (1 << 20)
 # How long to wait for a connection, and how long a listener that lost its connection pauses, in seconds.
 CONNECT, PAUSE = 10.0, 1.0
+# The pool gives up an attempt to connect after this many seconds, since it doubles the pauses between its tries: no
+# pause that is left from an outage is as long as a call waits.
+RECONNECT = CONNECT / 2
 # After this many seconds the stream is checked anyway, in case a notification was lost with its connection.
 LONGEST_WAIT = 5.0
 
@@ -147,7 +150,14 @@ class SyncDatabase(Database):
         with self.errors(is_change=False):
             psycopg.connect(self._conninfo, **self._settings).close()  # type: ignore[arg-type]
         self._pool = ConnectionPool(
-            self._conninfo, kwargs=self._settings, min_size=0, max_size=8, timeout=CONNECT, open=True, name="weakfs"
+            self._conninfo,
+            kwargs=self._settings,
+            min_size=0,
+            max_size=8,
+            timeout=CONNECT,
+            reconnect_timeout=RECONNECT,
+            open=True,
+            name="weakfs",
         )
         self._woken = threading.Condition()
         self._listener: threading.Thread | None = None
@@ -223,7 +233,14 @@ class AsyncDatabase(Database):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self._pool = AsyncConnectionPool(
-            self._conninfo, kwargs=self._settings, min_size=0, max_size=8, timeout=CONNECT, open=False, name="weakfs"
+            self._conninfo,
+            kwargs=self._settings,
+            min_size=0,
+            max_size=8,
+            timeout=CONNECT,
+            reconnect_timeout=RECONNECT,
+            open=False,
+            name="weakfs",
         )
         self._listener: asyncio.Task[None] | None = None
         self._woken: dict[str, asyncio.Event] = {}
