@@ -1,4 +1,4 @@
-"""What holds for all tests: how thorough they are, and that they keep nothing in the user's own directories."""
+"""What applies to all tests: how thorough they are, and that they leave nothing in the user's own directories."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
-    """Keep the combinations of parameters that are part of the run: to make and drop tests takes seconds."""
+    """Keep only the combinations of parameters in the run: creating tests and dropping them takes seconds."""
     result = yield
     sample_parameters(metafunc)
     return result
@@ -64,12 +64,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(obj: object) -> list[pytest.Item] | None:
-    """Collect nothing from a class or function that is left out: to make its tests and drop them takes seconds."""
+    """Collect nothing from a class or function that is left out: creating its tests and dropping them takes seconds."""
     return [] if is_left_out(obj) else None
 
 
 def pytest_collection_finish() -> None:
-    """Freeze all modules and tests, a million objects: else every full garbage collection visits them."""
+    """Freeze all modules and tests, a million objects: otherwise every full garbage collection visits them."""
     gc.collect()
     gc.freeze()
 
@@ -79,7 +79,7 @@ _module: object = None
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Freeze what the tests of other modules have imported and left, too, once what they dropped is collected."""
+    """Also freeze what the tests of other modules have imported and left, after collecting what they dropped."""
     global _module
     module = getattr(item, "module", None)
     if module is not _module:
@@ -90,7 +90,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _state_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Let the stores of all tests, and of the processes that they start, lie in a directory of the test run."""
+    """Put the stores of all tests, and of the processes that they start, into a directory of the test run."""
     with pytest.MonkeyPatch.context() as patch:
         state = tmp_path_factory.mktemp("state")
         patch.setenv("XDG_STATE_HOME", str(state))
@@ -102,7 +102,7 @@ _numbers = count()
 
 @pytest.fixture
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a directory for a test. That of pytest looks through those of all tests before it for a free name."""
+    """Create a directory for a test. To find a free name, pytest's own fixture looks at those of all earlier tests."""
     return tmp_path_factory.mktemp(f"test{next(_numbers)}", numbered=False)
 
 

@@ -1,4 +1,4 @@
-"""Containers for tests: Podman with storage of its own, and an image that holds busybox and a few files."""
+"""Containers for tests: Podman with its own storage, and an image that contains busybox and a few files."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PROGRAMS = (
 @event("test/said")
 @frozen
 class Said:
-    """What was said in a conversation."""
+    """Something that was said in a conversation."""
 
     text: str
 
 
 def opened(folder: Path, *, driver: str = "overlay") -> Podman:
-    """Return Podman with its storage in a folder."""
+    """Return a Podman whose storage is in a folder."""
     return Podman(
         options=(
             *("--root", str(folder / "root"), "--runroot", str(folder / "run")),
@@ -46,7 +46,7 @@ def opened(folder: Path, *, driver: str = "overlay") -> Podman:
 
 
 def image_archive(*, files: int = 0) -> bytes:
-    """Return the files of the image as a tar: busybox, a few directories, and `files` small files."""
+    """Return the files of the image as a tar archive: busybox, a few directories, and `files` small files."""
     busybox = shutil.which("busybox")
     assert busybox is not None
     out = io.BytesIO()
@@ -74,7 +74,7 @@ def image_archive(*, files: int = 0) -> bytes:
 
 
 def problem() -> str | None:
-    """Return why the tests of containers cannot run here."""
+    """Return the reason why the tests of containers cannot run here."""
     if os.geteuid() != 0:
         return "containers are tested as root"
     missing = [name for name in ("podman", "crun", "busybox") if shutil.which(name) is None]
@@ -135,7 +135,7 @@ def podman() -> Iterator[Podman]:
 
 @pytest.fixture(scope="session")
 def shared_container(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    """A container for tests that need no more than a directory of one, below /places."""
+    """A container for tests that need only a directory in one, below /places."""
     files = ContainerFilesystem(image=IMAGE, store=tmp_path_factory.mktemp("store"), runtime=podman)
     yield files.container
     files.container.remove()

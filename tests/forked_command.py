@@ -1,4 +1,4 @@
-"""The command `weakfs` in a fork of this process: as in one of its own, but nothing has to be imported again."""
+"""The command `weakfs` in a fork of this process: as in a new process, but without importing everything again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 300
 
 
 def run_command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, with `given` as its input. One that hangs is killed."""
+    """Run the command until it ends, with `given` as its input. A command that hangs is killed."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         source.write(given.encode())
         source.seek(0)

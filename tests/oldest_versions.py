@@ -2,8 +2,8 @@
 
 `core` is what the library needs without any extra.
 
-The oldest version of an extra's own packages is put in front of the environment that runs this; what they need stays as
-new as it is there.
+The oldest versions of an extra's own packages are put in front of the environment that runs this; their dependencies
+stay as new as they are there.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def oldest(extra: str) -> list[str]:
 
 
 def passes(extra: str, directory: Path) -> bool:
-    """Run the tests of an extra in a directory for its environment."""
+    """Run the tests of an extra, with a directory for its environment."""
     venv.create(directory, with_pip=False)
     here = Path(next(path for path in sys.path if path.endswith("site-packages")))
     own = directory.joinpath(*here.parts[-3:])

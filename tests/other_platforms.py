@@ -1,7 +1,7 @@
-"""Python as it is on Windows and macOS, for processes on Linux: what these systems lack is taken away.
+"""Python as on Windows and macOS, for processes on Linux: everything that these systems lack is removed.
 
-`PRELUDE` is code to be run before anything else. It stands for a platform only as far as names go: paths, permissions
-and what may be done to an open file stay those of Linux.
+`PRELUDE` is code to run before anything else. It imitates a platform only in the names that exist: paths, permissions
+and the rules for open files stay those of Linux.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ for request in sys.stdin:
 
 @cache
 def _server(platform: Platform) -> subprocess.Popen[str]:
-    """Start the process of a platform. It ends with this one, which closes its input."""
+    """Start the process for a platform. It ends with this process, which closes its input."""
     words = [sys.executable, "-c", PRELUDE + SERVER, platform]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     server = subprocess.Popen(words, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -120,7 +120,7 @@ def _server(platform: Platform) -> subprocess.Popen[str]:
 
 
 def run_on(platform: Platform, code: str, directory: Path) -> str:
-    """Run code in a Python that has what it has on `platform`, and return what it printed."""
+    """Run code in a Python like that on `platform`, and return what it printed."""
     server = _server(platform)
     assert server.stdin is not None
     assert server.stdout is not None

@@ -64,17 +64,17 @@ def sample(values: Sequence[T]) -> list[T]:
 
 
 def stride() -> int:
-    """Return by how much to go on from one moment to the next."""
+    """Return the step from one moment to the next."""
     return 1 if is_exhaustive() else STRIDE
 
 
 def left_out_marks() -> tuple[str, ...]:
-    """Return the names of the marks whose tests are no part of this run."""
+    """Return the names of the marks whose tests are not part of this run."""
     return _left_out
 
 
 def is_left_out(thing: object) -> bool:
-    """Return whether something in a test module is a function or class that is marked for other runs than this."""
+    """Return whether an object in a test module is a function or class that is marked for other runs only."""
     if not isinstance(thing, type | FunctionType):
         return False
     marks = getattr(thing, "pytestmark", [])
@@ -82,9 +82,9 @@ def is_left_out(thing: object) -> bool:
 
 
 def sample_parameters(metafunc: pytest.Metafunc) -> None:
-    """Keep the combinations of parameters of a test that are part of this run.
+    """Keep the combinations of a test's parameters that are part of this run.
 
-    All are kept if none is: pytest takes no combination for a test without parameters.
+    If none is, all are kept: pytest takes an empty list for a test without parameters.
     """
     test = metafunc.definition
     # In an order in which neighbours, which have most of their parameters in common, are far from each other.
@@ -104,14 +104,14 @@ def sample_parameters(metafunc: pytest.Metafunc) -> None:
 
 
 def _sampled(marks: Mapping[str, pytest.Mark], parameters: Mapping[str, object]) -> set[tuple[str, str]] | None:
-    """Return the values of which a sample needs one combination each, or None if it needs every combination."""
+    """Return the values that a sample needs in one combination each, or None if it needs every combination."""
     if (mark := marks.get("sampled")) is None or is_exhaustive():
         return None
     return {("", "")} if mark.kwargs.get("by_rule") else {(name, repr(value)) for name, value in parameters.items()}
 
 
 def _thinned(marks: Mapping[str, pytest.Mark], parameters: Mapping[str, object]) -> set[tuple[str, str]] | None:
-    """Return the value of which every run needs one combination, or None if it needs every combination."""
+    """Return the value that every run needs in one combination, or None if it needs every combination."""
     if (mark := marks.get("thinned")) is None:
         return None
     value = parameters.get(mark.kwargs.get("by", ""))

@@ -1,4 +1,4 @@
-"""Classes to which attrs adds methods and fields when these are first used: they behave like those of attrs."""
+"""Classes to which attrs adds methods and fields only when these are first used: they behave like classes of attrs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Own:
 
 
 def compiled(ours: type) -> type:
-    """Return the class that attrs makes of the same fields."""
+    """Return the class that attrs creates from the same fields."""
     made = {one.name: attrs.field(default=one.default, eq=one.eq, repr=one.repr) for one in attrs.fields(ours)}
     return attrs.make_class(ours.__name__, made, frozen=ours is not Place, slots=True)
 
@@ -79,7 +79,7 @@ VALUES = st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from(["", "a
 
 
 @given(VALUES, VALUES)
-def test_instances_compare_and_look_like_those_of_attrs(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+def test_instances_compare_and_repr_like_those_of_attrs(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
     theirs = compiled(Point)
     ours = Point(*one), Point(*other)
     assert (ours[0] == ours[1]) is (theirs(*one) == theirs(*other))
@@ -131,17 +131,17 @@ def test_a_class_without_equality_compares_by_identity() -> None:
     assert repr(one) == "Identity(x=1)"
 
 
-def test_the_methods_of_a_class_itself_stay() -> None:
+def test_methods_that_a_class_defines_are_kept() -> None:
     assert (repr(Own(x=1)), hash(Own(x=1)), Own(x=1) == 5) == ("own", 7, True)
 
 
-def test_an_instance_that_holds_itself_can_be_shown() -> None:
+def test_a_recursive_instance_has_a_repr() -> None:
     place = Place("a")
     place.inside.append(place)
     assert repr(place) == "Place(name='a', inside=[Place(name='a', inside=[Place(...)])])"
 
 
-def test_what_else_attrs_does_stays() -> None:
+def test_other_features_of_attrs_still_work() -> None:
     point = attrs.evolve(Point(1), y=2)
     assert pickle.loads(pickle.dumps(point)) == point == Point(1, 2)
     assert attrs.asdict(point) == {"x": 1, "y": 2, "note": "", "data": b""}
@@ -218,7 +218,7 @@ def body_with_a_base(decorate: Decorator) -> Any:
 
 
 def names_in(cls: type) -> dict[str, str]:
-    """Return the names that a class holds and the kinds of their values, without those that are ours."""
+    """Return the names in a class and the kinds of their values, without the names that weakfs adds."""
     ours = ("__eq__", "__ne__", "__hash__", "__repr__", "_abc_impl")
     return {name: type(held).__name__ for name, held in vars(cls).items() if name not in ours}
 
@@ -241,7 +241,7 @@ FIRST_USES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("decorate", ["frozen", "define"])
 @pytest.mark.parametrize("use", FIRST_USES)
 @pytest.mark.parametrize("body", [plain_body, derived_body, body_with_a_base])
-def test_a_class_is_that_of_attrs_whatever_is_used_first(
+def test_a_class_equals_that_of_attrs_whichever_method_is_used_first(
     body: Callable[[Decorator], Any], use: str, decorate: str
 ) -> None:
     ours: Any = body({"frozen": frozen, "define": define}[decorate])
@@ -280,7 +280,7 @@ def test_nothing_is_added_before_it_is_used() -> None:
     assert inspect.isfunction(vars(Fresh)["__init__"])
 
 
-def test_threads_that_use_a_class_first_at_the_same_time_see_one_class() -> None:
+def test_threads_that_first_use_a_class_concurrently_see_one_class() -> None:
     for _ in range(20):
 
         @frozen
@@ -304,7 +304,7 @@ def test_threads_that_use_a_class_first_at_the_same_time_see_one_class() -> None
         assert all(fields is attrs.fields(Fresh) for fields, _ in seen)
 
 
-def test_what_follows_the_completion_of_a_class_is_done_once_and_at_once_for_described_fields() -> None:
+def test_completion_callbacks_run_once_and_immediately_for_described_fields() -> None:
     @frozen
     class Plain:
         x: int

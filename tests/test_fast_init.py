@@ -53,7 +53,7 @@ def test_fields_are_set_from_arguments_and_defaults() -> None:
     assert Pair(1, "b", [5], 7).double == 7
 
 
-def test_instances_are_frozen_as_soon_as_they_are_made() -> None:
+def test_instances_are_frozen_from_the_start() -> None:
     pair = Pair(1)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         pair.first = 2  # type: ignore[misc]  # this is what must fail

@@ -1,4 +1,4 @@
-"""The map of the house, read from the imports: what may lean on what, and what is loaded when."""
+"""The layers, read from the imports: what may depend on what, and what is loaded when."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ OPTIONAL_DEPENDENCIES = {
 
 @frozen
 class Import:
-    """One import: the module that it stands in, the line, the module that it names, and what is imported from it."""
+    """One import: the importing module, the line, the imported module, and the names imported from it."""
 
     importer: str
     line: int
@@ -89,7 +89,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def statements(path: Path) -> Iterator[ast.stmt]:
-    """Go through the statements of a file, without their expressions: a tenth of all nodes."""
+    """Iterate over the statements of a file without their expressions: a tenth of all nodes."""
     waiting: list[ast.AST] = [parsed(path)]
     while waiting:
         node = waiting.pop()
@@ -129,7 +129,7 @@ def package_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def test_every_package_has_its_place_on_the_map() -> None:
+def test_every_package_has_a_layer() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert packages <= LEVEL.keys(), "give the new package its layer in this test and in the documentation"
 
@@ -151,7 +151,7 @@ def test_imports_only_go_down() -> None:
     assert upward == []
 
 
-def test_packages_do_not_import_one_another_in_a_circle() -> None:
+def test_packages_have_no_import_cycles() -> None:
     below: dict[str, set[str]] = {}
     for found in filter(is_own, all_imports()):
         importer, imported = package_of(found.importer), package_of(found.imported)
@@ -167,7 +167,7 @@ def test_packages_do_not_import_one_another_in_a_circle() -> None:
         assert start not in seen, f"{start} imports itself through {sorted(seen)}"
 
 
-def test_modules_do_not_import_one_another_in_a_circle_even_for_type_checkers_or_in_functions() -> None:
+def test_modules_have_no_import_cycles_even_for_type_checkers_or_in_functions() -> None:
     modules = {module_name(path) for path in ROOT.rglob("*.py")}
     below: dict[str, set[str]] = {module: set() for module in modules}
     for found in filter(is_own, all_imports()):
@@ -240,7 +240,7 @@ def test_only_base_dependencies_are_imported_outside_the_extras() -> None:
     assert foreign == []
 
 
-def test_what_only_type_checkers_have_is_imported_for_them_alone() -> None:
+def test_names_that_only_type_checkers_have_are_imported_for_type_checking_only() -> None:
     importers = {found.importer for found in all_imports() if found.imported in ONLY_FOR_TYPE_CHECKERS}
     assert importers
     for importer in importers:
@@ -296,7 +296,7 @@ print(*sorted(name for name in sys.modules if name.partition(".")[0] == "weakfs"
 """
 
 
-def test_a_session_without_files_never_loads_anything_of_filesystems() -> None:
+def test_a_session_without_files_loads_no_filesystem_module() -> None:
     loaded = run_python(WORK_A_SESSION).split()
     assert loaded
     parts = (
@@ -342,7 +342,7 @@ def test_files_in_memory_load_nothing_that_they_do_not_need() -> None:
     assert [name for name in loaded if name.startswith(others)] == []
 
 
-def test_a_first_call_loads_its_tool_and_nothing_of_others() -> None:
+def test_a_first_call_loads_no_module_of_other_tools() -> None:
     loaded = run_python(
         "import sys; from weakfs import Session, Toolset; "
         "assert Toolset(Session()).call('write_file', {'path': '/a.txt', 'content': 'x'}).success; print(*sys.modules)"

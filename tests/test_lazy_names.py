@@ -11,7 +11,7 @@ from weakfs import backends
 from weakfs.lazy_names import lazy_names
 
 
-def test_a_name_is_taken_from_its_module_and_kept() -> None:
+def test_a_name_is_loaded_from_its_module_and_cached() -> None:
     value_of, names = lazy_names("weakfs.backends", {"mock": "Call", "host_mount": "HostMount"})
 
     assert names() == ["Call", "HostMount"]
@@ -19,7 +19,7 @@ def test_a_name_is_taken_from_its_module_and_kept() -> None:
     assert vars(backends)["Call"] is value_of("Call")
 
 
-def test_another_name_is_an_attribute_error_that_names_the_package() -> None:
+def test_an_unknown_name_raises_attribute_error_with_the_name_of_the_package() -> None:
     value_of, _ = lazy_names("weakfs.backends", {"mock": "Call"})
 
     with pytest.raises(AttributeError, match=r"module 'weakfs\.backends' has no attribute 'Nothing'"):
@@ -44,7 +44,7 @@ def test_another_name_is_an_attribute_error_that_names_the_package() -> None:
         "tools.permissions",
     ],
 )
-def test_all_names_are_found_and_none_is_that_of_a_module(package: str) -> None:
+def test_all_names_are_found_and_none_is_also_a_module(package: str) -> None:
     module = import_module(f"weakfs.{package}")
     assert set(dir(module)) <= set(module.__all__)
     for name in module.__all__:

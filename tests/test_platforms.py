@@ -1,4 +1,4 @@
-"""Sessions, files in memory and tools work where the system is neither Linux nor POSIX; the rest says what it needs."""
+"""Sessions, files in memory and tools work on systems other than Linux and POSIX; the rest says what it needs."""
 
 from __future__ import annotations
 
@@ -186,7 +186,9 @@ def test_every_package_can_be_imported(platform: Platform, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_what_needs_linux_names_the_platform_and_what_to_use_instead(platform: Platform, tmp_path: Path) -> None:
+def test_errors_for_features_that_need_linux_name_the_platform_and_the_alternative(
+    platform: Platform, tmp_path: Path
+) -> None:
     said: dict[str, str] = json.loads(run_on(platform, REFUSED, tmp_path))
     for message in said.values():
         assert f"that needs Linux (open with O_PATH, flock, fork), and this platform is {platform!r}; " in message
@@ -197,7 +199,7 @@ def test_what_needs_linux_names_the_platform_and_what_to_use_instead(platform: P
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_contents_beside_a_session_file_are_read_and_saved(platform: Platform, tmp_path: Path) -> None:
+def test_contents_in_a_sidecar_directory_are_read_and_saved(platform: Platform, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     # More files than are synced one by one, one of them with a hole, and one that is copied by the system.

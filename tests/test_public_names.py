@@ -76,7 +76,7 @@ def test_the_top_level_exports_these_names_and_no_others() -> None:
     assert sorted(weakfs.__all__) == sorted(NAMES)
 
 
-def test_a_star_import_gives_all_names_without_any_extra() -> None:
+def test_a_star_import_imports_all_names_without_any_extra() -> None:
     printed = run_without_extras("from weakfs import *; print(*(name for name in dir() if name[0] != '_'))").split()
     assert set(NAMES) <= set(printed)
 
@@ -89,7 +89,7 @@ def test_help_and_dir_work_without_any_extra() -> None:
     assert "'Toolset'" in printed
 
 
-def test_without_its_extra_the_conformance_suite_names_it() -> None:
+def test_without_its_extra_importing_the_conformance_suite_names_the_extra() -> None:
     printed = run_without_extras(
         """
 from weakfs.testing import make_stub_context
@@ -105,12 +105,12 @@ except ModuleNotFoundError as error:
 @pytest.mark.parametrize(
     "name", ["InMemoryBackend", "HostBackend", "VfsToolsSection", "FileContent", "GrepMatch", "about"]
 )
-def test_a_name_of_other_documents_leads_to_the_one_that_is_used_here(name: str) -> None:
+def test_the_error_for_a_name_from_other_documents_names_its_equivalent(name: str) -> None:
     with pytest.raises(AttributeError, match=rf"no attribute '{name}'; .*weakfs\."):
         getattr(weakfs, name)
 
 
-def test_a_name_that_nobody_knows_is_an_attribute_error_without_a_hint() -> None:
+def test_an_unknown_name_raises_attribute_error_without_a_hint() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
         weakfs.nonsense  # noqa: B018  # asked for on purpose
 
@@ -182,7 +182,7 @@ def test_a_public_name_has_one_home() -> None:
     assert {name: homes for name in publishers() if len(homes := homes_of(name)) != 1} == {}
 
 
-def test_what_is_exported_at_the_top_is_what_its_package_has() -> None:
+def test_top_level_exports_are_the_objects_of_their_packages() -> None:
     for name in weakfs.__all__:
         own, (home,) = getattr(weakfs, name), homes_of(name)
         found = getattr(import_module(home), name)

@@ -12,14 +12,14 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 def examples() -> list[str]:
-    """Give the README's pieces of Python: in memory, and on the host."""
+    """Return the README's blocks of Python: in memory, and on the host."""
     found = re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert len(found) == 2
     return found
 
 
 def printed(code: str, folder: Path) -> list[str]:
-    """Run an example in a folder with a small project, and give the lines that it prints."""
+    """Run an example in a folder with a small project, and return the lines that it prints."""
     (folder / "my-project").mkdir()
     (folder / "my-project" / "app.py").write_text("port = 80\n")
     words = [sys.executable, "-W", "error", "-c", code]
@@ -29,7 +29,7 @@ def printed(code: str, folder: Path) -> list[str]:
 
 
 def comments(code: str) -> list[str]:
-    """Give what an example says that it prints."""
+    """Return what the comments of an example say that it prints."""
     return [line.partition("#")[2].strip().partition(", and")[0] for line in code.splitlines() if "print(" in line]
 
 
@@ -56,7 +56,7 @@ def test_the_links_of_the_readme_lead_to_files() -> None:
     assert [link for link in links if "://" not in link and not (README.parent / link).is_file()] == []
 
 
-def test_the_core_packages_are_shown_at_the_top_level() -> None:
+def test_the_core_packages_are_linked_at_the_top_level() -> None:
     text = README.read_text(encoding="utf-8")
     for link in ("session", "reducers"):
         assert f"`{link}`" in text

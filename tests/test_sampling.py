@@ -1,4 +1,4 @@
-"""What a run leaves out, with `--exhaustive` and without it: repeats and combinations, but no rule."""
+"""What a run leaves out, with and without `--exhaustive`: repetitions and combinations, but no rule."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def of(function: str, tests: set[str]) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_sample_has_each_value_of_each_parameter_fewer_combinations_and_fewer_repeats(tmp_path: Path) -> None:
+def test_a_sample_has_each_value_of_each_parameter_but_fewer_combinations_and_repeats(tmp_path: Path) -> None:
     some, every = collected(tmp_path, "--slow"), collected(tmp_path, "--exhaustive")
     assert some < every
     others = {"test_thinned", "test_thinned_wholly", "test_slow", "test_partly_slow"}
@@ -102,7 +102,7 @@ def test_a_sample_has_each_value_of_each_parameter_fewer_combinations_and_fewer_
     assert some - collected(tmp_path) == of("test_slow", some) | {"test_partly_slow[image]"}
 
 
-def test_a_share_is_never_more_than_the_whole_and_never_nothing() -> None:
+def test_a_share_is_never_empty_and_never_more_than_the_whole() -> None:
     assert [share(number) for number in (0, 1, 3)] == [0, 1, 3]
     assert all(0 < share(number) <= number for number in range(1, 2000))
 
@@ -117,7 +117,7 @@ def test_a_sample_is_spread_over_all_values() -> None:
     assert chosen[-1] >= 1000 - 2 * 1000 // len(chosen)
 
 
-def test_stores_lie_below_the_directory_of_the_test_run(tmp_path: Path) -> None:
+def test_stores_are_below_the_directory_of_the_test_run(tmp_path: Path) -> None:
     state = os.environ["XDG_STATE_HOME"]
     assert not Path(state).is_relative_to(Path.home())
     assert default_store(str(tmp_path)).startswith(state)

@@ -1,4 +1,4 @@
-"""What tracebacks and debuggers show of values: the beginning, at a cost that does not grow with the value."""
+"""Tracebacks and debuggers show only the beginning of values, at a cost that does not grow with the value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDS = (type, ModuleType, FunctionType, BuiltinFunctionType)
 
 
 def work(calls: int) -> list[object]:
-    """Return a session with many records, and what a program gets from it."""
+    """Return a session with many records, and the values that a program gets from it."""
     session = Session(session_id="s")
     files = InMemoryFilesystem(session)
     toolset = Toolset(session, files)
@@ -80,7 +80,7 @@ def shown(calls: int) -> dict[str, tuple[str, int]]:
     return {type(one).__qualname__: (repr(one), calls_of_repr(one)) for one in one_of_each_class(work(calls))}
 
 
-def test_nothing_that_a_session_leads_to_has_a_long_or_slow_repr() -> None:
+def test_nothing_reachable_from_a_session_has_a_long_or_slow_repr() -> None:
     found = shown(CALLS)
     assert {"Session", "Timeline", "Point", "Log", "Keyframes", "Records", "Rules", "GrepResult"} <= set(found)
     assert {name: len(text) for name, (text, _) in found.items() if len(text) > 3_000} == {}
@@ -95,7 +95,7 @@ def test_a_repr_does_not_grow_with_the_session(name: str) -> None:
     assert many[1] <= 2 * few[1] + 200
 
 
-def test_accessors_say_what_they_give() -> None:
+def test_accessors_say_what_they_access() -> None:
     session = Session(session_id="s")
     toolset = Toolset(session)
     toolset.call("write_file", {"path": "/a", "content": "x"})
@@ -122,7 +122,7 @@ class Held:
     ["a", b"a", 5, None, (), (1,), (1, 2), [], [1], {}, {1: "a"}, set(), {1}, frozenset(), frozenset({1}), "x" * 300],
     ids=repr,
 )
-def test_a_small_value_is_shown_as_by_repr(value: object) -> None:
+def test_a_small_value_is_shown_as_repr_shows_it(value: object) -> None:
     assert short_repr(value) == repr(value)
     assert repr(Held("n", value)) == f"Held(name='n', value={value!r}, size=1 bytes)"
 
@@ -141,11 +141,11 @@ def test_a_small_value_is_shown_as_by_repr(value: object) -> None:
     ],
     ids=["text", "bytes", "list", "dict", "proxy", "pmap", "nested", "instances"],
 )
-def test_of_a_large_value_the_beginning_is_shown(value: object, text: str | None) -> None:
+def test_only_the_beginning_of_a_large_value_is_shown(value: object, text: str | None) -> None:
     assert short_repr(value) == (text or short_repr(value))
     assert len(short_repr(value)) <= CHARACTERS + 10
     assert calls_of_repr(Held("n", value)) < 500
 
 
-def test_an_instance_that_is_not_complete_can_be_shown() -> None:
+def test_an_incomplete_instance_has_a_repr() -> None:
     assert repr(Held.__new__(Held)) == "Held(name=NOTHING, value=NOTHING, size=NOTHING)"

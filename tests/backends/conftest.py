@@ -1,4 +1,4 @@
-"""An empty directory of the host, a directory with a secret outside of it, and the files of a container."""
+"""An empty directory of the host, a root with a secret outside it, and the files of a container."""
 
 from __future__ import annotations
 

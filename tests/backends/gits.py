@@ -1,4 +1,4 @@
-"""Directories for snapshots of kind git: what goes into them, what becomes of them, and asking git."""
+"""Directories for snapshots of kind git: their initial files, their changes, and queries to git."""
 
 from __future__ import annotations
 

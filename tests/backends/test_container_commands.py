@@ -57,12 +57,12 @@ def test_a_command_cannot_read_or_change_the_requests_to_its_supervisor(files: C
         alone.container.remove()
 
 
-def test_what_a_command_writes_into_the_requests_hinders_no_other(files: ContainerFilesystem) -> None:
+def test_garbage_that_a_command_writes_into_the_requests_does_not_disturb_others(files: ContainerFilesystem) -> None:
     files.exec("printf 'half a line' > /run/weakfs/requests")
     assert files.exec("echo on", timeout=5).stdout == "on\n"
 
 
-def test_a_command_that_forges_its_status_without_end_is_an_error(files: ContainerFilesystem) -> None:
+def test_a_command_that_keeps_forging_its_status_is_an_error(files: ContainerFilesystem) -> None:
     with pytest.raises(OSError, match="killed from outside"):
         files.exec("echo x > new; for status in /run/weakfs/*/status; do yes > $status; done; sleep 60")
     assert not files.exists("new")
@@ -82,7 +82,9 @@ def test_a_container_ends_if_something_in_it_cannot_be_killed(
     assert files.exec("cat new; rm new").stdout == "kept\n"
 
 
-def test_a_container_that_is_ending_is_waited_for(files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_waits_for_a_container_that_is_ending(
+    files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files.exec("echo kept > new")
     supervisor = files.container._supervisor
     assert supervisor.end_container()
@@ -92,7 +94,7 @@ def test_a_container_that_is_ending_is_waited_for(files: ContainerFilesystem, mo
     assert files.exec("cat new").stdout == "kept\n"
 
 
-def test_a_container_that_ends_before_a_command_is_named_with_the_remedy(files: ContainerFilesystem) -> None:
+def test_the_error_for_a_container_that_ends_before_a_command_names_the_remedy(files: ContainerFilesystem) -> None:
     supervisor = files.container._supervisor
     assert supervisor.end_container()
     with pytest.raises(BrokenPipeError, match="its supervisor has ended; try again"):
@@ -118,7 +120,7 @@ def test_a_command_can_be_stopped_from_another_thread(files: ContainerFilesystem
             files.exec("sleep 60", stop=stop)
 
 
-def test_a_command_that_forks_without_end_is_killed(files: ContainerFilesystem) -> None:
+def test_a_command_that_forks_endlessly_is_killed(files: ContainerFilesystem) -> None:
     done = files.exec("for i in $(seq 200); do sleep 60 & done; wait", limits=CommandLimits(max_processes=50))
     assert done.exit_code == 137
     assert done.limits_hit == ("max_processes=50",)
@@ -183,7 +185,7 @@ def test_shell_and_eval_are_tools_over_the_container(files: ContainerFilesystem)
     assert state(files) == before
 
 
-def test_a_quota_holds_for_what_a_command_leaves(podman: Podman, files: ContainerFilesystem) -> None:
+def test_quotas_apply_to_files_that_a_command_leaves(podman: Podman, files: ContainerFilesystem) -> None:
     before = state(files)
     small = files.limits
     try:
@@ -195,7 +197,7 @@ def test_a_quota_holds_for_what_a_command_leaves(podman: Podman, files: Containe
     assert state(files) == before
 
 
-def test_commands_of_a_container_of_somebody_else_leave_its_own_processes_alone(podman: Podman, tmp_path: Path) -> None:
+def test_commands_in_a_foreign_container_leave_its_other_processes_alone(podman: Podman, tmp_path: Path) -> None:
     name = (
         podman.run(
             *("run", "--detach", "--network", "none", *podman.creation, IMAGE),

@@ -41,7 +41,7 @@ def test_an_opaque_root_hides_the_whole_image() -> None:
     assert shown(Layer(files("/new"), Attributes(opaque=frozenset({"/"})), ""), IMAGE) == ["/new"]
 
 
-def test_a_layer_is_the_same_after_it_was_packed() -> None:
+def test_a_layer_survives_packing_unchanged() -> None:
     attributes = Attributes(
         {"/a": (1, 2)}, {"/a": {"user.x": b"\0"}}, frozenset({"/w"}), frozenset({"/o"}), (("/a", "/b"),)
     )

@@ -1,4 +1,4 @@
-"""The life of containers: stopped when idle, bounded in size, shared by filesystems, and run by other programs."""
+"""The life cycle of containers: stopped when idle, limited in size, shared by filesystems, run by other programs."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_threads_that_find_a_container_stopped_open_its_files_once(
 
 
 @pytest.mark.parametrize("name", ["idle_after", "max_layer_size"])
-def test_a_limit_of_nothing_is_refused(name: str) -> None:
+def test_a_limit_of_zero_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 0; pass a number above 0, or None"):
         ContainerOptions(image=IMAGE, **{name: 0})  # type: ignore[arg-type]  # by name
 
@@ -147,7 +147,7 @@ def test_a_process_that_writes_too_much_is_killed(files: ContainerFilesystem) ->
     assert "take up more than the 4194304 bytes" in str(info.reason)
 
 
-def test_a_layer_is_measured_only_when_it_may_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_is_measured_only_if_it_may_have_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from weakfs.backends.container.layers import layer_size
 
     free, measured = [1 << 30], [0]
@@ -178,7 +178,7 @@ def test_a_layer_is_measured_only_when_it_may_have_grown(tmp_path: Path, monkeyp
 
 
 @pytest.mark.exhaustive
-def test_too_many_processes_end(files: ContainerFilesystem) -> None:
+def test_too_many_processes_are_ended(files: ContainerFilesystem) -> None:
     process = started(
         tools_of(files, limits=CommandLimits(max_processes=20)), "for i in $(seq 60); do sleep 1000 & done; wait"
     )
@@ -218,7 +218,7 @@ def test_a_container_that_stops_ends_its_processes(files: ContainerFilesystem) -
     assert {info.process_id: info.reason for info in files.background.infos()}[two] == "its container was stopped"
 
 
-def test_a_process_of_one_filesystem_keeps_commands_of_another_out(shared_container: Container, tmp_path: Path) -> None:
+def test_a_process_of_one_filesystem_blocks_commands_of_another(shared_container: Container, tmp_path: Path) -> None:
     for name in ("one", "two"):
         Path(f"{shared_container.path_of_files()}/places/{name}").mkdir()
     one, two = (
@@ -234,7 +234,7 @@ def test_a_process_of_one_filesystem_keeps_commands_of_another_out(shared_contai
     assert two.exec("true").exit_code == 0
 
 
-def test_a_process_in_a_container_of_somebody_else_leaves_its_own_alone(podman: Podman, tmp_path: Path) -> None:
+def test_a_process_in_a_foreign_container_leaves_its_other_processes_alone(podman: Podman, tmp_path: Path) -> None:
     words = ("run", "--detach", "--network", "none", *podman.creation, IMAGE, "/bin/sh", "-c", "sleep 2000; :")
     name = podman.run(*words).decode().strip()
     files = ContainerFilesystem(container=name, store=tmp_path, runtime=podman)
@@ -270,7 +270,7 @@ def test_a_section_with_processes_says_so(shared_container: Container, tmp_path:
 # Other programs
 
 
-def test_docker_is_called_by_the_same_commands_without_options_of_podman(podman: Podman, tmp_path: Path) -> None:
+def test_docker_is_called_with_the_same_commands_but_without_podman_options(podman: Podman, tmp_path: Path) -> None:
     log, real = tmp_path / "log", shutil.which("podman")
     docker = tmp_path / "docker"
     options = " ".join(podman.options)

@@ -1,4 +1,4 @@
-"""Opening the container of a session: whatever its names are, by one process at a time, and over its own image only."""
+"""Opening the container of a session: with any names, by one process at a time, and over its own image only."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def opened(podman: Podman, session: Session, store: str | Path, **options: objec
 
 
 @pytest.mark.parametrize("text", ["a,b", "a\nb", "-x", 'a"b', "\N{SNOWMAN} =:"])
-def test_a_session_a_container_and_a_store_may_have_any_name(podman: Podman, tmp_path: Path, text: str) -> None:
+def test_sessions_containers_and_stores_may_have_any_name(podman: Podman, tmp_path: Path, text: str) -> None:
     session = Session(session_id=text)
     files = opened(podman, session, tmp_path / f"{text}:", name=text, variables={"TEXT": text})
     assert files.exec('echo kept > kept; echo "$TEXT $MORE"', environment={"MORE": text}).stdout == f"{text} {text}\n"
@@ -88,14 +88,16 @@ def test_a_container_is_found_from_another_working_directory(
         {"variables": {"A": "\0"}},
     ],
 )
-def test_what_no_command_can_be_given_is_refused(podman: Podman, tmp_path: Path, options: dict[str, object]) -> None:
+def test_arguments_that_no_command_can_take_are_refused(
+    podman: Podman, tmp_path: Path, options: dict[str, object]
+) -> None:
     with pytest.raises(ValueError, match=r"leave out NUL|use another name"):
         opened(podman, Session(), tmp_path, **options)
     assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("image", ["--help", "-x", "--", "a b"])
-def test_an_image_is_never_taken_for_an_option(podman: Podman, tmp_path: Path, image: str) -> None:
+def test_the_name_of_an_image_is_never_parsed_as_an_option(podman: Podman, tmp_path: Path, image: str) -> None:
     with pytest.raises(OSError, match="the image"):
         opened(podman, Session(), tmp_path, image=image)
 
@@ -162,7 +164,7 @@ def test_only_one_of_the_processes_that_open_a_session_gets_its_container(podman
 
 
 @pytest.mark.parametrize("is_in_use", [True, False])
-def test_processes_with_stores_of_their_own_create_one_container_for_a_session(
+def test_processes_with_separate_stores_create_one_container_for_a_session(
     podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_use: bool
 ) -> None:
     session = Session()
@@ -192,7 +194,7 @@ def test_processes_with_stores_of_their_own_create_one_container_for_a_session(
     assert [one for one in os.listdir(tmp_path / "store/containers") if one.startswith("weakfs")] == []
 
 
-def test_what_a_killed_creation_left_under_the_name_is_removed(podman: Podman, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_creation_under_the_same_name_are_removed(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     root = podman.options[podman.options.index("--root") + 1]
     state = f"{root}/libpod/bolt_state.db"
@@ -257,7 +259,7 @@ def test_a_session_opens_its_container_again_after_closing_it(podman: Podman, tm
 # Images
 
 
-def test_a_container_is_not_made_again_over_another_image(podman: Podman, tmp_path: Path) -> None:
+def test_a_container_is_not_recreated_over_another_image(podman: Podman, tmp_path: Path) -> None:
     image = "localhost/weakfs-tagged:latest"
     podman.run("tag", IMAGE, image)
     session = Session()
@@ -284,7 +286,7 @@ def test_a_container_is_not_made_again_over_another_image(podman: Podman, tmp_pa
         opened(podman, Session.load(tmp_path / "session.json"), tmp_path, image=image)
 
 
-def test_an_image_that_was_tagged_otherwise_stays_that_of_its_container(podman: Podman, tmp_path: Path) -> None:
+def test_an_image_that_was_retagged_is_still_the_image_of_its_container(podman: Podman, tmp_path: Path) -> None:
     image = "localhost/weakfs-moved:latest"
     podman.run("tag", IMAGE, image)
     session = Session()

@@ -1,4 +1,4 @@
-"""Which processes a supervisor sees in a container: all that commands have started, whatever they do meanwhile."""
+"""Which processes a supervisor finds in a container: all that commands have started, whatever they do meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARK = "WEAKFS_COMMAND=1"
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[ProcessList]:
-    """The processes of somebody else's container, whose `/proc` is a directory of the test."""
+    """The processes of a foreign container, whose `/proc` is a directory of the test."""
     made = ProcessList.__new__(ProcessList)
     made._only, made._proc = "1", os.open(tmp_path, os.O_RDONLY)
     start(tmp_path, 1, "")
@@ -38,7 +38,7 @@ def start(proc: Path, pid: int, variables: str = f"A=b\0{MARK}\0", state: str = 
     (proc / str(pid) / "environ").write_text(variables)
 
 
-def test_those_that_live_and_have_the_mark_are_listed(processes: ProcessList, tmp_path: Path) -> None:
+def test_living_processes_with_the_mark_are_listed(processes: ProcessList, tmp_path: Path) -> None:
     start(tmp_path, 10)
     start(tmp_path, 11, "OTHER=1\0")
     start(tmp_path, 12, state="Z")
@@ -47,7 +47,7 @@ def test_those_that_live_and_have_the_mark_are_listed(processes: ProcessList, tm
     assert sorted(processes.all()) == [10, 14]
 
 
-def test_one_that_was_started_by_one_that_died_while_it_was_looked_at_is_found(
+def test_a_process_whose_parent_died_during_the_listing_is_found(
     processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(tmp_path, 10)
@@ -64,7 +64,7 @@ def test_one_that_was_started_by_one_that_died_while_it_was_looked_at_is_found(
     assert sorted(processes.all()) == [11]
 
 
-def test_one_that_is_about_to_become_another_program_is_found(
+def test_a_process_that_is_about_to_exec_another_program_is_found(
     processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(tmp_path, 10, "")
@@ -84,7 +84,7 @@ ctypes.CDLL(None).pthread_exit(None)
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root reads the variables of such a process"
 )
-def test_one_without_its_first_thread_is_found() -> None:
+def test_a_process_whose_first_thread_has_ended_is_found() -> None:
     mark = secrets.token_hex(8)
     processes = ProcessList(os.getpid(), only=mark)
     words = [sys.executable, "-c", WITHOUT_FIRST_THREAD]
@@ -101,7 +101,7 @@ def test_one_without_its_first_thread_is_found() -> None:
     processes.close()
 
 
-def test_those_that_fork_faster_than_they_are_listed_are_not_taken_for_dead(
+def test_processes_that_fork_faster_than_they_are_listed_are_not_considered_dead(
     processes: ProcessList, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes._only = ""
@@ -147,14 +147,14 @@ def test_a_link_in_place_of_a_fifo_is_not_followed(
         (b"/\xff\\134", "/\uf7ff\uf75c"),
     ],
 )
-def test_the_place_of_a_mount_may_have_any_name(written: bytes, path: str) -> None:
+def test_a_mount_point_may_have_any_name(written: bytes, path: str) -> None:
     assert path_in(b"22 1 0:21 / %s rw,nosuid - tmpfs tmpfs rw\n" % written) == path
 
 
 # Connecting
 
 
-def test_a_supervisor_that_starts_late_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_waits_for_a_supervisor_that_starts_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     supervisor.make_control(str(tmp_path / "control"), None)
     control, reader = os.open(tmp_path / "control", os.O_RDONLY), [-1]
 
@@ -171,7 +171,7 @@ def test_a_supervisor_that_starts_late_is_waited_for(tmp_path: Path, monkeypatch
     os.close(reader[0])
 
 
-def test_a_supervisor_ends_with_its_lifeline(tmp_path: Path) -> None:
+def test_a_supervisor_ends_when_its_lifeline_is_closed(tmp_path: Path) -> None:
     supervisor.make_control(str(tmp_path / "control"), None)
     control = os.open(tmp_path / "control", os.O_RDONLY)
     lifeline = supervisor.lifeline(control)

@@ -1,4 +1,4 @@
-"""What commands change in a container: it is recorded, and undone exactly."""
+"""Changes by commands in a container are recorded, and undone exactly."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ EQUAL = "echo same > a; ln a b; cp -p a x; touch -r a x; ln x y"
 
 
 @pytest.mark.parametrize("change", ["ln -f x a", "ln -f y b; ln -f a x", "cp -p b q; mv q a; touch -r b a"])
-def test_names_of_one_file_and_of_several_are_restored(files: ContainerFilesystem, change: str) -> None:
+def test_hard_links_and_separate_files_are_restored(files: ContainerFilesystem, change: str) -> None:
     files.exec(EQUAL)
     before, names = state(files), names_of_files(files)
     snapshot = files.snapshot()
@@ -81,7 +81,7 @@ def test_names_of_one_file_and_of_several_are_restored(files: ContainerFilesyste
 
 
 def names_of_files(files: ContainerFilesystem) -> list[list[str]]:
-    """The names of each file of the working directory."""
+    """Return the names of each file in the working directory."""
     found: dict[int, list[str]] = {}
     for entry in os.scandir(f"{files.container.path_of_files()}/workspace"):
         found.setdefault(entry.inode(), []).append(entry.name)
@@ -89,7 +89,7 @@ def names_of_files(files: ContainerFilesystem) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("prefix", ["user.overlay.", "user.fuseoverlayfs."])
-def test_a_command_cannot_hide_files_of_the_image_by_an_attribute(files: ContainerFilesystem, prefix: str) -> None:
+def test_a_command_cannot_hide_files_of_the_image_with_an_attribute(files: ContainerFilesystem, prefix: str) -> None:
     files.exec("echo new > /usr/lib/pkg/new")
     # As a program in the container may set it.
     os.setxattr(f"{files.container.path_of_files()}/usr/lib/pkg", f"{prefix}opaque", b"y")
@@ -134,7 +134,7 @@ def test_extended_attributes_are_restored(files: ContainerFilesystem) -> None:
     assert state(files) == before
 
 
-def test_what_a_command_did_are_events_of_the_session(files: ContainerFilesystem) -> None:
+def test_the_changes_of_a_command_are_events_of_the_session(files: ContainerFilesystem) -> None:
     records = len(files.session.records)
     done = files.exec("echo hello > new; rm /etc/motd; exit 3")
     assert (done.exit_code, done.changed) == (3, ("/etc/motd", "/workspace/new"))
@@ -219,7 +219,7 @@ def test_a_directory_of_the_image_is_not_undone_with_the_entry_put_in_it(podman:
         files.container.remove()
 
 
-def test_what_a_command_changed_is_reverted_and_undone(files: ContainerFilesystem) -> None:
+def test_changes_by_a_command_can_be_reverted_and_undone(files: ContainerFilesystem) -> None:
     session = files.session
     files.write("/workspace/a", "1\n2\n3\n4\n5\n")
     with session.transaction(cause="command"):

@@ -1,4 +1,4 @@
-"""Containers of a user without rights, in Podman's own user namespace and outside it."""
+"""Containers of an unprivileged user, in Podman's user namespace and outside it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ finally:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A folder of a user without rights, who can run this interpreter."""
+    """A folder of an unprivileged user who can run this interpreter."""
     why = problem()
     if why is None and interpreter() is None:
         why = "no Python of this version can be run by a user without rights"
@@ -78,7 +78,7 @@ def interpreter() -> str | None:
 
 
 def as_nobody(home: Path) -> list[str]:
-    """Return the words that run a command as a user without rights, out of sight of cgroups of both versions."""
+    """Return the words that run a command as an unprivileged user, who sees cgroups of neither version."""
     variables = {
         "HOME": f"{home}/home",
         "XDG_RUNTIME_DIR": f"{home}/run",
@@ -94,7 +94,7 @@ def as_nobody(home: Path) -> list[str]:
 
 
 @pytest.mark.exhaustive
-def test_a_user_without_rights_has_containers_in_podmans_user_namespace(home: Path) -> None:
+def test_an_unprivileged_user_has_containers_in_podmans_user_namespace(home: Path) -> None:
     words = [
         *(*as_nobody(home), "podman", "unshare", str(interpreter()), "-m", "pytest", "-q", "-p", "no:cacheprovider"),
         *("-p", "no:xdist", "--basetemp", f"{home}/tmp/tests"),
@@ -108,7 +108,7 @@ def test_a_user_without_rights_has_containers_in_podmans_user_namespace(home: Pa
 
 
 @pytest.mark.exhaustive
-def test_a_user_without_rights_has_containers_outside_it_too(home: Path) -> None:
+def test_an_unprivileged_user_has_containers_outside_it_too(home: Path) -> None:
     words = [*as_nobody(home), str(interpreter()), "-c", OUTSIDE, f"{home}/c"]
     done = subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["0 /etc/motd /usr/lib/pkg/a /usr/lib/pkg/b /usr/lib/pkg/c", "True", "True"], (

@@ -54,7 +54,7 @@ CHANGE = "rm -r /usr/lib/pkg; mkdir /usr/lib/pkg; echo b > /usr/lib/pkg/b; rm /e
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("kind", ["tree", "tar"])
-def test_a_container_is_made_again_elsewhere_as_it_was(podman: Podman, tmp_path: Path, kind: str) -> None:
+def test_a_container_is_recreated_elsewhere_as_it_was(podman: Podman, tmp_path: Path, kind: str) -> None:
     session = Session()
     files = opened(podman, session, tmp_path / "one", snapshots=kind)
     files.exec(CHANGE)
@@ -129,7 +129,7 @@ def test_one_rollback_covers_memory_a_directory_a_container_and_the_conversation
     assert [one.tree().fingerprint for one in (memory, host, files)] == trees
 
 
-def test_missing_things_are_named(podman: Podman, tmp_path: Path) -> None:
+def test_missing_containers_and_images_are_named(podman: Podman, tmp_path: Path) -> None:
     with pytest.raises(ImageNotFound, match="podman pull no-such-image"):
         ContainerFilesystem(image="no-such-image", store=tmp_path, runtime=podman)
     with pytest.raises(ContainerNotFound, match="no-such-container"):
@@ -235,7 +235,7 @@ def test_files_belong_to_the_user_of_the_commands(podman: Podman, tmp_path: Path
     assert files.exec("stat -c %u:%g sub/b.txt; echo x > sub/b.txt").exit_code == 0
 
 
-def test_the_workspace_may_be_all_that_is_recorded(podman: Podman, tmp_path: Path) -> None:
+def test_recording_may_be_limited_to_the_workspace(podman: Podman, tmp_path: Path) -> None:
     files = opened(podman, Session(), tmp_path, root="/workspace")
     files.write("/a.txt", "a\n")
     done = files.exec("pwd; cat a.txt; echo b > b.txt; echo x > /var/outside")
@@ -246,7 +246,7 @@ def test_the_workspace_may_be_all_that_is_recorded(podman: Podman, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_the_command_lists_containers_and_removes_those_that_nothing_uses(podman: Podman, tmp_path: Path) -> None:
+def test_the_command_lists_containers_and_removes_unused_ones(podman: Podman, tmp_path: Path) -> None:
     words = [f"--option={one}" for one in podman.options]
     printed("containers", "--remove", *words)
     others, lines = containers(podman), printed("containers", *words).splitlines()
@@ -301,7 +301,7 @@ def test_a_container_that_cannot_be_opened_is_not_left_behind(podman: Podman, tm
 
 
 @pytest.mark.slow
-def test_the_examples_of_the_design_documents_work_by_our_names(podman: Podman, tmp_path: Path) -> None:
+def test_the_examples_of_the_design_documents_work_under_our_names(podman: Podman, tmp_path: Path) -> None:
     class TestFailure(Exception):
         pass
 

@@ -1,4 +1,4 @@
-"""Containers whose commands removed what they start with: their files are there all the same, and can be undone."""
+"""Containers whose commands removed what containers need to start: their files stay accessible and can be restored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REMOVED = {
 
 
 def state(files: ContainerFilesystem) -> list[tuple[object, ...]]:
-    """What a program sees of the files, without the places of mounts, which Podman makes anew."""
+    """Return what a program sees of the files, without mount points, which Podman creates anew."""
     hidden = {f"/{'/'.join(segments)}" for segments in files._root.hidden}
     return [entry for entry in containers.state(files) if entry[0] not in hidden]
 
@@ -74,7 +74,7 @@ def test_a_container_that_does_not_start_with_its_files_has_them(files: Containe
     assert not kept_layer.is_kept(files.container._inspect().upper or "")
 
 
-def test_another_process_undoes_what_removed_the_shell(
+def test_another_process_undoes_the_command_that_removed_the_shell(
     podman: Podman, files: ContainerFilesystem, tmp_path: Path
 ) -> None:
     before = files.session.snapshot()
@@ -95,7 +95,7 @@ def test_another_process_undoes_what_removed_the_shell(
 
 
 @pytest.mark.usefixtures("never_hung")
-def test_a_sparse_file_that_takes_hours_to_hash_is_given_back(files: ContainerFilesystem) -> None:
+def test_a_sparse_file_that_takes_hours_to_hash_is_restored(files: ContainerFilesystem) -> None:
     files.exec("echo x > x; rm /bin/sh")
     big = f"{files.container.path_of_files()}/workspace/big"
     os.truncate(os.open(big, os.O_CREAT | os.O_WRONLY), 40 << 30)
@@ -108,7 +108,7 @@ def test_a_sparse_file_that_takes_hours_to_hash_is_given_back(files: ContainerFi
 
 
 @pytest.mark.parametrize("is_killed", [pytest.param(False, marks=pytest.mark.exhaustive), True])
-def test_files_that_are_given_back_halfway_are_given_back_again(
+def test_an_interrupted_restore_of_files_is_repeated(
     files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch, is_killed: bool
 ) -> None:
     files.exec(f"{CHANGED}; rm /bin/sh")
@@ -130,7 +130,7 @@ def test_files_that_are_given_back_halfway_are_given_back_again(
     assert state(files) == before
 
 
-def test_a_layer_that_was_given_back_and_is_removed_halfway_is_not_put_back(
+def test_a_restored_layer_that_is_half_removed_is_not_put_back(
     files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files.exec(f"{CHANGED}; rm /bin/sh")
@@ -154,7 +154,7 @@ def test_a_layer_that_was_given_back_and_is_removed_halfway_is_not_put_back(
 
 @pytest.mark.parametrize("has_monitor", [True, False])
 @pytest.mark.parametrize("killed", [1, 2, 3])
-def test_a_start_whose_call_was_killed_does_not_go_on_with_a_layer_that_is_set_aside(
+def test_a_start_whose_call_was_killed_does_not_continue_with_a_layer_that_was_set_aside(
     files: ContainerFilesystem, monkeypatch: pytest.MonkeyPatch, has_monitor: bool, killed: int
 ) -> None:
     files.exec(CHANGED)

@@ -1,4 +1,4 @@
-"""What the host knows of a file besides its contents: it survives an edit and its undo where the system allows it."""
+"""Metadata that the host keeps with a file survives an edit and its undo if the system allows it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_edit_keeps_extended_attributes(fs: HostFilesystem, file: Path) -> No
     assert os.getxattr(file, "user.kind") == b"draft"
 
 
-def test_undoing_an_edit_brings_the_very_file_back(fs: HostFilesystem, file: Path) -> None:
+def test_undoing_an_edit_restores_the_original_inode(fs: HostFilesystem, file: Path) -> None:
     os.link(file, file.parent.parent / "other name")
     inode = file.stat().st_ino
     with pytest.raises(KeyError), fs.session.transaction():
@@ -56,7 +56,7 @@ def test_undoing_an_edit_brings_the_very_file_back(fs: HostFilesystem, file: Pat
     assert (file.stat().st_ino, file.stat().st_nlink) == (inode, 2)
 
 
-def test_a_new_file_in_the_place_of_a_link_takes_nothing_over(fs: HostFilesystem, file: Path) -> None:
+def test_a_new_file_that_replaces_a_link_inherits_nothing(fs: HostFilesystem, file: Path) -> None:
     outside = file.parent.parent / "outside"
     outside.write_text("outside")
     (file.parent / "l").symlink_to(outside)
@@ -65,7 +65,7 @@ def test_a_new_file_in_the_place_of_a_link_takes_nothing_over(fs: HostFilesystem
     assert outside.read_text() == "outside"
 
 
-def test_a_file_was_created_when_it_was_made_and_not_when_it_was_modified(fs: HostFilesystem, file: Path) -> None:
+def test_the_creation_time_of_a_file_is_not_its_modification_time(fs: HostFilesystem, file: Path) -> None:
     made = birth_time(AT_FDCWD, os.fsencode(file))
     if made is None:
         pytest.skip("birth times are not recorded here")
@@ -76,7 +76,7 @@ def test_a_file_was_created_when_it_was_made_and_not_when_it_was_modified(fs: Ho
 
 
 @pytest.mark.parametrize("scanned", [True, False])
-def test_edits_and_moves_keep_the_time_of_creation(fs: HostFilesystem, file: Path, scanned: bool) -> None:
+def test_edits_and_moves_keep_the_creation_time(fs: HostFilesystem, file: Path, scanned: bool) -> None:
     later = file.stat().st_mtime_ns + 10**9
     os.utime(file, ns=(later, later))
     if scanned:
@@ -90,7 +90,7 @@ def test_edits_and_moves_keep_the_time_of_creation(fs: HostFilesystem, file: Pat
 
 
 @pytest.mark.parametrize("how", ["transaction", "record"])
-def test_undoing_an_edit_keeps_the_time_of_creation(fs: HostFilesystem, how: str) -> None:
+def test_undoing_an_edit_keeps_the_creation_time(fs: HostFilesystem, how: str) -> None:
     created = fs.stat("/a").created_ns
     # Going back to a moment makes another file. The session knows when the first was made from its first edit on.
     fs.write("/a", "edited once")
@@ -105,7 +105,7 @@ def test_undoing_an_edit_keeps_the_time_of_creation(fs: HostFilesystem, how: str
     assert (fs.stat("/a").created_ns, fs.read("/a").content) == (created, "edited once")
 
 
-def test_a_resumed_session_remembers_the_time_of_creation(fs: HostFilesystem, file: Path, tmp_path: Path) -> None:
+def test_a_resumed_session_remembers_the_creation_time(fs: HostFilesystem, file: Path, tmp_path: Path) -> None:
     created = fs.stat("/a").created_ns
     fs.write("/a", "after")
     fs.session.save(tmp_path / "s.json")
@@ -113,7 +113,7 @@ def test_a_resumed_session_remembers_the_time_of_creation(fs: HostFilesystem, fi
     assert again.stat("/a").created_ns == created
 
 
-def test_a_file_that_others_put_there_was_created_by_them(fs: HostFilesystem, file: Path) -> None:
+def test_a_file_put_there_by_others_has_their_creation_time(fs: HostFilesystem, file: Path) -> None:
     first = fs.stat("/a").created_ns
     fs.write("/a", "after")
     file.unlink()

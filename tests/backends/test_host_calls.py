@@ -1,4 +1,4 @@
-"""How a host directory is reached: few system calls, and no link is followed by any of them."""
+"""How a host directory is accessed: with few system calls, none of which follows a link."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def counted(act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count the calls of some functions of `os`, the openings of directories by openat2 among those of "open"."""
+    """Count the calls of some functions of `os`; directories opened with openat2 count as "open"."""
     calls: Counter[str] = Counter()
 
     def counting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,7 +80,7 @@ def test_a_write_does_not_open_its_directory_for_each_step(root: Path, monkeypat
     assert calls["mkdir"] == 1
 
 
-def test_only_the_thread_that_keeps_a_directory_open_uses_it(root: Path) -> None:
+def test_only_the_thread_that_opened_a_directory_uses_its_descriptor(root: Path) -> None:
     disk = HostDirectory(str(root))
     kept: list[int | None] = []
 
@@ -96,7 +96,7 @@ def test_only_the_thread_that_keeps_a_directory_open_uses_it(root: Path) -> None
     assert disk.kept_open(("a", "b")) is None
 
 
-def test_a_link_in_place_of_a_directory_that_is_kept_open_is_not_followed(root: Path) -> None:
+def test_a_link_that_replaces_an_open_directory_is_not_followed(root: Path) -> None:
     disk, outside = HostDirectory(str(root)), root.parent / "outside"
     outside.mkdir()
 
@@ -114,7 +114,7 @@ def test_a_link_in_place_of_a_directory_that_is_kept_open_is_not_followed(root: 
 
 @pytest.mark.parametrize("has_openat2", [True, False])
 @pytest.mark.parametrize("link", ["a", "a/b", "a/b/c"])
-def test_a_link_on_the_way_is_not_a_directory(
+def test_a_link_within_a_path_is_not_a_directory(
     root: Path, monkeypatch: pytest.MonkeyPatch, link: str, has_openat2: bool
 ) -> None:
     if not has_openat2:
@@ -126,7 +126,7 @@ def test_a_link_on_the_way_is_not_a_directory(
         HostDirectory(str(root)).open_directory(("a", "b", "c"))
 
 
-def test_a_search_leaves_out_files_that_are_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_skips_files_that_are_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "a" / "large").write_text("line of a large file\n")
     fs = HostFilesystem(root, store=root.parent / "store")
     monkeypatch.setattr(host_files, "MOST_SEARCHED", 10)
@@ -137,7 +137,7 @@ def test_a_search_leaves_out_files_that_are_too_large(root: Path, monkeypatch: p
     assert found.files_searched == 10
 
 
-def test_what_is_no_longer_a_file_is_not_read(root: Path) -> None:
+def test_an_entry_that_is_no_longer_a_file_is_not_read(root: Path) -> None:
     os.mkfifo(root / "fifo")
     (root / "link").symlink_to("a/b/c/1")
     directory = os.open(root, os.O_RDONLY)

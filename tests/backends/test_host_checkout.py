@@ -53,7 +53,7 @@ def run(fs: Filesystem, command: str, path: str = "/") -> tuple[str, ...]:
     return work.changed
 
 
-def test_what_a_program_changed_is_there_and_told(fs: Filesystem) -> None:
+def test_changes_by_a_program_are_applied_and_reported(fs: Filesystem) -> None:
     changed = run(fs, "echo two >> a.txt; mkdir -p x/y; echo z > x/y/z; rm -r d; chmod 700 empty; ln -s a.txt l")
     assert changed == ("/a.txt", "/d", "/d/b.txt", "/empty", "/l", "/x", "/x/y", "/x/y/z")
     assert fs.read("/a.txt").content == "one\ntwo\n"
@@ -63,7 +63,7 @@ def test_what_a_program_changed_is_there_and_told(fs: Filesystem) -> None:
     assert fs.readlink("/l") == "a.txt"
 
 
-def test_what_a_program_changed_is_in_the_records_like_any_other_change(fs: Filesystem) -> None:
+def test_changes_by_a_program_are_recorded_like_any_others(fs: Filesystem) -> None:
     before = fs.session.seq if fs.session else 0
     run(fs, "echo new > new.txt; rm a.txt; mkdir made")
     assert fs.session is not None
@@ -81,7 +81,7 @@ def test_a_program_that_changes_nothing_leaves_no_record(fs: Filesystem) -> None
     assert fs.session.seq == before
 
 
-def test_a_kind_that_becomes_another_is_told(fs: Filesystem) -> None:
+def test_a_change_of_kind_is_reported(fs: Filesystem) -> None:
     run(fs, "rm a.txt; mkdir a.txt; echo x > a.txt/in; rm -r d; echo d > d; rm -r empty; mkfifo empty")
     assert fs.read("/a.txt/in").content == "x\n"
     assert fs.read("/d").content == "d\n"
@@ -97,7 +97,7 @@ def test_an_error_in_the_block_undoes_all_of_it(fs: Filesystem) -> None:
     assert fs.tree().fingerprint == before
 
 
-def test_a_failed_transaction_undoes_a_program_that_ended_well(fs: Filesystem) -> None:
+def test_a_failed_transaction_undoes_a_program_that_succeeded(fs: Filesystem) -> None:
     assert fs.session is not None
     before = fs.tree().fingerprint
     with pytest.raises(LookupError), fs.session.transaction():
@@ -109,13 +109,13 @@ def test_a_failed_transaction_undoes_a_program_that_ended_well(fs: Filesystem) -
     assert isinstance(fs.session.records[-1].event, RolledBack)
 
 
-def test_a_directory_alone_can_be_checked_out(fs: Filesystem) -> None:
+def test_a_single_directory_can_be_checked_out(fs: Filesystem) -> None:
     changed = run(fs, "ls > listing", "/d")
     assert changed == ("/d/listing",)
     assert "b.txt" in fs.read("/d/listing").content
 
 
-def test_what_goes_over_a_quota_is_refused_and_undone(make: Make) -> None:
+def test_changes_that_exceed_a_quota_are_refused_and_undone(make: Make) -> None:
     fs = make(Limits(max_total_size=1000))
     before = fs.tree().fingerprint
     with pytest.raises(OSError, match="1000"):
@@ -123,7 +123,7 @@ def test_what_goes_over_a_quota_is_refused_and_undone(make: Make) -> None:
     assert fs.tree().fingerprint == before
 
 
-def test_names_that_are_no_text_survive(fs: Filesystem) -> None:
+def test_names_that_are_not_text_survive(fs: Filesystem) -> None:
     with fs.checkout() as work:
         Path(os.fsdecode(os.fsencode(work.directory) + b"/\xff\\ name")).write_text("odd")
     assert work.changed == ("/\uf7ff\uf75c name",)
@@ -142,13 +142,13 @@ def test_a_program_sees_the_files_exactly(fs: Filesystem) -> None:
         assert sorted(os.listdir(work.directory)) == ["a.txt", "d", "empty", "link"]
 
 
-def test_nothing_is_left_where_the_files_were_laid_out(make: Make, tmp_path: Path) -> None:
+def test_nothing_is_left_in_the_private_directory(make: Make, tmp_path: Path) -> None:
     fs = make(Limits())
     run(fs, "mkdir -p deep/er; chmod 000 deep/er deep; true")
     assert os.listdir(tmp_path / "private") == []
 
 
-def test_another_call_may_change_nothing_while_a_program_runs_on_the_host(tmp_path: Path) -> None:
+def test_another_call_cannot_change_anything_while_a_program_runs_on_the_host(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     fs = HostFilesystem(tmp_path / "root", store=tmp_path / "store")
     with fs.checkout(), pytest.raises(OSError, match="another call"):

@@ -1,4 +1,4 @@
-"""What a host file is besides its content, where the journal lies on another device and has to hold copies."""
+"""Metadata of host files if the journal is on another device and has to hold copies."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def undone(fs: HostFilesystem, change: str) -> list[str]:
 
 @needs_root
 @changes
-def test_undoing_brings_owners_and_groups_back(fs: HostFilesystem, root: Path, change: str) -> None:
+def test_undoing_restores_owners_and_groups(fs: HostFilesystem, root: Path, change: str) -> None:
     for number, path in enumerate(sorted(root.rglob("*"))):
         os.chown(path, 12_000 + number, 13_000 + number, follow_symlinks=False)
     (root / "d" / "a").chmod(0o4754)
@@ -103,7 +103,7 @@ def test_undoing_brings_owners_and_groups_back(fs: HostFilesystem, root: Path, c
 
 
 @changes
-def test_undoing_brings_hard_links_back_or_says_that_it_does_not(fs: HostFilesystem, root: Path, change: str) -> None:
+def test_undoing_restores_hard_links_or_says_that_it_does_not(fs: HostFilesystem, root: Path, change: str) -> None:
     notes = undone(fs, change)
     if change == "delete what moved in":
         # The other name is not in the directory that was copied as a whole.
@@ -116,7 +116,7 @@ def test_undoing_brings_hard_links_back_or_says_that_it_does_not(fs: HostFilesys
 
 
 @changes
-def test_undoing_brings_extended_attributes_back(fs: HostFilesystem, root: Path, store: Path, change: str) -> None:
+def test_undoing_restores_extended_attributes(fs: HostFilesystem, root: Path, store: Path, change: str) -> None:
     store.mkdir(exist_ok=True)
     for place in (root / "d" / "a", root / "d", store):
         try:
@@ -138,7 +138,7 @@ def test_holes_stay_holes(fs: HostFilesystem, root: Path, change: str) -> None:
     assert (root / "d" / "a").stat().st_blocks <= blocks + 256
 
 
-def test_an_owner_that_cannot_be_put_back_is_noted(
+def test_an_owner_that_cannot_be_restored_is_noted(
     fs: HostFilesystem, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.unlink(root / "d" / "e" / "b")
@@ -147,7 +147,7 @@ def test_an_owner_that_cannot_be_put_back_is_noted(
     assert undone(fs, "write") == []
 
 
-def test_a_failed_call_says_what_could_not_be_put_back(
+def test_a_failed_call_says_what_could_not_be_restored(
     fs: HostFilesystem, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "bell\x07"
@@ -172,7 +172,7 @@ def test_a_failed_call_says_what_could_not_be_put_back(
 
 
 def lose_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the system refuse what it refuses to everybody but root."""
+    """Make the system refuse what it refuses to everybody but root."""
     real = entries.copy_attributes
 
     def copy_attributes(source: int, before: os.stat_result, target: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Host trees that are very deep, and files that are larger than memory has room for."""
+"""Host trees that are very deep, and files that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def opened(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 @pytest.mark.slow
-def test_a_very_deep_tree_is_snapshot_changed_and_restored(fs: HostFilesystem) -> None:
+def test_a_very_deep_tree_can_be_snapshotted_changed_and_restored(fs: HostFilesystem) -> None:
     before = fs.tree().fingerprint
     snapshot = fs.session.snapshot()
     assert len(list(fs.walk())) == DEPTH + 1
@@ -98,7 +98,7 @@ def test_a_missing_deep_path_is_a_missing_path(opened: str, root: Path, tmp_path
         fs.read("/a/b/c/file/" + "/".join("abcdefghijkl"))
 
 
-def test_a_mount_opens_no_file_that_is_larger_than_the_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mount_opens_no_file_above_the_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.truncate(os.open(root / "big", os.O_CREAT | os.O_WRONLY), 1 << 40)
     (root / "small").write_text("text")
     opened: list[object] = []
@@ -116,7 +116,7 @@ def test_a_mount_opens_no_file_that_is_larger_than_the_limit(root: Path, monkeyp
 
 
 @pytest.mark.slow
-def test_a_mount_reports_a_file_that_memory_has_no_room_for(root: Path) -> None:
+def test_a_mount_reports_a_file_that_does_not_fit_into_memory(root: Path) -> None:
     with open(root / "big", "wb") as stream:
         stream.truncate(1 << 40)
     (root / "small").write_text("text")

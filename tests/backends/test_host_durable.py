@@ -1,4 +1,4 @@
-"""A directory of the host beside a durable session: what is left by a kill or a lost connection is settled."""
+"""A directory of the host with a durable session: recovery after a kill or a lost connection."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Mortal(FolderEventStore):
 
 
 class Remote(MemoryStreams):
-    """Streams on a server: what was sent may arrive later."""
+    """Streams on a server: a request may arrive late."""
 
     url = "remote:streams"
 
@@ -69,7 +69,7 @@ def journals(root: Path) -> list[Path]:
 
 
 def killed(root: Path, moment: str) -> Mapping[bytes, object]:
-    """Let a process die before or after the append of a call, and return what the files were before it."""
+    """Let a process die before or after the append of a call, and return the files as they were before the call."""
     before = exact(record(root))
 
     def work(_: Callable[[str], None]) -> None:
@@ -87,7 +87,7 @@ def killed(root: Path, moment: str) -> Mapping[bytes, object]:
 
 
 def assert_settled(root: Path, moment: str, before: Mapping[bytes, object]) -> None:
-    """The files are as the session says."""
+    """Assert that the files are as the session says."""
     with Session.open(root.parent / "sessions", "s") as session:
         calls = [call.call_id for call in session[ToolCall].all()]
     assert journals(root) == []
@@ -101,7 +101,7 @@ def assert_settled(root: Path, moment: str, before: Mapping[bytes, object]) -> N
 
 @needs_fork
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_killed_call_is_settled_by_its_session(root: Path, moment: str) -> None:
+def test_a_killed_call_is_recovered_by_its_session(root: Path, moment: str) -> None:
     before = killed(root, moment)
 
     with Session.open(root.parent / "sessions") as session:
@@ -112,7 +112,7 @@ def test_a_killed_call_is_settled_by_its_session(root: Path, moment: str) -> Non
 
 @needs_fork
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_killed_call_is_settled_by_another_session(root: Path, moment: str) -> None:
+def test_a_killed_call_is_recovered_by_another_session(root: Path, moment: str) -> None:
     before = killed(root, moment)
 
     files_of(root)
@@ -122,7 +122,7 @@ def test_a_killed_call_is_settled_by_another_session(root: Path, moment: str) ->
 
 @needs_fork
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_killed_call_is_settled_by_the_command_line(root: Path, moment: str) -> None:
+def test_a_killed_call_is_recovered_by_the_command_line(root: Path, moment: str) -> None:
     before = killed(root, moment)
 
     assert recover(str(root), str(root.parent / "store")) == (moment == "before")
@@ -132,7 +132,7 @@ def test_a_killed_call_is_settled_by_the_command_line(root: Path, moment: str) -
 
 @needs_fork
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_killed_call_is_settled_by_those_who_had_the_directory_open(root: Path, moment: str) -> None:
+def test_a_killed_call_is_recovered_by_those_who_had_the_directory_open(root: Path, moment: str) -> None:
     other = files_of(root)
     killed(root, moment)
 
@@ -184,7 +184,7 @@ def test_work_whose_commit_was_overtaken_by_another_is_undone(root: Path) -> Non
 
 
 @needs_fork
-def test_a_commit_that_was_followed_by_others_is_still_found(root: Path) -> None:
+def test_a_commit_is_found_even_if_others_followed_it(root: Path) -> None:
     before = killed(root, "after")
     with Session.open(root.parent / "sessions", "s") as session:
         session.snapshot("other")
@@ -195,7 +195,7 @@ def test_a_commit_that_was_followed_by_others_is_still_found(root: Path) -> None
 
 
 @needs_fork
-def test_a_commit_that_was_dropped_with_old_records_is_not_guessed(root: Path) -> None:
+def test_the_outcome_of_a_commit_that_was_trimmed_is_not_guessed(root: Path) -> None:
     killed(root, "after")
     store = open_event_store(root.parent / "sessions")
     with Session.open(store, "s") as session:
@@ -245,7 +245,7 @@ def test_a_commit_that_fails_undoes_the_files(root: Path) -> None:
 
 
 def vanishing(moment: str, times: int) -> Callable[[str], None]:
-    """Return a fault that loses the connection at a moment, so many times."""
+    """Return a fault that loses the connection at a moment, the given number of times."""
     left = [times]
 
     def fault(now: str) -> None:
@@ -279,7 +279,7 @@ def test_a_commit_whose_acknowledgement_was_lost_is_found(root: Path, kind: type
 
 
 @pytest.mark.parametrize("kind", [MemoryStreams, Remote])
-def test_a_commit_that_was_lost_is_kept_out_and_its_files_are_undone(root: Path, kind: type[MemoryStreams]) -> None:
+def test_a_lost_commit_is_blocked_and_its_files_are_undone(root: Path, kind: type[MemoryStreams]) -> None:
     streams = kind()
     session = Session.open(streams, "s")
     fs = files_of(root, session)
@@ -335,7 +335,7 @@ def test_work_is_in_doubt_until_the_storage_answers(root: Path, is_stored: bool)
 
 
 def failing_at_last() -> Callable[[str], None]:
-    """Return a fault that stores what is appended, and never acknowledges it."""
+    """Return a fault that stores an append but never acknowledges it."""
     seen: list[str] = []
 
     def fault(now: str) -> None:
@@ -384,7 +384,7 @@ def test_work_is_prepared_again_for_a_commit_that_comes_after_others(root: Path)
     assert other.seq == session.seq
 
 
-def test_an_empty_frame_keeps_a_late_commit_out() -> None:
+def test_an_empty_frame_blocks_a_late_commit() -> None:
     streams = Remote()
     session = Session.open(streams, "s")
     session.snapshot("first")
@@ -401,7 +401,7 @@ def test_an_empty_frame_keeps_a_late_commit_out() -> None:
     assert [snapshot.tag for snapshot in Session.open(streams, "s").snapshots] == ["first", "second"]
 
 
-def test_a_commit_that_arrives_while_it_is_kept_out_was_stored() -> None:
+def test_a_commit_that_arrives_before_it_can_be_blocked_counts_as_stored() -> None:
     class Crossing(Remote):
         late: bytes | None = None
 

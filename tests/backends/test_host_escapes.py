@@ -1,4 +1,4 @@
-"""Ways out of a root by links and names, each tried: a secret beside it is never read, listed, changed or deleted."""
+"""Every way out of a root by links and names is tried: a secret outside is never read, listed, changed or deleted."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_no_operation_goes_through_a_link_to_the_outside(any_house: House, case:
 @pytest.mark.sampled
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("case", LINKS)
-def test_looking_at_everything_shows_links_and_not_what_they_lead_to(
+def test_inspecting_everything_shows_links_and_not_their_targets(
     any_house: House, case: str, policy: SymlinkPolicy
 ) -> None:
     house = any_house
@@ -183,7 +183,7 @@ def test_a_path_that_no_host_can_hold_is_refused(house: House, path: str) -> Non
 
 
 @pytest.mark.parametrize("target", ["{beside}", "../beside", "..", "/", "../beside/secret", "../not there"])
-def test_a_link_that_we_make_ourselves_leads_nowhere_either(house: House, target: str) -> None:
+def test_a_link_created_through_the_library_leads_nowhere_either(house: House, target: str) -> None:
     fs = house.open("within_root_only")
     fs.symlink(target.format(beside=house.beside), "/dir/../l")
     for attempt in TRIED.values():

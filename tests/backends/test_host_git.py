@@ -72,7 +72,9 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_later_snapshot_is_told_as_a_difference_and_is_whole(fs: HostFilesystem, root: Path, change: str) -> None:
+def test_a_later_snapshot_is_stored_as_a_difference_and_is_complete(
+    fs: HostFilesystem, root: Path, change: str
+) -> None:
     fill(root)
     first = fs.snapshot()
     before = state(root)
@@ -90,7 +92,7 @@ def test_a_later_snapshot_is_told_as_a_difference_and_is_whole(fs: HostFilesyste
     assert state(root) == after
 
 
-def test_what_git_cannot_hold_is_restored_as_well(fs: HostFilesystem, root: Path) -> None:
+def test_entries_that_git_cannot_store_are_restored_as_well(fs: HostFilesystem, root: Path) -> None:
     fill_with_what_git_refuses(root)
     before = state(root)
     snapshot = fs.snapshot()
@@ -104,7 +106,7 @@ def test_what_git_cannot_hold_is_restored_as_well(fs: HostFilesystem, root: Path
     assert state(root) == before
 
 
-def test_a_nested_repository_goes_back_to_before_its_later_commits(fs: HostFilesystem, root: Path) -> None:
+def test_a_nested_repository_is_restored_to_before_its_later_commits(fs: HostFilesystem, root: Path) -> None:
     fill_with_what_git_refuses(root)
     nested = root / "vendor/lib"
     before = state(root)
@@ -118,7 +120,7 @@ def test_a_nested_repository_goes_back_to_before_its_later_commits(fs: HostFiles
     in_repository(nested, "diff", "--quiet", "HEAD")
 
 
-def test_compaction_keeps_what_the_kept_snapshots_need_and_nothing_else(fs: HostFilesystem, root: Path) -> None:
+def test_compaction_keeps_only_objects_that_the_remaining_snapshots_need(fs: HostFilesystem, root: Path) -> None:
     fill_with_what_git_refuses(root)
     before = state(root)
     kept = fs.snapshot()
@@ -158,7 +160,7 @@ def test_contents_that_are_in_use_survive_a_compaction(fs: HostFilesystem, root:
     assert model(root).fingerprint != before
 
 
-def test_the_users_own_gc_loses_nothing(fs: HostFilesystem, root: Path) -> None:
+def test_running_git_gc_loses_nothing(fs: HostFilesystem, root: Path) -> None:
     fill_with_what_git_refuses(root)
     before = state(root)
     snapshot = fs.snapshot()
@@ -168,7 +170,7 @@ def test_the_users_own_gc_loses_nothing(fs: HostFilesystem, root: Path) -> None:
     assert state(root) == before
 
 
-def test_large_files_come_back(fs: HostFilesystem, root: Path) -> None:
+def test_large_files_are_restored(fs: HostFilesystem, root: Path) -> None:
     content = os.urandom(1 << 20) * 9 + b"end"
     (root / "large.bin").write_bytes(content)
     snapshot = fs.snapshot()
@@ -177,7 +179,7 @@ def test_large_files_come_back(fs: HostFilesystem, root: Path) -> None:
     assert (root / "large.bin").read_bytes() == content
 
 
-def test_a_snapshot_is_restored_from_what_another_process_loads(root: Path, tmp_path: Path) -> None:
+def test_a_snapshot_is_restored_by_another_process_that_loads_the_session(root: Path, tmp_path: Path) -> None:
     fill_with_what_git_refuses(root)
     before = state(root)
     session = Session()
@@ -203,7 +205,7 @@ def test_a_snapshot_is_restored_into_memory(fs: HostFilesystem, root: Path) -> N
     assert memory.read("/dir/.git").content == "gitdir: of dir/.git\n"
 
 
-def test_a_snapshot_that_was_dropped_is_named(fs: HostFilesystem, root: Path) -> None:
+def test_a_dropped_snapshot_is_named_in_the_error(fs: HostFilesystem, root: Path) -> None:
     fs.snapshot()
     taken = fs.session[ExternalFsSnapshot].latest()
     assert taken is not None

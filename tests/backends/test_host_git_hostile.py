@@ -1,4 +1,4 @@
-"""Snapshots of kind git are deaf to whatever else git is told, and leave out what git refuses."""
+"""Snapshots of kind git ignore the user's configuration of git, and leave out what git refuses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fs(root: Path, tmp_path: Path) -> HostFilesystem:
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Tell git everything that could spoil a snapshot; nothing of it may run."""
+    """Configure git in every way that could spoil a snapshot; none of it may run."""
     home, ran = tmp_path / "home", tmp_path / "ran"
     hooks = home / "hooks"
     template = home / "template/hooks"
@@ -132,7 +132,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("hostile")
-def test_nothing_that_git_is_told_elsewhere_makes_a_difference(fs: HostFilesystem, root: Path) -> None:
+def test_configuration_and_environment_of_git_make_no_difference(fs: HostFilesystem, root: Path) -> None:
     fill_with_what_git_refuses(root)
     before = state(root)
     snapshot = fs.snapshot("tag with ümlaut")
@@ -170,7 +170,7 @@ TAKEN = ["git", ".gitignore", ".gita", "git~2", ".git-x", "x.git", ". git", ".gi
 TAKEN += ["...", "git~10", ".gït", "\u200cgit", "con", "a\nb", ".git\n"]
 
 
-def test_the_refused_names_are_those_that_git_finds_fault_with(fs: HostFilesystem, root: Path) -> None:
+def test_the_refused_names_are_those_that_git_rejects(fs: HostFilesystem, root: Path) -> None:
     (root / "a").write_text("a")
     fs.snapshot()
     blob = git(fs, "rev-parse", f"{next(iter(fs.store.git.refs()))}:a").strip()

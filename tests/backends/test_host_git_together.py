@@ -1,4 +1,4 @@
-"""Snapshots of kind git: several at once, and what goes wrong."""
+"""Snapshots of kind git: several concurrently, and failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fs(root: Path, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(root, store=tmp_path / "store", snapshots="git")
 
 
-def test_eight_threads_take_snapshots_at_once(tmp_path: Path) -> None:
+def test_eight_threads_take_snapshots_concurrently(tmp_path: Path) -> None:
     store = tmp_path / "store"
     roots = []
     for number in range(8):
@@ -73,7 +73,7 @@ def start(root: Path, store: Path, number: int) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_several_processes_take_snapshots_at_once(tmp_path: Path) -> None:
+def test_several_processes_take_snapshots_concurrently(tmp_path: Path) -> None:
     roots = [tmp_path / f"root{number}" for number in range(share(8))]
     for root in roots:
         root.mkdir()
@@ -91,7 +91,7 @@ def test_several_processes_take_snapshots_at_once(tmp_path: Path) -> None:
             assert entries(store.tree(stored))["own"][0].join() == root.name.encode()
 
 
-def test_a_ref_that_is_locked_for_good_is_named_however_long_its_path_is(
+def test_a_permanently_locked_ref_is_named_however_long_its_path_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "OPTIONS", (*command.OPTIONS, "-c", "core.filesRefLockTimeout=0"))
@@ -107,7 +107,7 @@ def test_a_ref_that_is_locked_for_good_is_named_however_long_its_path_is(
 
 
 def wait_for_the_last_of_its_programs(imports: str) -> None:
-    """A killed process's `git fast-import` may still be about to notice; it holds a lock for as long."""
+    """Wait for the `git fast-import` of a killed process: it holds a lock until it notices the kill."""
     for name in os.listdir(imports):
         if not name.endswith(".git"):
             with suppress(FileNotFoundError), open(os.path.join(imports, name), "rb") as lock:
@@ -135,7 +135,7 @@ def test_a_kill_loses_no_snapshot_that_was_reported(root: Path, tmp_path: Path, 
     assert git(fs, "fsck", "--strict", "--full") == ""
 
 
-def test_what_is_left_of_a_broken_snapshot_is_removed(fs: HostFilesystem, root: Path) -> None:
+def test_leftovers_of_a_broken_snapshot_are_removed(fs: HostFilesystem, root: Path) -> None:
     fill(root)
     fs.snapshot()
     (root / "new.bin").write_bytes(os.urandom(1 << 20))
@@ -147,7 +147,7 @@ def test_what_is_left_of_a_broken_snapshot_is_removed(fs: HostFilesystem, root: 
     assert git(fs, "fsck", "--strict", "--full") == ""
 
 
-def test_a_snapshot_that_does_not_fit_is_refused_and_the_others_are_whole(root: Path, tmp_path: Path) -> None:
+def test_a_snapshot_that_does_not_fit_is_refused_and_the_others_stay_intact(root: Path, tmp_path: Path) -> None:
     fs = HostFilesystem(root, store=Store(tmp_path / "store", max_bytes=4 << 20), snapshots="git")
     fill(root)
     before = state(root)
@@ -164,7 +164,7 @@ def test_a_snapshot_that_does_not_fit_is_refused_and_the_others_are_whole(root: 
     assert state(root) == before
 
 
-def test_a_machine_without_git_is_told(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_the_error_says_so(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fs = HostFilesystem(root, store=tmp_path / "store", snapshots="git")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(GitUnavailable, match=r"no executable git .* install git 2.29 or newer, or .*snapshots='tree'"):
@@ -172,7 +172,7 @@ def test_a_machine_without_git_is_told(root: Path, tmp_path: Path, monkeypatch: 
     assert HostFilesystem(root, store=tmp_path / "store").snapshot().kind == "tree"
 
 
-def test_a_git_without_sha256_is_told(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_without_sha256_support_is_reported(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "git").write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo git version 2.11.0 && exit\n'
         'echo "error: unknown option \\`object-format=sha256\'" >&2\nexit 129\n'

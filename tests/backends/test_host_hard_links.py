@@ -1,4 +1,4 @@
-"""Hard links: an edit and its undo leave a file the file that it is, and no name outside the root is ever changed."""
+"""Hard links: an edit and its undo keep the inode of a file, and no name outside the root is ever changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def another_disk(tmp_path: Path) -> Iterator[Path]:
-    """A directory on another device than the root, where there is one."""
+    """A directory on a device other than the root's, if there is one."""
     place = Path("/dev/shm") / f"weakfs-test-{os.getpid()}-{tmp_path.name}"
     if not os.access("/dev/shm", os.W_OK) or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
         pytest.skip("there is no other device")
@@ -65,7 +65,7 @@ changes = pytest.mark.parametrize("change", CHANGES)
 
 
 @changes
-def test_a_change_keeps_all_names_one_file(fs: HostFilesystem, root: Path, change: str) -> None:
+def test_a_change_preserves_hard_links(fs: HostFilesystem, root: Path, change: str) -> None:
     inode, links = file_of(root / "a")
     CHANGES[change](fs)
     assert file_of(root / "a") == file_of(root / "d" / "b") == (inode, links) == (inode, 2)
@@ -73,7 +73,7 @@ def test_a_change_keeps_all_names_one_file(fs: HostFilesystem, root: Path, chang
 
 
 @changes
-def test_a_failed_transaction_leaves_all_names_one_file(fs: HostFilesystem, root: Path, change: str) -> None:
+def test_a_failed_transaction_preserves_hard_links(fs: HostFilesystem, root: Path, change: str) -> None:
     before = record(root)
     with pytest.raises(KeyError), fs.session.transaction():
         CHANGES[change](fs)
@@ -85,7 +85,7 @@ def test_a_failed_transaction_leaves_all_names_one_file(fs: HostFilesystem, root
 
 @changes
 @pytest.mark.parametrize("how", ["snapshot", "record", "restore"])
-def test_going_back_leaves_all_names_one_file(fs: HostFilesystem, root: Path, change: str, how: str) -> None:
+def test_a_rollback_preserves_hard_links(fs: HostFilesystem, root: Path, change: str, how: str) -> None:
     before = record(root)
     files = fs.snapshot() if how == "restore" else None
     moment = fs.session.snapshot() if how == "snapshot" else fs.session.seq
@@ -99,14 +99,14 @@ def test_going_back_leaves_all_names_one_file(fs: HostFilesystem, root: Path, ch
     assert report is None or report.notes == ()
 
 
-def test_a_session_knows_that_every_name_changed(fs: HostFilesystem) -> None:
+def test_a_change_is_recorded_for_every_name_of_the_file(fs: HostFilesystem) -> None:
     fs.session.snapshot()
     fs.write("/a", "after\n")
     changed = {getattr(record.event, "path", None) for record in fs.session.records}
     assert {"/a", "/d/b"} <= changed
 
 
-def test_a_deleted_name_comes_back_as_a_name_of_the_same_file(fs: HostFilesystem, root: Path) -> None:
+def test_a_deleted_name_is_restored_as_a_hard_link_to_the_same_file(fs: HostFilesystem, root: Path) -> None:
     before = file_of(root / "a")
     with pytest.raises(KeyError), fs.session.transaction():
         fs.delete("/d/b")
@@ -114,7 +114,7 @@ def test_a_deleted_name_comes_back_as_a_name_of_the_same_file(fs: HostFilesystem
     assert file_of(root / "a") == file_of(root / "d" / "b") == before
 
 
-def test_a_name_that_is_deleted_and_a_file_that_is_edited_after_it_come_back(fs: HostFilesystem, root: Path) -> None:
+def test_a_deleted_hard_link_and_a_later_edit_of_the_file_are_both_undone(fs: HostFilesystem, root: Path) -> None:
     with pytest.raises(KeyError), fs.session.transaction():
         fs.delete("/d/b")
         fs.write("/a", "after\n")
@@ -141,7 +141,7 @@ CHANGING: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("is_nested", [False, True])
 @pytest.mark.parametrize("tool", CHANGING)
-def test_the_answer_of_a_call_says_once_which_hard_link_it_broke(
+def test_the_answer_to_a_call_says_once_which_hard_link_it_broke(
     fs: HostFilesystem, root: Path, tool: str, is_nested: bool
 ) -> None:
     os.link(root / "a", root.parent / "outside")
@@ -164,7 +164,7 @@ def test_the_answer_names_a_mounted_file_by_its_mounted_path(root: Path, tmp_pat
     assert "\n/project/a: " in done.message
 
 
-def test_a_restore_sets_no_time_of_a_symbolic_link_that_has_a_name_outside(fs: HostFilesystem, root: Path) -> None:
+def test_a_restore_does_not_set_the_time_of_a_symbolic_link_with_a_name_outside(fs: HostFilesystem, root: Path) -> None:
     outside = root.parent / "outside"
     outside.symlink_to("nowhere")
     os.utime(outside, ns=(5, 5), follow_symlinks=False)
@@ -177,7 +177,7 @@ def test_a_restore_sets_no_time_of_a_symbolic_link_that_has_a_name_outside(fs: H
     assert (outside.lstat().st_mtime_ns, (root / "l").lstat().st_mtime_ns) == (5, 7)
 
 
-def test_a_restore_by_which_names_become_different_files_says_so(fs: HostFilesystem, root: Path) -> None:
+def test_a_restore_that_turns_hard_links_into_separate_files_says_so(fs: HostFilesystem, root: Path) -> None:
     (root / "a").unlink()
     (root / "a").write_text("its own\n")
     snapshot = fs.snapshot()
@@ -189,7 +189,7 @@ def test_a_restore_by_which_names_become_different_files_says_so(fs: HostFilesys
     assert [note.path for note in report.notes] == ["/a"]
 
 
-def test_a_restore_breaks_no_link_between_names_that_it_does_not_tell_apart(fs: HostFilesystem, root: Path) -> None:
+def test_a_restore_breaks_no_hard_link_between_names_with_equal_contents(fs: HostFilesystem, root: Path) -> None:
     snapshot = fs.snapshot()
     with open(root / "a", "w") as stream:
         stream.write("changed by somebody else\n")
@@ -202,7 +202,7 @@ def test_a_restore_breaks_no_link_between_names_that_it_does_not_tell_apart(fs: 
     assert not (root / "c").exists()
 
 
-def test_a_file_that_another_call_changes_is_refused_by_its_other_name_too(fs: HostFilesystem) -> None:
+def test_a_file_that_another_call_is_changing_is_refused_under_its_other_name_too(fs: HostFilesystem) -> None:
     other = fs.bind(fs.session)
     with fs.session.transaction():
         fs.write("/a", "after\n")
@@ -258,7 +258,7 @@ def test_a_tool_says_in_its_answer_that_a_hard_link_was_broken(root: Path, tmp_p
     )
 
 
-def test_a_file_that_is_moved_to_its_other_name_has_that_name_only(fs: HostFilesystem, root: Path) -> None:
+def test_a_file_moved_onto_its_other_name_keeps_only_that_name(fs: HostFilesystem, root: Path) -> None:
     snapshot = fs.session.snapshot()
     fs.move("/a", "/d/b")
     assert (fs.exists("/a"), (root / "d/b").read_text(), (root / "d/b").stat().st_nlink) == (False, "before\n", 1)
@@ -272,7 +272,7 @@ MOMENTS = 40
 
 
 def killed_at(moment: int, root: Path, store: Path, change: Callable[[HostFilesystem], object]) -> bool:
-    """Make a change in a process that dies before one of the calls that change something; return whether it died."""
+    """Make a change in a process that dies before one of its changing system calls; return whether it died."""
     child = os.fork()
     if not child:
         calls = 0
@@ -300,7 +300,7 @@ def killed_at(moment: int, root: Path, store: Path, change: Callable[[HostFilesy
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("change", ["longer", "empty", "append", "chmod"])
 @pytest.mark.parametrize("place", ["same disk", "another disk"])
-def test_a_process_that_is_killed_at_any_call_leaves_all_of_a_change_or_nothing(
+def test_a_process_killed_at_any_call_leaves_a_change_complete_or_absent(
     tmp_path: Path, request: pytest.FixtureRequest, change: str, place: str
 ) -> None:
     above = tmp_path if place == "same disk" else request.getfixturevalue("another_disk")

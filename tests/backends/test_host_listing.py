@@ -1,4 +1,4 @@
-"""Listing a host directory: what it costs, and that every kind of entry and name is shown as `stat` shows it."""
+"""Listing a host directory: what it costs, and that every kind of entry and name is shown as by `stat`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weakfs.backends import HostFilesystem
 
 
 class Unlooked:
-    """An entry of a listing whose status nobody may ask for."""
+    """An entry of a listing that must not be examined with `stat`."""
 
     def __init__(self, entry: os.DirEntry[str]) -> None:
         self.name = entry.name
@@ -31,9 +31,7 @@ def fs(root: Path, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(root, session=Session(), store=tmp_path / "store")
 
 
-def test_a_listing_asks_for_the_status_of_no_entry(
-    fs: HostFilesystem, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_listing_does_not_stat_its_entries(fs: HostFilesystem, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "d").mkdir()
     (root / "d" / "sub").mkdir()
     (root / "d" / "a").touch()
@@ -50,7 +48,7 @@ def test_a_listing_asks_for_the_status_of_no_entry(
     assert Toolset(fs.session, fs).call("ls", {"path": "/d"}).message == "a\nl@\nsub/"
 
 
-def test_a_listing_shows_every_entry_as_its_status_does(fs: HostFilesystem, root: Path) -> None:
+def test_a_listing_shows_every_entry_as_stat_does(fs: HostFilesystem, root: Path) -> None:
     for name in NAMES:
         Path(os.fsdecode(os.fsencode(root) + b"/" + name)).touch()
     (root / "directory").mkdir()

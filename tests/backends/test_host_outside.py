@@ -1,4 +1,4 @@
-"""Ways out of a root by archives, swapped roots, hard links and what is no file: none leads anywhere."""
+"""Ways out of a root by archives, swapped roots, hard links and special files: none leads anywhere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MEMBERS: dict[str, list[tuple[str, bytes, str]]] = {
 
 
 @pytest.mark.parametrize("case", MEMBERS)
-def test_no_member_of_an_archive_comes_to_lie_outside(house: House, case: str) -> None:
+def test_no_member_of_an_archive_is_written_outside(house: House, case: str) -> None:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         for name, kind, target in MEMBERS[case]:
@@ -81,7 +81,7 @@ def test_a_forged_tree_with_names_that_lead_elsewhere_is_refused(
     fs.write("/dir/file", "works")
 
 
-def test_a_root_may_be_a_link_and_stays_the_directory_that_it_led_to(house: House) -> None:
+def test_a_root_that_is_a_link_stays_the_directory_that_it_pointed_to(house: House) -> None:
     link = house.folder / "root" / "dir" / "to root"
     link.symlink_to(house.root)
     fs = HostFilesystem(link, store=house.store)
@@ -152,7 +152,7 @@ def test_writing_to_a_file_with_a_hard_link_outside_leaves_the_outside_unchanged
     house.before = house.outside()
 
 
-def test_what_is_no_file_is_listed_and_never_opened(house: House) -> None:
+def test_special_entries_are_listed_but_never_opened(house: House) -> None:
     os.mkfifo(house.root / "fifo")
     os.mknod(house.root / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3)) if os.getuid() == 0 else None
     with socket.socket(socket.AF_UNIX) as server:

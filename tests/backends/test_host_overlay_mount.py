@@ -87,7 +87,7 @@ def test_a_directory_of_the_lower_layer_is_changed_and_restored(fs: HostFilesyst
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_failed_transaction_puts_a_directory_of_the_lower_layer_back(fs: HostFilesystem, change: str) -> None:
+def test_a_failed_transaction_restores_a_directory_of_the_lower_layer(fs: HostFilesystem, change: str) -> None:
     before = fs.tree()
     with pytest.raises(KeyError), fs.session.transaction():
         CHANGES[change](fs)
@@ -142,7 +142,7 @@ def owners(root: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def mark(root: Path) -> dict[str, bytes]:
-    """Give entries of the lower layer attributes, where the kernel lets a tmpfs have some, and read all that are."""
+    """Set attributes on entries of the lower layer, if the kernel supports them on tmpfs, and return all attributes."""
     found: dict[str, bytes] = {}
     for name in ("d", "d/sub", "d/sub/file", "d/sub/one"):
         path = root / name
@@ -210,7 +210,7 @@ def test_a_file_of_the_lower_layer_that_is_edited_keeps_owner_and_attributes(fs:
     assert "mount" in done.notes[0].cause
 
 
-def test_what_a_program_does_to_the_lower_layer_is_undone_exactly(fs: HostFilesystem, marked: Path) -> None:
+def test_changes_by_a_program_to_the_lower_layer_are_undone_exactly(fs: HostFilesystem, marked: Path) -> None:
     before = exact(record(marked)), owners(marked), mark(marked)
     with pytest.raises(KeyError), fs.checkout() as work:
         place = Path(work.directory)

@@ -1,4 +1,4 @@
-"""What background processes change on the host and in a container: whose it is, and what rollbacks do about it."""
+"""Changes by background processes on the host and in a container: how they are attributed and rolled back."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workspace]:
 # Whose the changes are
 
 
-def test_what_a_process_changed_is_its_own_in_the_history(work: Workspace) -> None:
+def test_changes_by_a_process_are_attributed_to_it(work: Workspace) -> None:
     process = work.start("echo new > new.txt; mkdir -p d/e; echo x > d/e/f; rm b.txt; chmod 600 a.txt")
 
     end = work.call("process_wait", process_id=process)
@@ -123,7 +123,7 @@ def test_a_snapshot_finds_what_a_running_process_changed(work: Workspace) -> Non
     assert work.known() == work.files.tree().fingerprint
 
 
-def test_what_several_may_have_changed_names_all_of_them(work: Workspace) -> None:
+def test_changes_that_several_processes_may_have_made_name_all_of_them(work: Workspace) -> None:
     one, two = work.start(), work.start()
     work.have(one, "echo one > log")
 
@@ -132,7 +132,7 @@ def test_what_several_may_have_changed_names_all_of_them(work: Workspace) -> Non
     assert work.causes("/log") == [f"{one} or {two}"]
 
 
-def test_one_that_has_ended_before_is_not_named(work: Workspace) -> None:
+def test_a_process_that_ended_earlier_is_not_named(work: Workspace) -> None:
     one, two = work.start("true"), work.start()
     work.call("process_wait", process_id=one)
     work.have(two, "echo two > log")
@@ -158,7 +158,7 @@ def test_changes_by_a_process_are_not_attributed_to_a_call(work: Workspace) -> N
     assert work.causes("/a.txt")[-1] == "mine"
 
 
-def test_what_another_program_changed_before_the_start_is_nobodys(work: Workspace) -> None:
+def test_changes_by_another_program_before_the_start_are_attributed_to_nobody(work: Workspace) -> None:
     (work.place / "foreign").write_text("by hand")
 
     process = work.start("true")
@@ -182,7 +182,7 @@ def test_changes_by_an_unfinished_call_are_not_attributed_to_a_process(work: Wor
     assert work.causes("/a.txt")[1:] == []
 
 
-def test_a_survey_that_is_rolled_back_is_made_again(work: Workspace) -> None:
+def test_a_scan_that_is_rolled_back_is_repeated(work: Workspace) -> None:
     process = work.start("echo it > its")
     assert work.files.background.get(process).wait(None)
     with pytest.raises(RuntimeError), work.session.transaction():
@@ -193,7 +193,7 @@ def test_a_survey_that_is_rolled_back_is_made_again(work: Workspace) -> None:
     assert work.files.background.scan_changes() == ()
 
 
-def test_set_id_bits_are_taken_from_what_a_process_leaves_on_the_host(work: Workspace) -> None:
+def test_set_id_bits_are_removed_from_files_that_a_process_leaves_on_the_host(work: Workspace) -> None:
     process = work.start("echo x > tool; chmod 6755 tool")
 
     work.call("process_wait", process_id=process)
@@ -251,7 +251,7 @@ def test_a_rollback_to_a_snapshot_ends_processes_first_and_is_exact(work: Worksp
     assert work.session[ProcessStarted].all() == ()
 
 
-def test_a_rollback_to_a_record_undoes_what_processes_did_since(work: Workspace) -> None:
+def test_a_rollback_to_a_record_undoes_later_changes_by_processes(work: Workspace) -> None:
     process = work.start()
     work.have(process, "echo first > log")
     work.session.snapshot()
@@ -268,7 +268,7 @@ def test_a_rollback_to_a_record_undoes_what_processes_did_since(work: Workspace)
     assert work.files.tree().fingerprint == before
 
 
-def test_a_rollback_can_be_undone_with_what_processes_had_done(work: Workspace) -> None:
+def test_a_rollback_can_be_undone_including_the_changes_by_processes(work: Workspace) -> None:
     work.session.snapshot("then")
     process = work.start()
     work.have(process, "echo log > log")
@@ -372,7 +372,7 @@ def test_a_durable_session_records_the_same(tmp_path: Path) -> None:
     again.session.close()
 
 
-def test_what_a_process_changed_is_reverted_and_undone(work: Workspace) -> None:
+def test_changes_by_a_process_can_be_reverted_and_undone(work: Workspace) -> None:
     process = work.start("echo new > new.txt; rm b.txt; echo more >> a.txt")
     work.call("process_wait", process_id=process)
     work.files.write("/later", "x\n")
@@ -389,7 +389,7 @@ def test_what_a_process_changed_is_reverted_and_undone(work: Workspace) -> None:
     assert not diff(work.files.tree(), before)
 
 
-def test_an_undo_takes_back_what_a_running_process_has_changed(work: Workspace) -> None:
+def test_an_undo_undoes_changes_by_a_running_process(work: Workspace) -> None:
     process = work.start()
     work.have(process, "echo one > log")
 

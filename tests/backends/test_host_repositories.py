@@ -1,4 +1,4 @@
-"""Snapshots of directories that hold repositories of their own: git's files are files like all others."""
+"""Snapshots of directories that contain git repositories: git's files are files like any others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ kinds = pytest.mark.parametrize("kind", ["tree", "git", "tar"])
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git with nothing of the user's in its way."""
+    """Run git without the user's configuration."""
     settings = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "-c", "gc.auto=0")
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run(
@@ -29,7 +29,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def commit(folder: Path, words: str) -> str:
-    """Commit a change and give the commit."""
+    """Commit a change, and return the commit."""
     (folder / "file.txt").write_text(words)
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", words)
@@ -38,7 +38,7 @@ def commit(folder: Path, words: str) -> str:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Give a repository with another in it, and one more in that, each with ignored files."""
+    """Create a repository inside a repository inside a repository, each with ignored files."""
     root = tmp_path / "root"
     for folder in (root, root / "vendor" / "inner", root / "vendor" / "inner" / "innermost"):
         folder.mkdir(parents=True)
@@ -86,9 +86,7 @@ def test_commits_made_after_the_snapshot_are_gone_and_repositories_are_whole(
 
 
 @kinds
-def test_a_repository_that_is_made_and_one_that_is_taken_away_are_both_put_right(
-    tmp_path: Path, root: Path, kind: SnapshotKind
-) -> None:
+def test_a_created_repository_and_a_removed_one_are_both_undone(tmp_path: Path, root: Path, kind: SnapshotKind) -> None:
     fs = HostFilesystem(root, session=Session(), store=tmp_path / "store", snapshots=kind)
     before = record(root)
     snapshot = fs.snapshot()
@@ -111,7 +109,7 @@ def test_a_repository_that_is_made_and_one_that_is_taken_away_are_both_put_right
 
 
 @kinds
-def test_the_bits_and_the_time_of_the_root_itself_are_put_back(tmp_path: Path, kind: SnapshotKind) -> None:
+def test_permission_bits_and_time_of_the_root_are_restored(tmp_path: Path, kind: SnapshotKind) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "file").write_text("a")

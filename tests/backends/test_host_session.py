@@ -16,7 +16,7 @@ from weakfs.reducers import EntryFound, ExternalFsSnapshot, ExternalTrees, FileA
 
 @frozen
 class Watch:
-    """A slice of nothing."""
+    """An empty slice."""
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def fs(root: Path, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(root, session=Session(), store=tmp_path / "store")
 
 
-def test_changes_are_the_events_that_memory_would_write_down(fs: HostFilesystem) -> None:
+def test_changes_are_recorded_as_the_same_events_as_in_memory(fs: HostFilesystem) -> None:
     fs.write("/new.txt", "a")
     fs.append("/new.txt", "b")
     fs.splice("/new.txt", [(0, 1, b"c")])
@@ -42,7 +42,7 @@ def test_changes_are_the_events_that_memory_would_write_down(fs: HostFilesystem)
     assert {event.filesystem for event in events} == {fs.filesystem_id}
 
 
-def test_what_a_file_held_before_the_first_change_is_written_down_once(fs: HostFilesystem, root: Path) -> None:
+def test_the_content_before_the_first_change_of_a_file_is_recorded_once(fs: HostFilesystem, root: Path) -> None:
     fs.append("/src/app.py", "host = 'a'\n")
     fs.append("/src/app.py", "name = 'b'\n")
     found = [record.event for record in fs.session.records if isinstance(record.event, EntryFound)]
@@ -115,7 +115,7 @@ def test_a_reducer_that_raises_leaves_the_directory_as_it_was(fs: HostFilesystem
     assert fs.tree().fingerprint == before
 
 
-def test_a_closed_session_lets_nothing_be_changed(fs: HostFilesystem) -> None:
+def test_a_closed_session_refuses_changes(fs: HostFilesystem) -> None:
     before = fs.tree().fingerprint
     fs.session.close("it was cancelled")
     with pytest.raises(SessionClosed):
@@ -123,7 +123,7 @@ def test_a_closed_session_lets_nothing_be_changed(fs: HostFilesystem) -> None:
     assert fs.tree().fingerprint == before
 
 
-def test_a_rollback_takes_the_directory_along_and_can_itself_be_undone(fs: HostFilesystem, root: Path) -> None:
+def test_a_rollback_restores_the_directory_and_can_be_undone(fs: HostFilesystem, root: Path) -> None:
     fs.session.snapshot("start")
     fs.write("/src/app.py", "port = 8080\n")
     os.remove(root / "old.txt")
@@ -135,9 +135,7 @@ def test_a_rollback_takes_the_directory_along_and_can_itself_be_undone(fs: HostF
     assert fs.tree().fingerprint == changed
 
 
-def test_a_rollback_to_a_record_undoes_what_was_changed_through_the_session_since(
-    fs: HostFilesystem, root: Path
-) -> None:
+def test_a_rollback_to_a_record_undoes_later_changes_made_through_the_session(fs: HostFilesystem, root: Path) -> None:
     fs.write("/src/app.py", "first\n")
     seq = fs.session.seq
     fs.write("/src/app.py", "second\n")
@@ -153,7 +151,7 @@ def test_a_rollback_to_a_record_undoes_what_was_changed_through_the_session_sinc
     assert (root / "src/app.py").read_text() == "port = 80\n"
 
 
-def test_every_snapshot_is_written_down_and_kept_by_a_rollback(fs: HostFilesystem) -> None:
+def test_every_snapshot_is_recorded_and_survives_a_rollback(fs: HostFilesystem) -> None:
     taken = [fs.snapshot("one"), fs.snapshot("two")]
     fs.session.rollback(0)
     kept = [one for one in fs.session[ExternalFsSnapshot].all() if one.tag]
@@ -188,7 +186,7 @@ def test_a_snapshot_is_refused_on_another_root_unless_asked_for(fs: HostFilesyst
     assert other.tree().fingerprint == fs.tree().fingerprint
 
 
-def test_a_snapshot_is_still_there_for_a_new_object_with_only_its_entry_in_the_slice(
+def test_a_new_object_finds_a_snapshot_by_its_entry_in_the_slice_alone(
     fs: HostFilesystem, root: Path, tmp_path: Path
 ) -> None:
     before = fs.tree().fingerprint
@@ -204,7 +202,7 @@ def test_a_snapshot_is_still_there_for_a_new_object_with_only_its_entry_in_the_s
     assert again.tree().fingerprint == before
 
 
-def test_two_objects_over_one_root_and_session_are_one_filesystem_to_it(fs: HostFilesystem, root: Path) -> None:
+def test_two_objects_over_one_root_are_one_filesystem_to_their_session(fs: HostFilesystem, root: Path) -> None:
     reader = HostFilesystem(root, session=fs.session, read_only=True)
     assert reader.external is fs.external
     before = fs.tree().fingerprint
@@ -229,9 +227,7 @@ def test_a_filesystem_that_is_opened_inside_transactions_is_undone_with_each_of_
     assert (root / "old.txt").read_text() == "old\n"
 
 
-def test_a_snapshot_of_the_filesystem_alone_is_restored_from_the_session_where_the_store_is_gone(
-    root: Path, tmp_path: Path
-) -> None:
+def test_a_filesystem_snapshot_is_restored_from_the_session_if_the_store_is_gone(root: Path, tmp_path: Path) -> None:
     first = HostFilesystem(root, session=Session(), store=tmp_path / "one")
     before = first.tree().fingerprint
     first.snapshot("start")
@@ -245,7 +241,7 @@ def test_a_snapshot_of_the_filesystem_alone_is_restored_from_the_session_where_t
 
 
 @pytest.mark.parametrize("path", ["/d/new", "/d/e/new", "/d/made/new"])
-def test_a_directory_that_was_there_is_not_undone_with_the_entry_put_in_it(tmp_path: Path, path: str) -> None:
+def test_an_existing_directory_is_not_undone_with_an_entry_created_in_it(tmp_path: Path, path: str) -> None:
     (tmp_path / "root/d/e").mkdir(parents=True)
     (tmp_path / "root/d/e").chmod(0o750)
     (tmp_path / "root/d/kept").write_text("kept")

@@ -1,4 +1,4 @@
-"""Large files of a host directory read as streams, and searches and rollbacks that do no more than they must."""
+"""Large files of a host directory read as streams, and searches and rollbacks without unnecessary work."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_stream_reads_the_file_that_was_opened(fs: HostFilesystem) -> None:
         assert stream.read() == "before\n"
 
 
-def test_a_closed_stream_gives_its_descriptor_back(fs: HostFilesystem) -> None:
+def test_closing_a_stream_closes_its_descriptor(fs: HostFilesystem) -> None:
     fs.write("/a", "text")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
@@ -80,7 +80,7 @@ def test_a_closed_stream_gives_its_descriptor_back(fs: HostFilesystem) -> None:
         stream.read(1)
 
 
-def test_a_stream_seeks_as_one_of_memory_does(fs: HostFilesystem) -> None:
+def test_a_stream_seeks_like_one_in_memory(fs: HostFilesystem) -> None:
     memory = InMemoryFilesystem()
     for one in (fs, memory):
         one.write_bytes("/a", bytes(range(100)))
@@ -94,7 +94,7 @@ def test_a_stream_seeks_as_one_of_memory_does(fs: HostFilesystem) -> None:
 
 
 @pytest.mark.parametrize("mode", ["w", "wb", "x", "a"])
-def test_a_stream_makes_missing_parents_only_if_it_may(fs: HostFilesystem, root: Path, mode: str) -> None:
+def test_a_stream_creates_missing_parents_only_if_allowed(fs: HostFilesystem, root: Path, mode: str) -> None:
     with pytest.raises(FileNotFoundError, match="create '/d' first"):
         fs.open("/d/a", mode, create_parents=False)  # type: ignore[call-overload]  # one mode after the other
     assert not (root / "d").exists()
@@ -104,7 +104,7 @@ def test_a_stream_makes_missing_parents_only_if_it_may(fs: HostFilesystem, root:
 
 @pytest.mark.parametrize("path", ["/a", "/missing"])
 @pytest.mark.parametrize("backend", ["host", "memory"])
-def test_negative_numbers_are_refused_whatever_the_path_holds(fs: HostFilesystem, backend: str, path: str) -> None:
+def test_negative_numbers_are_refused_whatever_is_at_the_path(fs: HostFilesystem, backend: str, path: str) -> None:
     files: Filesystem = fs if backend == "host" else InMemoryFilesystem()
     files.write("/a", "text")
     for call in (
@@ -131,7 +131,7 @@ def test_a_search_stops_at_its_cap(fs: HostFilesystem, backend: str) -> None:
     assert (found.truncated, found.files_searched, found.binary_skipped) == (True, 5, 4)
 
 
-def test_a_search_reads_no_file_behind_its_cap(fs: HostFilesystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_reads_no_file_beyond_its_cap(fs: HostFilesystem, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(100):
         fs.write(f"/{number:02}", "needle\n" * 10_000)
     read: list[str] = []

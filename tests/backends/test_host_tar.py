@@ -1,4 +1,4 @@
-"""Snapshots of kind tar: one archive that carries itself, made and read in pieces."""
+"""Snapshots of kind tar: one self-contained archive, written and read in pieces."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_restore_is_exact(fs: HostFilesystem, root: Path) -> None:
 
 
 @needs_git
-def test_the_archive_alone_is_enough(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
+def test_a_restore_needs_only_the_archive(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
     fill_with_what_git_refuses(root)
     before = state(root)
     snapshot = fs.snapshot()
@@ -75,7 +75,7 @@ def test_the_archive_alone_is_enough(fs: HostFilesystem, root: Path, tmp_path: P
 
 @pytest.mark.parametrize("embed", [False, True])
 @needs_git
-def test_a_saved_session_carries_the_archive(root: Path, tmp_path: Path, embed: bool) -> None:
+def test_a_saved_session_contains_the_archive(root: Path, tmp_path: Path, embed: bool) -> None:
     fill_with_what_git_refuses(root)
     before = state(root)
     session = Session()
@@ -92,7 +92,7 @@ def test_a_saved_session_carries_the_archive(root: Path, tmp_path: Path, embed: 
 
 
 @needs_git
-def test_it_is_restored_into_memory(fs: HostFilesystem, root: Path) -> None:
+def test_an_archive_is_restored_into_memory(fs: HostFilesystem, root: Path) -> None:
     fill_with_what_git_refuses(root)
     snapshot = fs.snapshot()
     taken = fs.session[ExternalFsSnapshot].latest()
@@ -162,7 +162,7 @@ def test_compaction_keeps_the_archives_and_drops_the_rest(fs: HostFilesystem, ro
     assert again.snapshot().ref == kept.ref
 
 
-def test_what_was_dropped_is_named(fs: HostFilesystem, root: Path) -> None:
+def test_a_dropped_archive_is_named_in_the_error(fs: HostFilesystem, root: Path) -> None:
     fs.write("/a.txt", "a")
     snapshot = fs.snapshot()
     fs.store.drop(snapshot.snapshot_id)
@@ -177,7 +177,7 @@ def test_what_was_dropped_is_named(fs: HostFilesystem, root: Path) -> None:
         other.restore(gone)
 
 
-def test_sockets_go_back_where_the_store_knows_of_them(fs: HostFilesystem, root: Path) -> None:
+def test_sockets_are_restored_if_the_store_knows_of_them(fs: HostFilesystem, root: Path) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(os.path.relpath(root / "socket"))
     snapshot = fs.snapshot()
@@ -188,7 +188,9 @@ def test_sockets_go_back_where_the_store_knows_of_them(fs: HostFilesystem, root:
     assert [path.name for path in root.iterdir()] == ["socket"]
 
 
-def test_sockets_are_left_alone_by_an_archive_that_cannot_tell(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
+def test_sockets_are_left_alone_by_an_archive_that_does_not_record_them(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
     fs.write("/kept/a.txt", "a")
     snapshot = fs.snapshot()
     for folder in ("kept", "new"):
@@ -199,7 +201,9 @@ def test_sockets_are_left_alone_by_an_archive_that_cannot_tell(fs: HostFilesyste
     assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == ["kept", "kept/a.txt", "kept/socket"]
 
 
-def test_our_own_archive_is_never_refused_for_our_limits(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
+def test_the_filesystems_own_archive_is_never_refused_by_its_limits(
+    fs: HostFilesystem, root: Path, tmp_path: Path
+) -> None:
     fs.write("/d/e/f/large.txt", "x" * 1000)
     snapshot = fs.snapshot()
     tight = Limits(max_file_size=10, max_path_depth=1, max_segment_length=3, max_total_size=10, max_node_count=1)
@@ -286,7 +290,7 @@ def test_a_hostile_archive_is_refused_and_nothing_changes(fs: HostFilesystem, ro
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_left_in_place_is_what_is_taken_out(seed: int) -> None:
+def test_the_entries_left_in_place_are_those_excluded_from_the_archive(seed: int) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=10)
     data = to_tar(tree)
     assert packed_size(tree) == len(data) == sum(map(len, packed(tree)))
@@ -296,7 +300,7 @@ def test_what_is_left_in_place_is_what_is_taken_out(seed: int) -> None:
         assert to_tar(again) == data
 
 
-def test_an_archive_that_changed_underneath_is_noticed(fs: HostFilesystem, root: Path) -> None:
+def test_an_archive_that_was_changed_is_detected(fs: HostFilesystem, root: Path) -> None:
     fs.write("/a.txt", "content of a")
     snapshot = fs.snapshot()
     data = archive_of(snapshot)
@@ -340,7 +344,7 @@ print(os.path.getsize(root + "/large.bin"), resource.getrusage(resource.RUSAGE_S
 
 
 @pytest.mark.slow
-def test_a_large_file_is_never_in_memory_as_a_whole(root: Path, tmp_path: Path) -> None:
+def test_a_large_file_is_never_entirely_in_memory(root: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LARGE, str(root), str(tmp_path / "store")], capture_output=True, text=True, check=True
     )
@@ -349,7 +353,7 @@ def test_a_large_file_is_never_in_memory_as_a_whole(root: Path, tmp_path: Path) 
     assert grown < 40 << 10
 
 
-def test_eight_threads_take_snapshots_at_once(tmp_path: Path) -> None:
+def test_eight_threads_take_snapshots_concurrently(tmp_path: Path) -> None:
     filesystems = []
     for number in range(8):
         root = tmp_path / f"root{number}"

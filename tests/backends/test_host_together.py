@@ -1,4 +1,4 @@
-"""Several at work on one directory: calls, sessions, processes; and moments that none of them may keep or undo."""
+"""Concurrent calls, sessions and processes on one directory, and states that none of them may snapshot or undo."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fs(root: Path, tmp_path: Path) -> HostFilesystem:
 
 
 def killed_with_a_call_open(root: Path, store: Path) -> subprocess.Popen[bytes]:
-    """Start a process that changes /a in a transaction, and waits in it for its end."""
+    """Start a process that changes /a in a transaction, and is killed while the transaction is open."""
     program = (
         "import sys\n"
         "from weakfs import HostFilesystem, Session\n"
@@ -58,7 +58,7 @@ def ended(child: subprocess.Popen[bytes]) -> None:
     child.communicate()
 
 
-def test_what_another_process_has_changed_and_not_finished_is_refused(fs: HostFilesystem, root: Path) -> None:
+def test_a_path_in_unfinished_work_of_another_process_is_refused(fs: HostFilesystem, root: Path) -> None:
     child = killed_with_a_call_open(root, Path(fs.store.path))
     try:
         with pytest.raises(OSError, match=BUSY):
@@ -71,7 +71,7 @@ def test_what_another_process_has_changed_and_not_finished_is_refused(fs: HostFi
         ended(child)
 
 
-def test_work_of_a_killed_process_is_undone_before_ours_and_never_after(
+def test_the_work_of_a_killed_process_is_undone_before_new_work_begins(
     fs: HostFilesystem, root: Path, tmp_path: Path
 ) -> None:
     ended(killed_with_a_call_open(root, Path(fs.store.path)))
@@ -83,7 +83,7 @@ def test_work_of_a_killed_process_is_undone_before_ours_and_never_after(
     assert (root / "a").read_text() == (root / "b").read_text() == "ours"
 
 
-def test_a_session_of_its_own_over_the_same_root_is_another(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
+def test_separate_sessions_over_the_same_root_are_independent(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
     other = HostFilesystem(root, session=Session(), store=tmp_path / "store")
     with pytest.raises(LookupError), fs.session.transaction():
         fs.write("/a", "new")
@@ -95,7 +95,7 @@ def test_a_session_of_its_own_over_the_same_root_is_another(fs: HostFilesystem, 
     assert (root / "b").read_text() == "theirs"
 
 
-def test_a_moment_with_unfinished_work_of_another_call_is_not_kept(fs: HostFilesystem) -> None:
+def test_no_snapshot_is_taken_during_unfinished_work_of_another_call(fs: HostFilesystem) -> None:
     begun, finish = threading.Event(), threading.Event()
 
     def call() -> None:
@@ -120,7 +120,7 @@ def test_a_moment_with_unfinished_work_of_another_call_is_not_kept(fs: HostFiles
     fs.write("/a", "the session goes on")
 
 
-def test_a_transaction_may_keep_its_own_moment(fs: HostFilesystem, root: Path) -> None:
+def test_a_transaction_may_take_a_snapshot_of_its_own_work(fs: HostFilesystem, root: Path) -> None:
     with fs.session.transaction():
         fs.write("/a", "new")
         fs.session.snapshot("inside")
@@ -129,7 +129,7 @@ def test_a_transaction_may_keep_its_own_moment(fs: HostFilesystem, root: Path) -
     assert (root / "a").read_text() == "new"
 
 
-def test_a_rollback_leaves_a_read_only_filesystem_alone_that_has_not_changed(root: Path, tmp_path: Path) -> None:
+def test_a_rollback_leaves_an_unchanged_read_only_filesystem_alone(root: Path, tmp_path: Path) -> None:
     session = Session()
     memory = InMemoryFilesystem(session)
     HostFilesystem(root, session=session, read_only=True, store=tmp_path / "store")
@@ -156,7 +156,7 @@ def test_a_rollback_that_would_change_a_read_only_filesystem_is_refused_with_not
 
 
 @pytest.mark.parametrize("kind", ["tree", "tar"])
-def test_a_program_that_fails_is_undone_although_the_store_may_not_grow(root: Path, tmp_path: Path, kind: str) -> None:
+def test_a_program_that_fails_is_undone_even_if_the_store_may_not_grow(root: Path, tmp_path: Path, kind: str) -> None:
     store = Store(tmp_path / "store", max_bytes=60_000)
     fs = HostFilesystem(root, store=store, snapshots="tar" if kind == "tar" else "tree")
     before = fs.tree().fingerprint
@@ -168,7 +168,7 @@ def test_a_program_that_fails_is_undone_although_the_store_may_not_grow(root: Pa
     fs.write("/c", "the session goes on")
 
 
-def test_what_a_program_makes_keeps_to_the_limits(root: Path, tmp_path: Path) -> None:
+def test_files_that_a_program_creates_must_keep_to_the_limits(root: Path, tmp_path: Path) -> None:
     (root / "large").write_bytes(b"x" * 5000)
     fs = HostFilesystem(root, limits=Limits(max_file_size=1000, max_path_depth=3), store=tmp_path / "store")
     before = fs.tree().fingerprint
@@ -183,13 +183,13 @@ def test_what_a_program_makes_keeps_to_the_limits(root: Path, tmp_path: Path) ->
     assert work.changed == ("/small",)
 
 
-def test_roots_that_lie_in_one_another_have_no_session_in_common(fs: HostFilesystem, root: Path) -> None:
+def test_nested_roots_cannot_share_a_session(fs: HostFilesystem, root: Path) -> None:
     (root / "sub").mkdir()
     with pytest.raises(ValueError, match="one contains the other"):
         HostFilesystem(root / "sub", session=fs.session)
 
 
-def test_a_layer_is_not_written_down_where_it_could_not_be_taken_back(fs: HostFilesystem) -> None:
+def test_a_layer_is_not_committed_if_it_could_not_be_undone(fs: HostFilesystem) -> None:
     layer = OverlayFilesystem(fs, Session())
     layer.write("/a", "new")
     assert layer.session is not None
@@ -200,7 +200,7 @@ def test_a_layer_is_not_written_down_where_it_could_not_be_taken_back(fs: HostFi
     assert fs.read("/a").content == "new"
 
 
-def test_a_session_that_was_moved_without_its_contents_takes_them_from_the_store(
+def test_a_session_moved_without_its_sidecar_reads_contents_from_the_store(
     fs: HostFilesystem, root: Path, tmp_path: Path
 ) -> None:
     fs.session.snapshot("start")
@@ -216,7 +216,7 @@ def test_a_session_that_was_moved_without_its_contents_takes_them_from_the_store
     session.save(tmp_path / "elsewhere/again.json")
 
 
-def test_what_is_missing_beside_a_session_is_saved_again_from_the_store(
+def test_contents_missing_from_the_sidecar_are_saved_again_from_the_store(
     fs: HostFilesystem, root: Path, tmp_path: Path
 ) -> None:
     fs.session.snapshot("start")
@@ -231,7 +231,7 @@ def test_what_is_missing_beside_a_session_is_saved_again_from_the_store(
         assert Session.load(tmp_path / f"again{embed}.json").missing_blobs == ()
 
 
-def test_a_save_names_the_snapshots_and_contents_that_went_with_the_store(
+def test_a_save_names_snapshots_and_contents_that_were_lost_with_the_store(
     fs: HostFilesystem, root: Path, tmp_path: Path
 ) -> None:
     first = fs.snapshot()
@@ -249,7 +249,7 @@ def test_a_save_names_the_snapshots_and_contents_that_went_with_the_store(
     assert Missing("snapshot", first.snapshot_id) in report.missing
 
 
-def test_a_snapshot_in_the_store_is_not_missing_though_the_records_are_dropped(
+def test_a_snapshot_in_the_store_is_not_missing_when_its_records_are_dropped(
     fs: HostFilesystem, tmp_path: Path
 ) -> None:
     fs.snapshot()
@@ -257,7 +257,7 @@ def test_a_snapshot_in_the_store_is_not_missing_though_the_records_are_dropped(
     assert fs.session.save(tmp_path / "s.json").missing == ()
 
 
-def test_a_workspace_that_moved_is_opened_under_the_name_that_its_session_knows(
+def test_a_moved_workspace_is_opened_under_the_name_that_its_session_knows(
     fs: HostFilesystem, root: Path, tmp_path: Path
 ) -> None:
     fs.session.snapshot("start")
@@ -270,7 +270,7 @@ def test_a_workspace_that_moved_is_opened_under_the_name_that_its_session_knows(
     assert (tmp_path / "moved/a").read_text() == "old"
 
 
-def test_a_session_that_is_resumed_again_and_again_takes_its_snapshots(root: Path, tmp_path: Path) -> None:
+def test_a_session_that_is_resumed_repeatedly_keeps_its_snapshots(root: Path, tmp_path: Path) -> None:
     first = HostFilesystem(root, session=Session(), store=tmp_path / "store")
     first.session.save(tmp_path / "s.json")
     for _ in range(120):
@@ -279,7 +279,7 @@ def test_a_session_that_is_resumed_again_and_again_takes_its_snapshots(root: Pat
     assert len(first.store.list()) == 120
 
 
-def test_a_root_that_was_removed_or_replaced_is_not_gone_on_with(
+def test_work_does_not_continue_on_a_root_that_was_removed_or_replaced(
     fs: HostFilesystem, root: Path, tmp_path: Path
 ) -> None:
     fs.session.snapshot("start")
@@ -298,7 +298,7 @@ def test_a_root_that_was_removed_or_replaced_is_not_gone_on_with(
 
 
 @pytest.mark.parametrize("given", ["", "nowhere"])
-def test_what_names_no_directory_is_refused(given: str, tmp_path: Path) -> None:
+def test_a_root_that_is_not_a_directory_is_refused(given: str, tmp_path: Path) -> None:
     with pytest.raises((ValueError, FileNotFoundError), match="cannot open"):
         HostFilesystem(given and tmp_path / given)
 
@@ -308,7 +308,7 @@ def test_another_store_for_the_same_root_and_session_is_refused(fs: HostFilesyst
         HostFilesystem(root, session=fs.session, store=tmp_path / "other")
 
 
-def test_snapshots_find_a_place_where_the_users_own_cannot_be_written(
+def test_snapshots_use_another_place_if_the_users_state_directory_is_not_writable(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -318,7 +318,7 @@ def test_snapshots_find_a_place_where_the_users_own_cannot_be_written(
 
 
 @pytest.mark.parametrize(("mine", "other", "is_busy"), [("/d/x", "/d/y", False), ("/new/x", "/new/y", True)])
-def test_an_unfinished_call_has_to_itself_what_it_creates_and_no_directory_above(
+def test_an_unfinished_call_claims_what_it_creates_but_no_parent_directory(
     fs: HostFilesystem, root: Path, mine: str, other: str, is_busy: bool
 ) -> None:
     (root / "d").mkdir()
@@ -333,7 +333,7 @@ def test_an_unfinished_call_has_to_itself_what_it_creates_and_no_directory_above
     assert (root / mine[1:]).read_text() == "mine"
 
 
-def test_what_was_undone_within_a_call_is_not_left_in_its_journal(fs: HostFilesystem) -> None:
+def test_work_undone_within_a_call_is_removed_from_its_journal(fs: HostFilesystem) -> None:
     journals = Path(fs.store.path, "journals")
     with fs.session.transaction():
         fs.write("/a", "new")

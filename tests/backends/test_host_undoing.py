@@ -1,4 +1,4 @@
-"""Undoing on a directory in which others are at work too: what is ours goes back, whatever they did."""
+"""Undoing in a directory that others change too: the session's own changes are undone, whatever others did."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_opening_a_root_again_leaves_a_running_transaction_alone(root: Path) -> 
     assert exact(record(root)) == exact(before)
 
 
-def test_what_was_in_a_directory_that_others_took_away_is_put_back_with_it(root: Path) -> None:
+def test_entries_of_a_directory_that_others_removed_are_restored_with_it(root: Path) -> None:
     fs = opened(root)
     with pytest.raises(RuntimeError), fs.session.transaction():
         fs.write("/d/e/c", "changed")
@@ -80,7 +80,7 @@ def test_what_was_in_a_directory_that_others_took_away_is_put_back_with_it(root:
     }
 
 
-def test_what_was_moved_and_then_taken_away_by_others_does_not_stop_the_rest(root: Path) -> None:
+def test_a_moved_entry_that_others_removed_does_not_stop_the_rest_of_an_undo(root: Path) -> None:
     fs = opened(root)
     with pytest.raises(RuntimeError), fs.session.transaction():
         fs.write("/d/b", "changed")
@@ -91,7 +91,7 @@ def test_what_was_moved_and_then_taken_away_by_others_does_not_stop_the_rest(roo
     assert fs.read("/d/b").content == "d/b"
 
 
-def test_what_others_put_where_something_was_moved_is_not_taken_for_it(root: Path) -> None:
+def test_an_entry_that_others_put_in_place_of_a_moved_one_is_not_mistaken_for_it(root: Path) -> None:
     fs = opened(root)
     with pytest.raises(RuntimeError), fs.session.transaction():
         fs.move("/d/b", "/b")
@@ -127,7 +127,7 @@ def test_a_directory_that_others_swapped_for_a_link_stops_undoing_and_is_not_fol
     fs.write("/a", "works again")
 
 
-def test_a_restore_that_was_neither_done_nor_undone_is_no_unfinished_work_once_it_is_repaired(
+def test_a_half_done_restore_is_no_longer_unfinished_work_after_repair(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fs = opened(root)
@@ -154,7 +154,7 @@ def test_a_restore_that_was_neither_done_nor_undone_is_no_unfinished_work_once_i
     fs.restore(fs.snapshot())
 
 
-def test_what_others_put_into_a_directory_of_ours_goes_with_it(root: Path) -> None:
+def test_files_that_others_put_into_a_new_directory_are_removed_with_it(root: Path) -> None:
     fs = opened(root)
     before = record(root)
     with pytest.raises(RuntimeError), fs.session.transaction():
@@ -175,7 +175,7 @@ def some_changes(fs: HostFilesystem) -> None:
 
 
 def interrupted_at(moment: int, patch: pytest.MonkeyPatch) -> None:
-    """Let an interrupt come before one of the calls that change something."""
+    """Raise an interrupt before one of the system calls that change something."""
     calls = 0
 
     def watched(real: Callable[..., object]) -> Callable[..., object]:
@@ -193,7 +193,7 @@ def interrupted_at(moment: int, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("is_to_fail", [True, False])
-def test_an_interrupt_at_any_call_leaves_all_of_a_transaction_or_nothing(
+def test_an_interrupt_at_any_call_leaves_a_transaction_complete_or_absent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_to_fail: bool
 ) -> None:
     states: set[str] = set()

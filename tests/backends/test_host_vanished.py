@@ -66,7 +66,7 @@ def rename(root: Path) -> None:
 
 @pytest.mark.parametrize("vanish", [shutil.rmtree, rename])
 @pytest.mark.parametrize("call", CALLS)
-def test_every_method_names_a_root_that_vanished(
+def test_every_method_names_a_vanished_root(
     fs: HostFilesystem, root: Path, call: str, vanish: Callable[[Path], None]
 ) -> None:
     vanish(root)
@@ -76,7 +76,7 @@ def test_every_method_names_a_root_that_vanished(
 
 
 @pytest.mark.parametrize("vanish", [shutil.rmtree, rename])
-def test_restoring_into_a_root_that_vanished_names_it(
+def test_restoring_into_a_vanished_root_names_it(
     fs: HostFilesystem, root: Path, vanish: Callable[[Path], None]
 ) -> None:
     snapshot, archive = fs.snapshot(), fs.export_bytes()
@@ -92,7 +92,7 @@ def test_restoring_into_a_root_that_vanished_names_it(
 
 
 @pytest.mark.parametrize("vanish", [shutil.rmtree, rename])
-def test_a_root_that_was_made_again_can_be_opened_with_the_same_session(
+def test_a_recreated_root_can_be_opened_with_the_same_session(
     fs: HostFilesystem, root: Path, tmp_path: Path, vanish: Callable[[Path], None]
 ) -> None:
     snapshot = fs.session.snapshot()
@@ -119,7 +119,7 @@ def test_a_renamed_root_can_be_opened_at_its_new_path_with_the_same_session(
     assert (moved / "a").read_text() == "a\n"
 
 
-def test_a_root_that_was_put_back_goes_on(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
+def test_work_continues_after_a_root_was_put_back(fs: HostFilesystem, root: Path, tmp_path: Path) -> None:
     moved = root.rename(tmp_path / "elsewhere")
     with pytest.raises(FileNotFoundError):
         fs.list()

@@ -1,4 +1,4 @@
-"""Changes made through the session during an external call: each is recorded once, and taken back exactly."""
+"""Changes made through the session during an external call: each is recorded once, and undone exactly."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def change(random: Random, fs: HostFilesystem, value: str) -> None:
 
 
 def outside(random: Random, root: Path, value: str) -> None:
-    """Make one change as the program that the call is for."""
+    """Make one change as the external program."""
     files = [path for path in sorted(root.rglob("*")) if path.is_file()]
     if files and random.random() < 0.4:
         random.choice(files).unlink()
@@ -73,7 +73,7 @@ def test_a_rollback_is_exact(seed: int, foreign: Literal["keep", "replace"] | No
         assert on_disk(tmp_path) == moments[seq]
 
 
-def test_what_is_written_through_the_session_is_recorded_once(tmp_path: Path) -> None:
+def test_changes_made_through_the_session_are_recorded_once(tmp_path: Path) -> None:
     session = Session(session_id="s")
     fs = HostFilesystem(tmp_path, session=session)
     with Toolset(session, fs).external_call("program") as call:

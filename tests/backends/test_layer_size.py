@@ -38,7 +38,7 @@ def test_entries_of_all_directories_count_and_hard_links_once(tmp_path: Path) ->
         os.close(directory)
 
 
-def test_files_without_contents_count_as_well(tmp_path: Path) -> None:
+def test_empty_files_count_too(tmp_path: Path) -> None:
     for number in range(100):
         (tmp_path / str(number)).touch()
     directory = opened(tmp_path)
@@ -70,7 +70,7 @@ def test_directories_may_be_nested_deeper_than_calls_and_open_files_allow(tmp_pa
         os.close(directory)
 
 
-def test_what_is_beside_a_directory_that_is_moved_meanwhile_counts(
+def test_entries_next_to_a_directory_that_is_moved_during_the_count_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a/b/c").mkdir(parents=True)

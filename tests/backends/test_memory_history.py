@@ -1,4 +1,4 @@
-"""What a long history of small changes costs in memory, and what the garbage collector sees of it."""
+"""The memory that a long history of small changes takes, and the part of it that the garbage collector tracks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def megabytes() -> int:
-    """Return how many whole MiB of Python's memory are in use; contents of 1 MiB count as one each."""
+    """Return how many MiB of Python's memory are in use, rounded down; contents of 1 MiB count as one each."""
     return tracemalloc.get_traced_memory()[0] // MIB
 
 
@@ -36,9 +36,9 @@ FILES = 2_000
 
 
 def collect() -> int:
-    """Collect until nothing is left to do, and tell how many objects are tracked then.
+    """Collect until nothing is left to collect, and return how many objects are tracked then.
 
-    A tuple of tuples is let off one level a pass.
+    Tuples of tuples become untracked one level at a time.
     """
     for _ in range(3):
         gc.collect()
@@ -47,7 +47,7 @@ def collect() -> int:
 
 @pytest.fixture(scope="module")
 def busy() -> tuple[Session, InMemoryFilesystem, int]:
-    """Give a session of many small writes, and how many more objects the collector tracks for it."""
+    """Return a session of many small writes, and how many more objects the collector tracks because of it."""
     before = collect()
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)
@@ -57,7 +57,7 @@ def busy() -> tuple[Session, InMemoryFilesystem, int]:
 
 
 @pytest.mark.slow
-def test_records_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
+def test_records_are_tuples_that_the_collector_does_not_track(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
     session, _, _ = busy
     rows = session._parts()[1].rows
     assert len(rows) == WRITES
@@ -67,7 +67,7 @@ def test_records_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Sess
 
 
 @pytest.mark.slow
-def test_files_are_tuples_that_the_collector_does_not_look_at(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
+def test_files_are_tuples_that_the_collector_does_not_track(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
     _, fs, _ = busy
     leaves = [node for _, node in walk(fs.tree()) if not isinstance(node, FileTree)]
     assert len(leaves) == FILES
@@ -84,7 +84,7 @@ def test_the_collector_tracks_little_for_many_writes(
     assert tracked < WRITES / 2
 
 
-def test_history_can_be_read_anywhere_in_it(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
+def test_any_part_of_the_history_can_be_read(busy: tuple[Session, InMemoryFilesystem, int]) -> None:
     session, _, _ = busy
     for seq in (1, 511, 512, 513, WRITES // 2 + 321, WRITES):
         view = InMemoryFilesystem(session.at(seq))
@@ -94,7 +94,7 @@ def test_history_can_be_read_anywhere_in_it(busy: tuple[Session, InMemoryFilesys
         assert view.statistics().file_count == min(seq, FILES)
 
 
-def test_versions_that_nothing_refers_to_are_let_go() -> None:
+def test_versions_that_nothing_refers_to_are_freed() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/a/b", "first")
@@ -105,7 +105,7 @@ def test_versions_that_nothing_refers_to_are_let_go() -> None:
 
 
 @pytest.mark.usefixtures("traced")
-def test_a_dropped_snapshot_and_compacted_records_let_their_contents_go() -> None:
+def test_dropped_snapshots_and_compacted_records_free_their_contents() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/large", "x")
@@ -148,12 +148,12 @@ show("end")
 """
 
 
-def test_the_first_session_of_a_process_is_let_go_like_any_other() -> None:
+def test_the_first_session_of_a_process_is_freed_like_any_other() -> None:
     done = subprocess.run([sys.executable, "-c", FIRST_SESSION], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["written 3", "compacted 1", "end 0"]
 
 
-def test_five_thousand_appends_hold_what_they_added() -> None:
+def test_five_thousand_appends_hold_only_what_they_added() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     for number in range(5_000):
@@ -164,7 +164,7 @@ def test_five_thousand_appends_hold_what_they_added() -> None:
 
 
 @pytest.mark.slow
-def test_a_very_long_chain_of_appends_that_nobody_read_goes_away_quietly() -> None:
+def test_a_very_long_unread_chain_of_appends_is_freed_without_recursion() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     for _ in range(50_000):
@@ -176,7 +176,7 @@ def test_a_very_long_chain_of_appends_that_nobody_read_goes_away_quietly() -> No
 
 
 @pytest.mark.usefixtures("traced")
-def test_a_session_and_its_files_are_let_go_without_the_collector() -> None:
+def test_a_session_and_its_files_are_freed_without_the_collector() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     session.dispatch(FileWritten("/a", b"x" * MIB, 1))

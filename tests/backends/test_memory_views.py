@@ -1,4 +1,4 @@
-"""Several filesystems over one session, and filesystems of the past."""
+"""Several filesystems over one session, and filesystems of past states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_filesystems_over_one_session_show_the_same_files() -> None:
     assert one.session is other.session is session
 
 
-def test_each_has_limits_rights_and_ways_with_links_of_its_own() -> None:
+def test_each_filesystem_has_its_own_limits_permissions_and_link_policy() -> None:
     session = Session()
     wide = InMemoryFilesystem(session)
     wide.write("/large", "x" * 100)
@@ -43,14 +43,14 @@ def test_each_has_limits_rights_and_ways_with_links_of_its_own() -> None:
         wide.read("/link")
 
 
-def test_a_filesystem_without_a_session_makes_its_own() -> None:
+def test_a_filesystem_without_a_session_creates_one() -> None:
     one, other = InMemoryFilesystem(), InMemoryFilesystem()
     one.write("/a", "x")
     assert paths(other) == []
     assert one.session is not other.session
 
 
-def test_binding_keeps_limits_rights_and_ways_with_links() -> None:
+def test_binding_keeps_limits_permissions_and_link_policy() -> None:
     limits = Limits(max_file_size=10)
     fs = InMemoryFilesystem(limits=limits, read_only=True, follow_symlinks="allow")
     bound = fs.bind(Session())
@@ -58,12 +58,12 @@ def test_binding_keeps_limits_rights_and_ways_with_links() -> None:
 
 
 @pytest.mark.parametrize("policy", ["", "none", "within", None])
-def test_another_way_with_links_is_refused(policy: Any) -> None:
+def test_an_unknown_link_policy_is_refused(policy: Any) -> None:
     with pytest.raises(ValueError, match="use 'deny', 'within_root_only' or 'allow'"):
         InMemoryFilesystem(follow_symlinks=policy)
 
 
-def test_the_past_is_a_filesystem_that_cannot_be_changed() -> None:
+def test_a_past_state_is_a_read_only_filesystem() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     for number in range(1, 6):
@@ -89,7 +89,7 @@ def test_before_the_first_record_there_is_nothing() -> None:
     assert paths(InMemoryFilesystem(session.at(0))) == []
 
 
-def test_a_slice_that_was_cleared_or_seeded_by_hand_is_a_filesystem_still() -> None:
+def test_a_slice_cleared_or_seeded_by_hand_is_still_a_filesystem() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/a", "x")
@@ -103,7 +103,7 @@ def test_a_slice_that_was_cleared_or_seeded_by_hand_is_a_filesystem_still() -> N
     assert paths(fs) == ["/a"]
 
 
-def test_a_walk_and_a_search_see_one_moment_whatever_happens_meanwhile() -> None:
+def test_a_walk_and_a_search_see_one_state_whatever_changes_meanwhile() -> None:
     fs = InMemoryFilesystem()
     for number in range(100):
         fs.write(f"/d{number % 7}/f{number}", "needle")
@@ -131,7 +131,7 @@ def test_a_change_inside_a_transaction_is_seen_inside_and_gone_when_it_fails() -
     assert fs.tree() is before
 
 
-def test_a_read_only_filesystem_still_takes_its_mounts(tmp_path: Any) -> None:
+def test_a_read_only_filesystem_still_copies_its_mounts(tmp_path: Any) -> None:
     (tmp_path / "a").write_text("x")
     fs = InMemoryFilesystem(mounts=[HostMount(str(tmp_path))], read_only=True)
     assert fs.read("/a").content == "x"
@@ -139,7 +139,7 @@ def test_a_read_only_filesystem_still_takes_its_mounts(tmp_path: Any) -> None:
         fs.delete("/a")
 
 
-def test_snapshots_of_one_clock_reading_are_told_apart() -> None:
+def test_snapshots_with_equal_times_are_distinguished() -> None:
     fs = InMemoryFilesystem(Session(session_id="s", clock=lambda: 5))
     taken = [fs.snapshot() for _ in range(10)]
     assert len({snapshot.snapshot_id for snapshot in taken}) == 10

@@ -31,7 +31,7 @@ def methods() -> list[str]:
 
 
 def promised(name: str) -> list[inspect.Parameter]:
-    """Give the parameters of a method; an overloaded one has them only where it is implemented."""
+    """Return the parameters of a method; an overloaded one has them only in its implementation."""
     home = BaseFilesystem if hasattr(BaseFilesystem, name) else Filesystem
     return list(inspect.signature(getattr(home, name)).parameters.values())[1:]
 
@@ -47,7 +47,7 @@ def test_a_mock_is_a_filesystem(mock: MockFilesystem) -> None:
 
 
 @pytest.mark.parametrize("name", methods())
-def test_every_method_takes_what_the_protocol_says(name: str) -> None:
+def test_every_method_has_the_parameters_of_the_protocol(name: str) -> None:
     own = list(inspect.signature(getattr(MockFilesystem, name)).parameters.values())[1:]
     assert [(one.name, one.kind, one.default) for one in own] == [
         (one.name, one.kind, one.default) for one in promised(name)
@@ -72,7 +72,7 @@ def test_every_method_records_its_arguments_by_name_and_asks_the_script(mock: Mo
         assert value == (tuple(given[argument]) if argument in ("lines", "pieces") else given[argument])
 
 
-def test_arguments_that_were_left_out_are_recorded_with_their_defaults(mock: MockFilesystem) -> None:
+def test_omitted_arguments_are_recorded_with_their_defaults(mock: MockFilesystem) -> None:
     mock.answer("read", text("one\n"))
     mock.read("/a.txt", limit=5)
     assert mock.calls == (Call("read", {"path": "/a.txt", "offset": 0, "limit": 5, "encoding": "utf-8"}),)
@@ -96,7 +96,7 @@ def test_a_call_that_raises_is_recorded_as_well(mock: MockFilesystem) -> None:
     assert mock.calls == (Call("delete", {"path": "/a", "recursive": True}),)
 
 
-def test_calls_that_were_taken_do_not_change(mock: MockFilesystem) -> None:
+def test_recorded_calls_do_not_change(mock: MockFilesystem) -> None:
     mock.answer("exists", True)
     before = mock.calls
     mock.exists("/a")
@@ -120,17 +120,17 @@ def test_calls_that_were_taken_do_not_change(mock: MockFilesystem) -> None:
     ],
     ids=lambda value: str(value),
 )
-def test_a_call_knows_the_path_that_it_is_about(call: Call, path: str | None) -> None:
+def test_a_call_knows_its_path(call: Call, path: str | None) -> None:
     assert call.path == path
 
 
-def test_an_answer_is_given_as_often_as_it_is_asked_for(mock: MockFilesystem) -> None:
+def test_an_answer_can_be_given_any_number_of_times(mock: MockFilesystem) -> None:
     result = text("one\n")
     mock.answer("read", result)
     assert [mock.read(path) for path in ("/a", "/b", "/a")] == [result] * 3
 
 
-def test_an_answer_for_a_path_goes_before_one_for_any(mock: MockFilesystem) -> None:
+def test_an_answer_for_a_path_takes_precedence(mock: MockFilesystem) -> None:
     mock.answer("exists", False)
     mock.answer("exists", True, path="src/a.txt")
     assert [mock.exists(path) for path in ("/src/a.txt", "\\src\\a.txt", "/src", "/a.txt")] == [
@@ -138,21 +138,21 @@ def test_an_answer_for_a_path_goes_before_one_for_any(mock: MockFilesystem) -> N
     ]  # fmt: skip
 
 
-def test_answers_with_a_number_are_used_up_in_order(mock: MockFilesystem) -> None:
+def test_answers_with_a_count_are_used_up_in_order(mock: MockFilesystem) -> None:
     mock.answer("read", text("first"), times=1)
     mock.answer("read", text("second"), times=2)
     mock.answer("read", text("last"))
     assert [mock.read("/a").content for _ in range(5)] == ["first", "second", "second", "last", "last"]
 
 
-def test_an_answer_that_is_used_up_leaves_none(mock: MockFilesystem) -> None:
+def test_a_used_up_answer_leaves_the_call_unanswered(mock: MockFilesystem) -> None:
     mock.answer("exists", True, path="/a", times=1)
     assert mock.exists("/a")
     with pytest.raises(UnansweredCallError):
         mock.exists("/a")
 
 
-def test_a_later_answer_takes_the_place_of_an_earlier_one(mock: MockFilesystem) -> None:
+def test_a_later_answer_replaces_an_earlier_one(mock: MockFilesystem) -> None:
     mock.answer("exists", True)
     mock.answer("exists", True, path="/kept")
     mock.answer("exists", False)
@@ -197,7 +197,7 @@ def test_an_unanswered_call_names_itself_and_the_remedy(mock: MockFilesystem) ->
     assert "answer('read', result, path='/a.txt')" in message
 
 
-def test_an_unanswered_call_is_no_error_of_a_filesystem() -> None:
+def test_an_unanswered_call_does_not_raise_a_filesystem_error() -> None:
     assert not issubclass(UnansweredCallError, OSError | ValueError)
 
 
@@ -221,7 +221,7 @@ def test_an_answer_is_given_at_least_once(mock: MockFilesystem, times: int) -> N
         mock.answer("exists", True, times=times)
 
 
-def test_binding_gives_the_mock_itself_unless_the_script_says_otherwise(mock: MockFilesystem) -> None:
+def test_binding_returns_the_mock_itself_unless_the_script_says_otherwise(mock: MockFilesystem) -> None:
     session = Session()
     assert mock.bind(session) is mock
     other = MockFilesystem()
@@ -230,7 +230,7 @@ def test_binding_gives_the_mock_itself_unless_the_script_says_otherwise(mock: Mo
     assert mock.calls == (Call("bind", {"session": session}),) * 2
 
 
-def test_what_it_is_made_with_is_what_it_says() -> None:
+def test_constructor_arguments_become_its_properties() -> None:
     mock = MockFilesystem(root="/work", read_only=True, limits=Limits.strict())
     assert (mock.root, mock.read_only, mock.limits) == ("/work", True, Limits.strict())
     assert (MockFilesystem().root, MockFilesystem().read_only, MockFilesystem().limits) == ("/", False, Limits())

@@ -1,4 +1,4 @@
-"""How much of a host tree is mounted: limits of the filesystem, bounds of the mount, patterns, rights."""
+"""How much of a host tree is mounted: limits of the filesystem and of the mount, patterns, permissions."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def skipped(fs: InMemoryFilesystem) -> list[str]:
     return [path for report in fs.mounts for path, _ in report.skipped]
 
 
-def test_a_file_beyond_the_size_limit_is_left_out_with_its_size(tmp_path: Path) -> None:
+def test_a_file_above_the_size_limit_is_skipped_and_reported_with_its_size(tmp_path: Path) -> None:
     lay(tmp_path, {"/fits": f(10), "/large": f(11)})
     fs = InMemoryFilesystem(mounts=[HostMount(str(tmp_path))], limits=Limits(max_file_size=10))
     assert paths(fs) == ["/fits"]
     assert fs.mounts[0].skipped == (("/large", "has 11 bytes, more than the limits allow"),)
 
 
-def test_max_bytes_bounds_all_contents_together_and_what_still_fits_comes(tmp_path: Path) -> None:
+def test_max_bytes_limits_the_total_and_files_that_still_fit_are_copied(tmp_path: Path) -> None:
     lay(tmp_path, {"/a": f(10), "/b": f(15), "/c": f(5), "/d": f(0)})
     fs = InMemoryFilesystem(mounts=[HostMount(str(tmp_path), max_bytes=16)])
     assert paths(fs) == ["/a", "/c", "/d"]
@@ -53,14 +53,14 @@ def test_max_bytes_bounds_all_contents_together_and_what_still_fits_comes(tmp_pa
 
 
 @pytest.mark.parametrize("most", range(8))
-def test_the_quota_of_entries_is_never_exceeded(most: int, tmp_path: Path) -> None:
+def test_the_entry_quota_is_never_exceeded(most: int, tmp_path: Path) -> None:
     lay(tmp_path, {"/d": D, "/d/e": D, "/d/e/f": f(), "/d/g": f(), "/h": f(), "/l": ("l", "h")})
     fs = InMemoryFilesystem(mounts=[HostMount(str(tmp_path))], limits=Limits(max_node_count=most))
     assert fs.statistics().node_count == min(most, 6)
     assert bool(skipped(fs)) == (most < 6)
 
 
-def test_the_quota_of_bytes_counts_what_other_mounts_and_writes_brought(tmp_path: Path) -> None:
+def test_the_byte_quota_includes_other_mounts_and_writes(tmp_path: Path) -> None:
     lay(tmp_path, {"/d": D, "/d/a": f(10), "/d/b": f(10)})
     session = Session()
     InMemoryFilesystem(session).write("/own", "12345")
@@ -70,7 +70,7 @@ def test_the_quota_of_bytes_counts_what_other_mounts_and_writes_brought(tmp_path
     assert skipped(fs) == ["/two/d/a", "/two/d/b"]
 
 
-def test_the_quota_of_entries_counts_what_is_there_and_the_way_to_the_mount(tmp_path: Path) -> None:
+def test_the_entry_quota_includes_existing_entries_and_parents_of_the_mount(tmp_path: Path) -> None:
     lay(tmp_path, {"/d": D, "/d/a": f(10), "/d/b": f(10)})
     session = Session()
     InMemoryFilesystem(session).write("/own", "12345")
@@ -100,14 +100,14 @@ def test_depth_counts_from_the_root_of_the_filesystem(tmp_path: Path) -> None:
     assert skipped(fs) == ["/m/1/2/3"]
 
 
-def test_a_name_that_is_too_long_is_left_out_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_a_directory_whose_name_is_too_long_is_skipped_with_its_contents(tmp_path: Path) -> None:
     lay(tmp_path, {"/abcd": D, "/abcd/f": f(), "/\u00e9\u00e9": f(), "/abc": f()})
     fs = InMemoryFilesystem(mounts=[HostMount(str(tmp_path))], limits=Limits(max_segment_length=3))
     assert paths(fs) == ["/abc"]
     assert skipped(fs) == ["/abcd", "/\u00e9\u00e9"]
 
 
-def test_what_is_mounted_can_be_written_again_under_the_same_limits(tmp_path: Path) -> None:
+def test_mounted_files_can_be_rewritten_under_the_same_limits(tmp_path: Path) -> None:
     limits = Limits(max_file_size=10, max_path_depth=2, max_segment_length=4, max_total_size=30, max_node_count=4)
     lay(tmp_path, {"/d": D, "/d/a": f(10), "/d/long2": f(1), "/e": f(9), "/g": f(9), "/h": f(9), "/i": f(0)})
     fs = InMemoryFilesystem(mounts=[HostMount(str(tmp_path))], limits=limits)
@@ -164,7 +164,7 @@ SOURCES: Plain = {
         ("{*.md,notes.*}", (), ["/docs", "/docs/index.md", "/src", "/src/notes.txt"]),
     ],
 )
-def test_include_and_exclude_choose_what_comes(
+def test_include_and_exclude_choose_what_is_copied(
     include: str | tuple[str, ...], exclude: str | tuple[str, ...], wanted: list[str], tmp_path: Path
 ) -> None:
     lay(tmp_path, SOURCES)
@@ -173,7 +173,7 @@ def test_include_and_exclude_choose_what_comes(
     assert skipped(fs) == []
 
 
-def test_what_was_not_asked_for_is_neither_read_nor_counted_nor_reported(tmp_path: Path) -> None:
+def test_excluded_files_are_neither_read_nor_counted_nor_reported(tmp_path: Path) -> None:
     lay(tmp_path, {"/a.py": f(10), "/b.txt": f(1000), "/c": D, "/c/d.txt": f(1000)})
     os.mkfifo(tmp_path / "fifo.txt")
     wanted = HostMount(str(tmp_path), include="*.py", max_bytes=10)
@@ -182,7 +182,7 @@ def test_what_was_not_asked_for_is_neither_read_nor_counted_nor_reported(tmp_pat
     assert skipped(fs) == []
 
 
-def test_a_directory_that_turns_out_to_hold_nothing_wanted_takes_no_room(tmp_path: Path) -> None:
+def test_a_directory_without_included_files_uses_no_quota(tmp_path: Path) -> None:
     lay(tmp_path, {"/a": D, "/a/b": D, "/a/b/c.txt": f(), "/d": D, "/d/e.py": f(), "/g.txt": f()})
     wanted = HostMount(str(tmp_path), include="*.py")
     fs = InMemoryFilesystem(mounts=[wanted], limits=Limits(max_node_count=2))
@@ -199,7 +199,7 @@ def test_a_malformed_pattern_is_refused_before_anything_is_mounted(tmp_path: Pat
 
 @contextmanager
 def as_somebody() -> Generator[None]:
-    """Give up the rights of root for a while."""
+    """Drop the privileges of root for a while."""
     if os.geteuid():
         yield
         return
@@ -210,7 +210,7 @@ def as_somebody() -> Generator[None]:
         os.seteuid(0)
 
 
-def test_what_may_not_be_read_is_left_out_and_the_rest_comes() -> None:
+def test_unreadable_entries_are_skipped_and_the_rest_is_copied() -> None:
     with tempfile.TemporaryDirectory(prefix="weakfs-mount-") as name:
         root = Path(name)
         lay(root, {"/closed": D, "/closed/f": f(), "/secret": f(), "/open": f()})

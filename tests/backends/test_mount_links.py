@@ -1,4 +1,4 @@
-"""Links of a mounted host tree that are followed: how far, and where that ends."""
+"""Links of a mounted host tree: which ones are followed, and how far."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("follow", ["within_root_only", "allow"])
-def test_links_to_files_inside_are_copied_as_what_they_point_to(root: Path, follow: SymlinkPolicy) -> None:
+def test_links_to_files_inside_are_copied_as_their_targets(root: Path, follow: SymlinkPolicy) -> None:
     for name, target in INSIDE.items():
         (root / name).symlink_to(target)
     (root / "absolute").symlink_to(root / "real" / "file")
@@ -64,7 +64,7 @@ def test_links_to_files_inside_are_copied_as_what_they_point_to(root: Path, foll
 
 
 @pytest.mark.parametrize("follow", ["within_root_only", "allow"])
-def test_a_link_to_a_directory_inside_is_copied_with_all_that_is_in_it(root: Path, follow: SymlinkPolicy) -> None:
+def test_a_link_to_a_directory_inside_is_copied_with_its_contents(root: Path, follow: SymlinkPolicy) -> None:
     (root / "again").symlink_to("real")
     fs = mounted(root, follow)
     wanted = {key.replace("/real", "/again"): value for key, value in below(fs, "/real").items()}
@@ -85,7 +85,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("target", OUTSIDE)
-def test_within_the_root_no_link_leads_out(root: Path, target: str) -> None:
+def test_with_within_root_only_no_link_leads_out(root: Path, target: str) -> None:
     (root / "link").symlink_to(target)
     fs = mounted(root, "within_root_only")
     assert reasons(fs) == {"/link": "is a link to a path outside the directory"}
@@ -97,7 +97,7 @@ def test_a_link_through_another_one_that_leaves_the_root_and_comes_back_stays_in
     assert mounted(root, "within_root_only").read("/link").content == "inside"
 
 
-def test_a_neighbour_whose_name_begins_like_the_roots_is_outside(root: Path) -> None:
+def test_a_sibling_whose_name_starts_with_the_roots_name_is_outside(root: Path) -> None:
     neighbour = root.with_name(root.name + "2")
     neighbour.mkdir()
     (neighbour / "f").write_text("secret")
@@ -105,7 +105,7 @@ def test_a_neighbour_whose_name_begins_like_the_roots_is_outside(root: Path) -> 
     assert reasons(mounted(root, "within_root_only")) == {"/link": "is a link to a path outside the directory"}
 
 
-def test_where_all_links_are_followed_they_may_lead_out(root: Path, outside: Path) -> None:
+def test_if_all_links_are_followed_they_may_lead_out(root: Path, outside: Path) -> None:
     (root / "file").symlink_to(outside / "secret")
     (root / "directory").symlink_to("../outside")
     fs = mounted(root, "allow")
@@ -133,7 +133,7 @@ def test_loops_end_and_are_reported(root: Path, follow: SymlinkPolicy) -> None:
 
 
 @pytest.mark.parametrize("follow", ["within_root_only", "allow"])
-def test_a_link_that_points_nowhere_or_through_a_file_is_reported(root: Path, follow: SymlinkPolicy) -> None:
+def test_a_dangling_link_or_one_through_a_file_is_reported(root: Path, follow: SymlinkPolicy) -> None:
     (root / "gone").symlink_to("real/gone")
     (root / "through").symlink_to("real/file/x")
     fs = mounted(root, follow)
@@ -142,13 +142,13 @@ def test_a_link_that_points_nowhere_or_through_a_file_is_reported(root: Path, fo
 
 
 @pytest.mark.parametrize("follow", ["within_root_only", "allow"])
-def test_a_link_to_what_is_no_file_is_reported_and_does_not_hang(root: Path, follow: SymlinkPolicy) -> None:
+def test_a_link_to_a_special_file_is_reported_and_does_not_hang(root: Path, follow: SymlinkPolicy) -> None:
     os.mkfifo(root / "fifo")
     (root / "link").symlink_to("fifo")
     assert reasons(mounted(root, follow)) == {"/fifo": "is a FIFO", "/link": "is a link to a FIFO"}
 
 
-def test_links_of_names_that_are_not_text_are_followed(root: Path) -> None:
+def test_links_with_names_that_are_not_text_are_followed(root: Path) -> None:
     raw = os.fsencode(root) + b"/\xff\\"
     with open(raw, "wb") as stream:
         stream.write(b"odd")
@@ -171,7 +171,7 @@ print(len(fs.mounts[0].skipped), fs.statistics().node_count)
 
 
 @pytest.mark.slow
-def test_directories_that_link_to_one_another_do_not_multiply_without_end(root: Path) -> None:
+def test_directories_that_link_to_each_other_do_not_multiply_endlessly(root: Path) -> None:
     for level in range(40):
         (root / f"level{level}").mkdir()
         for name in ("a", "b"):

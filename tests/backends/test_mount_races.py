@@ -1,4 +1,4 @@
-"""A host tree that changes while it is read: what was swapped is left out, and never followed."""
+"""A host tree that changes while it is read: swapped entries are left out, and never followed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def host(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def swapped(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Swap], None]:
-    """Let something happen just before a name is opened, once."""
+    """Call a function once, just before a name is opened."""
     actual = os.open
 
     def arrange(name: str, swap: Swap) -> None:
@@ -81,7 +81,7 @@ def test_a_file_swapped_for_a_link_is_not_followed(host: Path, swapped: Arrange)
     assert fs.exists("/z")
 
 
-def test_a_file_swapped_for_a_fifo_is_not_waited_for(host: Path, swapped: Arrange) -> None:
+def test_a_file_swapped_for_a_fifo_does_not_block(host: Path, swapped: Arrange) -> None:
     def swap() -> None:
         (host / "f").unlink()
         os.mkfifo(host / "f")
@@ -91,16 +91,16 @@ def test_a_file_swapped_for_a_fifo_is_not_waited_for(host: Path, swapped: Arrang
 
 
 @pytest.mark.parametrize("name", ["f", "d"])
-def test_what_is_gone_when_it_is_opened_is_reported_and_the_rest_comes(host: Path, swapped: Arrange, name: str) -> None:
+def test_an_entry_that_vanishes_before_it_is_opened_is_reported_and_the_rest_is_copied(
+    host: Path, swapped: Arrange, name: str
+) -> None:
     swapped(name, lambda: (host / name).rename(host.parent / "away"))
     fs = mounted(host)
     assert fs.mounts[0].skipped == ((f"/{name}", "No such file or directory"),)
     assert fs.exists("/z")
 
 
-def test_a_directory_on_the_way_of_a_followed_link_swapped_for_a_link_is_not_followed(
-    host: Path, swapped: Arrange
-) -> None:
+def test_a_link_that_replaces_a_directory_within_a_followed_link_is_not_followed(host: Path, swapped: Arrange) -> None:
     (host / "a_link").symlink_to("d/secret")
 
     def swap() -> None:
@@ -113,9 +113,7 @@ def test_a_directory_on_the_way_of_a_followed_link_swapped_for_a_link_is_not_fol
     assert "/a_link" in [path for path, _ in fs.mounts[0].skipped]
 
 
-def test_a_directory_swapped_for_a_link_between_listing_and_looking_is_a_link(
-    host: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_swapped_for_a_link_after_listing_is_a_link(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     actual = os.scandir
     pending = [True]
 

@@ -1,4 +1,4 @@
-"""Mounts in the life of a session: made once, kept by a file, undone and made again."""
+"""Mounts and sessions: made once, kept in a session file, undone and repeated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def opened(session: Session, host: Path, path: str = "/") -> InMemoryFilesystem:
     return InMemoryFilesystem(session, mounts=[HostMount(str(host), path)])
 
 
-def test_opening_again_on_the_same_session_repeats_no_mount(host: Path) -> None:
+def test_reopening_on_the_same_session_repeats_no_mount(host: Path) -> None:
     session = Session()
     opened(session, host).write("/d/a.txt", "changed")
     (host / "new.txt").write_text("new on the host")
@@ -37,7 +37,7 @@ def test_opening_again_on_the_same_session_repeats_no_mount(host: Path) -> None:
     assert session.seq == 2
 
 
-def test_a_loaded_session_keeps_the_tree_that_is_there(host: Path, tmp_path: Path) -> None:
+def test_a_loaded_session_keeps_its_tree(host: Path, tmp_path: Path) -> None:
     session = Session()
     opened(session, host).write("/d/b.txt", "by us")
     session.save(tmp_path / "session.json")
@@ -56,7 +56,7 @@ def test_a_mount_whose_files_were_deleted_is_not_repeated(host: Path) -> None:
     assert opened(session, host).list() == ()
 
 
-def test_a_mount_that_was_rolled_back_is_made_again(host: Path) -> None:
+def test_a_mount_that_was_rolled_back_is_repeated(host: Path) -> None:
     session = Session()
     opened(session, host)
     session.rollback(0)
@@ -67,7 +67,7 @@ def test_a_mount_that_was_rolled_back_is_made_again(host: Path) -> None:
     assert opened(session, host).read("/d/a.txt").content == "from the host"
 
 
-def test_a_mount_in_a_transaction_that_failed_is_made_again(host: Path) -> None:
+def test_a_mount_in_a_failed_transaction_is_repeated(host: Path) -> None:
     session = Session()
     with pytest.raises(KeyError), session.transaction():
         opened(session, host)
@@ -76,7 +76,7 @@ def test_a_mount_in_a_transaction_that_failed_is_made_again(host: Path) -> None:
     assert opened(session, host).read("/d/a.txt").content == "from the host"
 
 
-def test_a_mount_that_was_undone_is_made_again_after_loading_too(host: Path, tmp_path: Path) -> None:
+def test_a_mount_that_was_undone_is_repeated_after_loading_too(host: Path, tmp_path: Path) -> None:
     session = Session()
     opened(session, host)
     session.rollback(0)
@@ -121,7 +121,7 @@ def test_one_host_path_written_in_two_ways_is_one_mount(host: Path) -> None:
 
 
 @pytest.mark.parametrize("taken", ["/m", "/m/below", "/m/file/x"])
-def test_a_mount_path_that_is_taken_is_refused_and_nothing_changes(host: Path, taken: str) -> None:
+def test_an_occupied_mount_path_is_refused_and_nothing_changes(host: Path, taken: str) -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     if taken == "/m/below":
@@ -136,9 +136,7 @@ def test_a_mount_path_that_is_taken_is_refused_and_nothing_changes(host: Path, t
     assert fs.mounts == ()
 
 
-def test_a_session_that_is_resumed_where_the_host_tree_lies_elsewhere_repeats_no_mount(
-    host: Path, tmp_path: Path
-) -> None:
+def test_a_session_resumed_where_the_host_tree_is_elsewhere_repeats_no_mount(host: Path, tmp_path: Path) -> None:
     session = Session()
     opened(session, host, "/m").write("/m/d/a.txt", "changed")
     session.save(tmp_path / "session.json")
@@ -156,14 +154,14 @@ def test_two_host_trees_at_one_path_are_refused(host: Path) -> None:
         InMemoryFilesystem(mounts=[HostMount(str(host), "/m"), HostMount(str(other), "/m/.")])
 
 
-def test_the_root_is_taken_once_there_is_a_file(host: Path) -> None:
+def test_the_root_is_occupied_once_there_is_a_file(host: Path) -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "mine")
     with pytest.raises(FileExistsError):
         opened(session, host)
 
 
-def test_an_empty_directory_is_free(host: Path) -> None:
+def test_an_empty_directory_is_not_occupied(host: Path) -> None:
     session = Session()
     InMemoryFilesystem(session).mkdir("/m/n")
     assert opened(session, host, "/m/n").exists("/m/n/d/a.txt")

@@ -1,4 +1,4 @@
-"""Host trees copied into memory: everything that is there, as it is there."""
+"""Host trees copied into memory: everything is copied exactly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def f(content: bytes = b"x\n", mode: int = 0o644) -> tuple[str, bytes, int]:
 
 
 def lay(root: Path, flat: Plain) -> Path:
-    """Write files to a host directory."""
+    """Write files into a host directory."""
     root.mkdir(exist_ok=True)
     write_out(grow({"/": D, **flat}), root)
     return root
@@ -34,7 +34,7 @@ def mounted(root: Path, **options: object) -> InMemoryFilesystem:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_a_mounted_tree_is_the_very_tree_that_lies_there(seed: int, tmp_path: Path) -> None:
+def test_a_mounted_tree_equals_the_tree_on_the_host(seed: int, tmp_path: Path) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=8)
     write_out(tree, tmp_path)
     fs = mounted(tmp_path)
@@ -54,7 +54,7 @@ def test_times_of_files_links_and_directories_are_kept_to_the_nanosecond(tmp_pat
 
 
 @pytest.mark.parametrize("at", [2**63 + 5, 10**20, -(2**63) - 1])
-def test_a_time_of_a_far_century_does_not_keep_the_session_from_being_saved(at: int, tmp_path: Path) -> None:
+def test_a_time_in_a_distant_century_does_not_prevent_saving(at: int, tmp_path: Path) -> None:
     (tmp_path / "host").mkdir()
     (tmp_path / "host" / "f").write_text("x")
     try:
@@ -68,7 +68,7 @@ def test_a_time_of_a_far_century_does_not_keep_the_session_from_being_saved(at: 
     assert loaded.stat("/f") == fs.stat("/f")
 
 
-def test_permission_bits_are_kept_special_ones_too(tmp_path: Path) -> None:
+def test_permission_bits_are_kept_including_special_ones(tmp_path: Path) -> None:
     flat: Plain = {"/": ("d", 0o711), "/d": ("d", 0o1777), "/a": f(mode=0o4755), "/b": f(mode=0o400), "/c": f(mode=0)}
     write_out(grow(flat), tmp_path)
     if os.geteuid():
@@ -92,7 +92,7 @@ def test_names_that_are_not_text_are_reached_by_their_escaped_form(tmp_path: Pat
         assert names.to_bytes(entry.name) == fs.read_bytes(entry.path).content
 
 
-def test_the_longest_names_of_a_host_are_reached_whatever_their_bytes(tmp_path: Path) -> None:
+def test_the_longest_names_on_a_host_are_reachable_whatever_their_bytes(tmp_path: Path) -> None:
     for raw in (b"\xff" * 255, b"\\" * 255, "\u00e9".encode() * 127, b"n" * 255):
         with open(os.fsencode(tmp_path) + b"/" + raw, "wb") as stream:
             stream.write(raw)
@@ -115,7 +115,7 @@ def test_a_link_is_copied_as_a_link_wherever_it_points(tmp_path: Path) -> None:
     assert fs.mounts[0].skipped == ()
 
 
-def test_what_is_no_file_is_left_out_unopened_and_reported(tmp_path: Path) -> None:
+def test_special_files_are_skipped_unopened_and_reported(tmp_path: Path) -> None:
     lay(tmp_path, {"/d": D, "/f": f()})
     os.mkfifo(tmp_path / "d" / "fifo")
     opened = socket.socket(socket.AF_UNIX)
@@ -132,7 +132,7 @@ def test_what_is_no_file_is_left_out_unopened_and_reported(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
-def test_a_device_is_left_out_and_reported(tmp_path: Path) -> None:
+def test_a_device_is_skipped_and_reported(tmp_path: Path) -> None:
     try:
         os.mknod(tmp_path / "zero", 0o20666, os.makedev(1, 5))
     except PermissionError:
@@ -140,7 +140,7 @@ def test_a_device_is_left_out_and_reported(tmp_path: Path) -> None:
     assert mounted(tmp_path).mounts[0].skipped == (("/zero", "is a device"),)
 
 
-def test_a_mount_below_the_root_makes_its_parents_and_shifts_what_it_reports(tmp_path: Path) -> None:
+def test_a_mount_below_the_root_creates_its_parents_and_prefixes_reported_paths(tmp_path: Path) -> None:
     lay(tmp_path, {"/a": f()})
     os.mkfifo(tmp_path / "fifo")
     fs = mounted(tmp_path, mount_path="deep\\down/./here/")
@@ -149,7 +149,7 @@ def test_a_mount_below_the_root_makes_its_parents_and_shifts_what_it_reports(tmp
     assert fs.mounts[0].skipped == (("/deep/down/here/fifo", "is a FIFO"),)
 
 
-def test_a_mount_is_one_event_whose_report_tells_what_came(tmp_path: Path) -> None:
+def test_a_mount_is_one_event_whose_report_says_what_was_copied(tmp_path: Path) -> None:
     lay(tmp_path, {"/d": D, "/d/a": f(b"12345"), "/l": ("l", "d"), "/e": D})
     session = Session(clock=lambda: 77)
     fs = InMemoryFilesystem(session, mounts=[HostMount(tmp_path)])
@@ -169,7 +169,7 @@ def test_hard_links_are_two_files_and_an_empty_directory_is_a_directory(tmp_path
     assert fs.list("/empty") == ()
 
 
-def test_the_mount_reads_the_host_once_and_writes_it_never(tmp_path: Path) -> None:
+def test_a_mount_reads_the_host_once_and_never_writes_to_it(tmp_path: Path) -> None:
     lay(tmp_path, {"/a": f(b"host")})
     fs = mounted(tmp_path)
     (tmp_path / "a").write_text("changed on the host")

@@ -1,4 +1,4 @@
-"""Mounted files: one name for a file, in calls, in commands, in messages and in what a session keeps."""
+"""Mounted files: one path for a file, in calls, commands, messages and what a session keeps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Mount = Callable[..., MountedFilesystem]
 
 @pytest.fixture(params=["memory", "host", "overlay"])
 def mount(request: pytest.FixtureRequest, tmp_path: Path) -> Mount:
-    """Mount empty files, in memory, in a directory, or in a layer over one."""
+    """Mount an empty filesystem: in memory, in a directory, or a layer over one."""
     (tmp_path / "root").mkdir()
 
     def make(mounted_at: str = "/workspace", **options: Any) -> MountedFilesystem:
@@ -88,7 +88,7 @@ def test_relative_paths_start_at_the_mount_point(mount: Mount) -> None:
         files.read("../a.py")
 
 
-def test_the_way_to_the_mount_point_is_listed_and_nothing_else(mount: Mount) -> None:
+def test_only_the_path_to_the_mount_point_is_listed(mount: Mount) -> None:
     files = mount("/srv/agent/files")
     files.write("a.py", "a\n")
     assert [entry.path for entry in files.walk()] == ["/srv", "/srv/agent", "/srv/agent/files", "/srv/agent/files/a.py"]
@@ -97,7 +97,7 @@ def test_the_way_to_the_mount_point_is_listed_and_nothing_else(mount: Mount) -> 
 
 
 @pytest.mark.parametrize("path", ["/a.py", "/workspaces/a.py", "/workspace/../a.py", "/"])
-def test_nothing_is_made_outside_the_mount_point(mount: Mount, path: str) -> None:
+def test_nothing_is_created_outside_the_mount_point(mount: Mount, path: str) -> None:
     files = mount()
     with pytest.raises(OSError, match=r"use a path such as '/workspace/|name a file inside it"):
         files.write(path, "a\n")
@@ -158,7 +158,7 @@ def test_a_message_about_the_store_keeps_its_path(tmp_path: Path) -> None:
     assert str(caught.value) == f"cannot read '/workspace/a' from '{files.store.path}/pack' into '{files.root}/a'"
 
 
-def test_a_path_of_the_host_below_the_root_means_the_file_there(tmp_path: Path) -> None:
+def test_a_host_path_below_the_root_means_the_file_there(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "root")
     files = MountedFilesystem(HostFilesystem(tmp_path / "link"), "/workspace")
@@ -170,7 +170,7 @@ def test_a_path_of_the_host_below_the_root_means_the_file_there(tmp_path: Path) 
     assert sorted(os.listdir(tmp_path / "root")) == ["a.py"]
 
 
-def test_links_of_the_host_lead_where_commands_find_the_same_file(tmp_path: Path) -> None:
+def test_host_links_lead_to_where_commands_find_the_same_file(tmp_path: Path) -> None:
     (tmp_path / "root" / "dir").mkdir(parents=True)
     (tmp_path / "root" / "a.py").write_text("a\n")
     for name, target in (("up", "../a.py"), ("own", "/workspace/a.py"), ("host", str(tmp_path / "root" / "a.py"))):
@@ -203,7 +203,7 @@ def test_a_mount_point_is_a_canonical_path_outside_the_system(path: str) -> None
     assert not session[FilesystemMounted].all()
 
 
-def test_a_mount_point_is_not_around_or_inside_the_directory_of_the_host(tmp_path: Path) -> None:
+def test_a_mount_point_is_not_above_or_inside_the_host_directory(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     files = HostFilesystem(tmp_path / "root")
     for place in (tmp_path, tmp_path / "root" / "inside"):
@@ -214,7 +214,7 @@ def test_a_mount_point_is_not_around_or_inside_the_directory_of_the_host(tmp_pat
 
 
 @pytest.mark.parametrize("files", [MockFilesystem(), "/tmp", None])
-def test_what_is_no_filesystem_of_ours_is_not_mounted(files: Any) -> None:
+def test_only_weakfs_filesystems_are_mounted(files: Any) -> None:
     with pytest.raises(TypeError, match="cannot mount"):
         MountedFilesystem(files, "/workspace")
 
@@ -242,7 +242,7 @@ def test_the_mount_point_is_saved_with_the_session(tmp_path: Path) -> None:
         MountedFilesystem(InMemoryFilesystem())
 
 
-def test_a_rollback_leaves_the_mount_point() -> None:
+def test_a_rollback_keeps_the_mount_point() -> None:
     session = Session()
     before = session.snapshot()
     files = MountedFilesystem(InMemoryFilesystem(session), "/workspace")
@@ -269,7 +269,7 @@ def test_snapshots_and_archives_are_those_of_the_files(mount: Mount) -> None:
     assert files.statistics() == other.statistics()
 
 
-def test_quotas_count_the_files_alone() -> None:
+def test_quotas_count_only_the_files() -> None:
     files = MountedFilesystem(InMemoryFilesystem(limits=Limits(max_node_count=1, max_total_size=3)), "/a/b/c")
     files.write("a", "123")
     with pytest.raises(OSError, match="'/a/b/c/b'"):
@@ -289,7 +289,7 @@ def test_a_read_only_filesystem_stays_read_only() -> None:
 
 
 @needs_sandbox
-def test_a_command_finds_a_file_where_calls_do(mount: Mount) -> None:
+def test_commands_and_calls_find_a_file_at_the_same_path(mount: Mount) -> None:
     tools = toolset(mount())
     call(tools, "write_file", path="/workspace/dir/a.py", content="one\n")
     done = call(tools, "shell", command="pwd; cat /workspace/dir/a.py; echo two > /workspace/dir/b.py; ls -d /*")
@@ -315,7 +315,7 @@ def test_a_command_sees_neither_the_directory_of_the_host_nor_the_mount_point_of
 
 
 @needs_sandbox
-def test_what_a_command_leaves_beyond_a_limit_is_refused_by_its_mounted_path(mount: Mount) -> None:
+def test_a_file_beyond_a_limit_that_a_command_leaves_is_refused_by_its_mounted_path(mount: Mount) -> None:
     tools = toolset(mount(limits=Limits(max_file_size=10)))
     result = tools.call("shell", {"command": "seq 100 > big"})
     assert "'/workspace/big'" in result.message
@@ -334,7 +334,7 @@ def test_without_a_sandbox_the_answer_says_that_nothing_is_mounted(mount: Mount)
 
 
 @needs_sandbox
-def test_a_background_process_finds_a_file_where_calls_do(tmp_path: Path) -> None:
+def test_background_processes_and_calls_find_a_file_at_the_same_path(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     session = Session()
     files = MountedFilesystem(
@@ -356,7 +356,7 @@ def test_a_background_process_needs_files_that_are_in_a_directory() -> None:
     assert "cannot start a process on an InMemoryFilesystem" in tools.call("process_start", {"command": "true"}).message
 
 
-def test_a_container_has_the_name_that_its_programs_use(podman: Podman, tmp_path: Path) -> None:
+def test_a_container_uses_the_paths_that_its_programs_see(podman: Podman, tmp_path: Path) -> None:
     session = Session()
     files = ContainerFilesystem(session, image=IMAGE, root="/workspace", store=tmp_path / "store", runtime=podman)
     try:
@@ -396,7 +396,7 @@ def test_a_stale_write_is_refused_by_the_mounted_path(mount: Mount) -> None:
     assert "-one\n+two" in refused.message
 
 
-def test_taking_work_back_speaks_of_the_mounted_paths(mount: Mount) -> None:
+def test_messages_of_undo_and_revert_use_mounted_paths(mount: Mount) -> None:
     tools = toolset(mount(), tools=[*DEFAULT_TOOLS, *HISTORY_TOOLS])
     tools.call("write_file", {"path": "a.py", "content": "one\n"}, call_id="first")
     tools.call("write_file", {"path": "b.py", "content": "one\n"})
@@ -411,7 +411,7 @@ def test_taking_work_back_speaks_of_the_mounted_paths(mount: Mount) -> None:
     assert call(tools, "read_file", path="a.py").content == "one\n"
 
 
-def test_taking_work_back_is_judged_by_the_mounted_paths() -> None:
+def test_policies_judge_undo_and_revert_by_mounted_paths() -> None:
     session = Session()
     files = MountedFilesystem(InMemoryFilesystem(session), "/workspace")
     Toolset(session, files).call("write_file", {"path": "secret/a", "content": "one\n"})
@@ -428,7 +428,7 @@ def test_taking_work_back_is_judged_by_the_mounted_paths() -> None:
     "pattern",
     ["/src", "src/a.py", "/*.py", "/files/**", "/{src,lib}/a", "{/workspace/a,/src}", "/workspac?s/a", "./src"],
 )
-def test_a_pattern_of_a_policy_that_would_match_nothing_is_refused(pattern: str) -> None:
+def test_a_policy_pattern_that_cannot_match_is_refused(pattern: str) -> None:
     files = MountedFilesystem(InMemoryFilesystem(), "/workspace")
     rule = PolicyRule(effect="deny", operations=["read"], paths=pattern, reason="no")
     with pytest.raises(ValueError, match="would match nothing, because the files are below '/workspace'"):
@@ -438,7 +438,7 @@ def test_a_pattern_of_a_policy_that_would_match_nothing_is_refused(pattern: str)
 @pytest.mark.parametrize(
     "pattern", ["/", "/workspace", "/workspace/src", "/w*/src", "*.key", "**/src/*", "/**/a", "/*"]
 )
-def test_a_pattern_of_a_policy_that_can_match_is_taken(pattern: str) -> None:
+def test_a_policy_pattern_that_can_match_is_accepted(pattern: str) -> None:
     files = MountedFilesystem(InMemoryFilesystem(), "/workspace")
     rule = PolicyRule(effect="deny", operations=["read"], paths=pattern, reason="no")
     toolset(files, policy=Policy([rule]))

@@ -1,4 +1,4 @@
-"""A layer over other files: what is written down, refused, given up, and what the files below hold meanwhile."""
+"""A layer over other files: what is committed, refused and discarded, and what the lower files hold meanwhile."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def conflict(layer: OverlayFilesystem) -> str:
     return str(caught.value)
 
 
-def test_nothing_is_written_down_before_a_commit_and_all_of_it_then() -> None:
+def test_nothing_is_written_before_a_commit_and_everything_by_it() -> None:
     lower = memory()
     before = lower.tree()
     layer = over(lower)
@@ -87,7 +87,7 @@ def test_directories_above_both_paths_of_a_change_keep_their_bits_and_times(
     assert [lower.stat(one).mode for one in directories] == [expected.stat(one).mode for one in directories]
 
 
-def test_a_diff_tells_how_the_layer_differs() -> None:
+def test_a_diff_shows_how_the_layer_differs() -> None:
     layer = over(memory())
     assert layer.diff() == TreeDiff()
     layer.write("/a", "changed")
@@ -96,7 +96,7 @@ def test_a_diff_tells_how_the_layer_differs() -> None:
     assert layer.diff() == TreeDiff(("/new",), ("/d/b",), ("/a",))
 
 
-def test_giving_up_shows_what_is_below_and_can_be_rolled_back() -> None:
+def test_discarding_shows_the_lower_files_and_can_be_rolled_back() -> None:
     lower = memory()
     layer = over(lower)
     layer.write("/a", "changed")
@@ -109,7 +109,7 @@ def test_giving_up_shows_what_is_below_and_can_be_rolled_back() -> None:
     assert not layer.exists("/d")
 
 
-def test_what_changes_below_is_seen_until_the_layer_holds_it() -> None:
+def test_changes_below_are_visible_until_the_layer_has_its_own_version() -> None:
     lower = memory()
     layer = over(lower)
     lower.write("/a", "newer")
@@ -133,7 +133,7 @@ def test_what_changes_below_is_seen_until_the_layer_holds_it() -> None:
     ],
     ids=["read", "append", "write", "chmod", "delete", "move", "copy"],
 )
-def test_a_commit_refuses_what_changed_below_since_it_was_used(first: object) -> None:
+def test_a_commit_is_refused_if_a_used_file_has_changed_below(first: object) -> None:
     lower = memory()
     layer = over(lower)
     assert callable(first)
@@ -156,7 +156,7 @@ def test_a_conflict_names_every_path() -> None:
     assert "'/a', '/d/b', '/new' changed below" in conflict(layer)
 
 
-def test_what_appeared_in_a_directory_that_was_deleted_is_a_conflict() -> None:
+def test_a_new_entry_below_in_a_deleted_directory_is_a_conflict() -> None:
     lower = memory()
     layer = over(lower)
     layer.delete("/d", recursive=True)
@@ -164,7 +164,7 @@ def test_what_appeared_in_a_directory_that_was_deleted_is_a_conflict() -> None:
     assert "'/d'" in conflict(layer)
 
 
-def test_what_was_written_below_alike_is_no_conflict() -> None:
+def test_an_equal_change_below_is_not_a_conflict() -> None:
     lower = memory()
     layer = over(lower)
     layer.write("/a", "same")
@@ -175,7 +175,7 @@ def test_what_was_written_below_alike_is_no_conflict() -> None:
     assert lower.read("/a").content == "same"
 
 
-def test_what_was_read_again_is_remembered_as_it_is_then() -> None:
+def test_reading_again_remembers_the_newest_version() -> None:
     lower = memory()
     layer = over(lower)
     layer.read("/a")
@@ -186,7 +186,7 @@ def test_what_was_read_again_is_remembered_as_it_is_then() -> None:
     assert lower.read("/new").content == "n"
 
 
-def test_reading_the_same_again_makes_no_record() -> None:
+def test_reading_an_unchanged_file_again_adds_no_record() -> None:
     layer = over(memory())
     assert layer.session is not None
     layer.read("/a")
@@ -197,7 +197,7 @@ def test_reading_the_same_again_makes_no_record() -> None:
     assert layer.session.seq == seq
 
 
-def test_what_changed_below_and_was_never_used_is_no_conflict() -> None:
+def test_a_change_below_to_an_unused_file_is_not_a_conflict() -> None:
     lower = memory()
     layer = over(lower)
     layer.grep("two")
@@ -207,7 +207,7 @@ def test_what_changed_below_and_was_never_used_is_no_conflict() -> None:
     assert (lower.read("/a").content, lower.read("/new").content) == ("by another", "n")
 
 
-def test_a_commit_that_fails_halfway_leaves_the_files_below_whole() -> None:
+def test_a_commit_that_fails_halfway_leaves_the_lower_files_unchanged() -> None:
     lower = memory()
     small = InMemoryFilesystem(lower.session, limits=Limits(max_file_size=20))
     layer = OverlayFilesystem(small, Session(clock=count(5000).__next__))
@@ -223,7 +223,7 @@ def test_a_commit_that_fails_halfway_leaves_the_files_below_whole() -> None:
     assert lower.tree().fingerprint == layer.tree().fingerprint
 
 
-def test_a_layer_over_read_only_files_holds_changes_and_cannot_be_written_down() -> None:
+def test_a_layer_over_read_only_files_holds_changes_but_cannot_be_committed() -> None:
     layer = OverlayFilesystem(InMemoryFilesystem(memory().session, read_only=True), Session())
     layer.write("/a", "x")
     with pytest.raises(PermissionError, match="read-only"):
@@ -231,7 +231,7 @@ def test_a_layer_over_read_only_files_holds_changes_and_cannot_be_written_down()
     assert layer.read("/a").content == "x"
 
 
-def test_a_read_only_layer_shows_and_refuses() -> None:
+def test_a_read_only_layer_can_be_read_and_refuses_changes() -> None:
     layer = OverlayFilesystem(memory(), Session(), read_only=True)
     assert layer.read("/a").content == "one\ntwo\nthree\n"
     for change in (layer.commit, layer.discard):
@@ -239,7 +239,7 @@ def test_a_read_only_layer_shows_and_refuses() -> None:
             change()
 
 
-def test_special_entries_are_hidden_copied_up_and_written_down() -> None:
+def test_special_entries_are_hidden_copied_up_and_committed() -> None:
     lower = memory()
     fifo = leaves.special(leaves.FIFO, mode=0o600, at=1)
     lower.apply(EntryPut("/pipe", tree_of({"pipe": fifo}), 1))
@@ -258,7 +258,7 @@ def test_a_layer_needs_a_session_of_its_own() -> None:
         OverlayFilesystem(lower, lower.session)
 
 
-def test_a_layer_over_a_layer_is_written_down_one_at_a_time() -> None:
+def test_a_layer_over_a_layer_is_committed_one_level_at_a_time() -> None:
     lower = memory()
     middle = over(lower)
     top = OverlayFilesystem(middle, Session(clock=count(9000).__next__))
@@ -272,7 +272,7 @@ def test_a_layer_over_a_layer_is_written_down_one_at_a_time() -> None:
     assert lower.read("/d/b").content == "again"
 
 
-def test_a_real_directory_is_read_in_place_and_written_down(tmp_path: Path) -> None:
+def test_a_host_directory_is_read_in_place_and_committed_to(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "src").mkdir(parents=True)
     (root / "src/a.py").write_text("one\n")
@@ -298,7 +298,7 @@ def test_a_real_directory_is_read_in_place_and_written_down(tmp_path: Path) -> N
     assert not (root / "src/c").exists()
 
 
-def test_what_a_program_changes_in_a_checkout_stays_in_the_layer() -> None:
+def test_changes_by_a_program_in_a_checkout_stay_in_the_layer() -> None:
     lower = memory()
     before = lower.tree()
     layer = over(lower)
@@ -318,7 +318,7 @@ def test_what_a_program_changes_in_a_checkout_stays_in_the_layer() -> None:
     assert lower.tree().fingerprint == shown
 
 
-def test_a_restore_remembers_what_lay_below() -> None:
+def test_a_restore_remembers_the_lower_files() -> None:
     lower = memory()
     layer = over(lower)
     layer.write("/a", "mine")
@@ -332,7 +332,9 @@ def test_a_restore_remembers_what_lay_below() -> None:
 
 
 @pytest.mark.parametrize("shares_the_session", [False, True])
-def test_a_commit_that_fails_halfway_leaves_a_real_directory_whole(shares_the_session: bool, tmp_path: Path) -> None:
+def test_a_commit_that_fails_halfway_leaves_a_host_directory_unchanged(
+    shares_the_session: bool, tmp_path: Path
+) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "a").write_text("a\n")
@@ -354,7 +356,7 @@ def test_a_commit_that_fails_halfway_leaves_a_real_directory_whole(shares_the_se
     assert not (root / "b").exists()
 
 
-def test_a_rollback_of_a_shared_session_takes_a_commit_back(tmp_path: Path) -> None:
+def test_a_rollback_of_a_shared_session_undoes_a_commit(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "a").write_text("a\n")

@@ -28,7 +28,7 @@ CHANGES: dict[str, Change] = {
 
 
 def memory() -> InMemoryFilesystem:
-    """A lower layer whose file was appended to, so that it is held in pieces."""
+    """A lower layer with a file that was appended to, so that it is held in pieces."""
     lower = InMemoryFilesystem(Session(session_id="lower"))
     lower.write_bytes("/d/f", bytes(SIZE - MIB))
     lower.append("/d/f", "a" * MIB)
@@ -51,20 +51,22 @@ def peak_memory(work: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_of_a_file_in_memory_copies_none_of_it(change: str) -> None:
+def test_changing_a_file_in_memory_copies_none_of_its_content(change: str) -> None:
     layer = OverlayFilesystem(memory(), Session(session_id="upper"))
 
     assert peak_memory(lambda: CHANGES[change](layer)) < MIB
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_of_a_host_file_holds_it_once(change: str, tmp_path: Path) -> None:
+def test_changing_a_host_file_holds_its_content_once(change: str, tmp_path: Path) -> None:
     layer = OverlayFilesystem(host(tmp_path), Session(session_id="upper"))
 
     assert peak_memory(lambda: CHANGES[change](layer)) < SIZE + 4 * MIB
 
 
-def test_a_lower_file_that_may_not_grow_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lower_file_is_not_read_if_the_append_exceeds_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session = Session(session_id="upper")
     layer = OverlayFilesystem(host(tmp_path), session, limits=Limits(max_file_size=MIB))
     monkeypatch.setattr(HostFilesystem, "content", lambda *_: pytest.fail("it is read"))
@@ -88,7 +90,7 @@ def test_copying_a_host_file_up_can_be_interrupted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_host", [True, False])
-def test_the_lower_file_may_go_after_an_append(is_host: bool, tmp_path: Path) -> None:
+def test_the_lower_file_may_be_deleted_after_an_append(is_host: bool, tmp_path: Path) -> None:
     lower = host(tmp_path) if is_host else memory()
     layer = OverlayFilesystem(lower, Session(session_id="upper"))
     expected = lower.read_bytes("/d/f").content + b"z"

@@ -84,7 +84,7 @@ def test_deleting_on_one_side_and_changing_on_the_other_conflicts() -> None:
         session.merge(other)
 
 
-def test_what_a_fork_read_counts_after_the_merge() -> None:
+def test_reads_of_a_fork_count_after_the_merge() -> None:
     lower = memory()
     layer, session = over(lower)
     fork = session.fork()
@@ -106,7 +106,7 @@ def test_a_closed_fork_can_still_be_read() -> None:
     assert bound.read("/d/b").content == "b"
 
 
-def test_a_loaded_session_goes_on_over_the_same_files(tmp_path: Path) -> None:
+def test_a_loaded_session_continues_over_the_same_files(tmp_path: Path) -> None:
     lower = memory()
     layer, session = over(lower)
     layer.read("/d/b")
@@ -131,7 +131,7 @@ def test_a_loaded_session_goes_on_over_the_same_files(tmp_path: Path) -> None:
     assert lower.tree().fingerprint == shown
 
 
-def test_a_commit_inside_a_fork_counts_for_its_session_when_it_is_merged() -> None:
+def test_a_commit_in_a_fork_counts_for_its_session_once_merged() -> None:
     lower = memory()
     layer, session = over(lower)
     layer.write("/n", "n")

@@ -19,7 +19,7 @@ WORK: dict[str, Callable[[OverlayFilesystem], object]] = {
 
 
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
-def test_one_method_is_undone_at_once(work: Callable[[OverlayFilesystem], object]) -> None:
+def test_a_method_call_is_undone_as_one_operation(work: Callable[[OverlayFilesystem], object]) -> None:
     below = InMemoryFilesystem()
     below.write("/d/low", "1")
     below.write("/top", "1")
@@ -35,7 +35,7 @@ def test_one_method_is_undone_at_once(work: Callable[[OverlayFilesystem], object
     assert layer.tree().fingerprint == after
 
 
-def test_in_a_transaction_with_a_cause_all_of_it_is_one() -> None:
+def test_a_transaction_with_a_cause_is_one_operation() -> None:
     below = InMemoryFilesystem()
     below.write("/a", "1")
     session = Session()

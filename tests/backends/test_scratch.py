@@ -1,4 +1,4 @@
-"""Scratch directories: what a killed process left is removed by the next one, and nothing else."""
+"""Scratch directories: leftovers of a killed process are removed by the next one, and nothing else is."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def some_name() -> str:
 
 
 @pytest.mark.parametrize("program", [CHECKOUT, UNPACKING])
-def test_what_a_killed_process_left_is_removed_by_the_next_one(folder: Path, tmp_path: Path, program: str) -> None:
+def test_leftovers_of_a_killed_process_are_removed_by_the_next_one(folder: Path, tmp_path: Path, program: str) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "file").write_text("x")
     command = [sys.executable, "-c", program, str(tmp_path / "project")]
@@ -139,7 +139,7 @@ def test_a_directory_of_another_user_stays(folder: Path) -> None:
     assert left_in(folder) == [name]
 
 
-def test_the_removal_of_leftovers_stops_when_its_time_is_over_and_goes_on_later(folder: Path) -> None:
+def test_the_removal_of_leftovers_stops_at_its_time_limit_and_continues_later(folder: Path) -> None:
     leftover = folder / some_name()
     for number in range(100):
         (leftover / str(number)).mkdir(parents=True)
@@ -152,11 +152,11 @@ def test_the_removal_of_leftovers_stops_when_its_time_is_over_and_goes_on_later(
     assert left_in(folder) == []
 
 
-def test_a_directory_for_temporary_files_that_is_not_there_has_no_leftovers(tmp_path: Path) -> None:
+def test_a_missing_directory_for_temporary_files_has_no_leftovers(tmp_path: Path) -> None:
     remove_leftovers(str(tmp_path / "none"))
 
 
-def test_closing_a_scratch_directory_twice_is_closing_it_once(folder: Path) -> None:
+def test_closing_a_scratch_directory_twice_is_harmless(folder: Path) -> None:
     made = Scratch()
     made.close()
     made.close()
@@ -164,7 +164,7 @@ def test_closing_a_scratch_directory_twice_is_closing_it_once(folder: Path) -> N
     assert left_in(folder) == []
 
 
-def test_a_section_in_a_temporary_directory_keeps_it_while_others_come_and_go(folder: Path, tmp_path: Path) -> None:
+def test_the_temporary_directory_of_a_section_stays_while_others_come_and_go(folder: Path, tmp_path: Path) -> None:
     with WorkspaceSection(session=Session(), store=tmp_path / "store") as section:
         section.filesystem.write("/file", "x")
         with scratch():

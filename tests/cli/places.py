@@ -55,5 +55,5 @@ def written(path: Path, *calls: dict[str, object]) -> Path:
 
 
 def call(tool: str, **arguments: object) -> dict[str, object]:
-    """Give a call as a line of a transcript has it."""
+    """Return a call as a line of a transcript has it."""
     return {"id": f"id-{tool}", "tool": tool, "arguments": arguments}

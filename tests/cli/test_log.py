@@ -22,7 +22,7 @@ def clocked(session_id: str = "calls") -> Session:
 
 
 def without_time(line: str) -> list[str]:
-    """Give the words of a row, but for its day and time."""
+    """Return the words of a row, but for its day and time."""
     return [line[:3].strip(), *line[21:].split()]
 
 

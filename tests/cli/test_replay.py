@@ -159,7 +159,7 @@ def with_another_tree(document: Document, number: int) -> int:
 
 
 def files_in(document: Document, numbers: list[int]) -> int:
-    """Give the place of the files among the slices of a state."""
+    """Return the place of the files among the slices of a state."""
     [place] = [place for place, number in enumerate(numbers) if document["slices"][number]["tag"] == "fs/tree"]
     return place
 

@@ -108,7 +108,7 @@ def test_what_lies_outside_is_not_touched(run: Run, place: Place, tmp_path: Path
 
 
 def in_the_middle(place: Place, tmp_path: Path, *options: str) -> subprocess.Popen[bytes]:
-    """Give a run in place that has changed something and waits, in a call that is not over."""
+    """Return a run in place that has changed something and waits, in a call that is not over."""
     command = "echo half > half && rm -r docs && touch ready && sleep 1000"
     transcript = written(
         tmp_path / "t.jsonl",

@@ -18,7 +18,7 @@ Line = dict[str, Any]
 
 
 def claude(id: str, name: str, result: object, *, error: str | None = None, **arguments: object) -> list[Line]:
-    """Give the two lines of a call and its answer."""
+    """Return the two lines of a call and its answer."""
     use = {"type": "tool_use", "id": id, "name": name, "input": arguments}
     answer = {"type": "tool_result", "tool_use_id": id, "content": error or "done", "is_error": error is not None}
     envelope = {"sessionId": "s1", "cwd": ROOT}
@@ -35,7 +35,7 @@ def claude(id: str, name: str, result: object, *, error: str | None = None, **ar
 
 
 def edit(id: str, name: str, original: str, old: str, new: str, written: str | None = None) -> list[Line]:
-    """Give an edit; `written` is a line that the hunks claim instead of the new one."""
+    """Return an edit; `written` is a line that the hunks claim instead of the new one."""
     hunk = {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": [f"-{old}", f"+{written or new}"]}
     result = {
         "filePath": f"{ROOT}/{name}",

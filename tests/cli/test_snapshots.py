@@ -25,13 +25,13 @@ KINDS = ["tree", "git", "tar"]
 
 
 def id_of(done: Outcome) -> str:
-    """Give the id in what `weakfs snapshot` printed."""
+    """Return the id in what `weakfs snapshot` printed."""
     assert (done.status, done.err) == (0, "")
     return done.out.split()[1].rstrip(":")
 
 
 def rows(done: Outcome) -> list[list[str]]:
-    """Give the lines of the table, without its heading and the last line."""
+    """Return the lines of the table, without its heading and the last line."""
     assert (done.status, done.err) == (0, "")
     return [line.split() for line in done.lines[1:-1]]
 

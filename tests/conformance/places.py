@@ -17,7 +17,7 @@ MILLISECOND = 1_000_000
 
 
 def ticking() -> Callable[[], int]:
-    """Give a clock that goes on by a millisecond whenever it is read."""
+    """Return a clock that goes on by a millisecond whenever it is read."""
     return count(1_700_000_000_000 * MILLISECOND, MILLISECOND).__next__
 
 

@@ -67,7 +67,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Tell whether what was printed is what a page says."""
+    """Return whether what was printed is what a page says."""
     for pattern, name in _VARYING:
         expected, printed = pattern.sub(name, expected), pattern.sub(name, printed)
     return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)

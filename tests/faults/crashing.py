@@ -22,7 +22,7 @@ AT_ONCE = 700
 
 
 def told(words: str) -> Session:
-    """Give a session whose file is a few kilobytes."""
+    """Return a session whose file is a few kilobytes."""
     session = Session(session_id="crash", clock=lambda: 5)
     filesystem = InMemoryFilesystem(session)
     for number in range(20):

@@ -105,13 +105,13 @@ def small_story() -> Session:
 
 
 def document_of(session: Session, folder: Path) -> dict[str, Any]:
-    """Give the document of a session's file."""
+    """Return the document of a session's file."""
     session.save(folder / "document.json")
     return cast(dict[str, Any], orjson.loads((folder / "document.json").read_bytes()))
 
 
 def in_rows(document: dict[str, Any]) -> dict[str, Any]:
-    """Give a document with one row for each record, as versions 1 to 3 wrote them."""
+    """Return a document with one row for each record, as versions 1 to 3 wrote them."""
     rows: list[dict[str, Any]] = []
     for stretch in document["records"]:
         count = len(stretch["at"])
@@ -125,7 +125,7 @@ def in_rows(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def events_of(written: Any) -> list[dict[str, Any]]:
-    """Give the events of one type in a stretch, each as an object."""
+    """Return the events of one type in a stretch, each as an object."""
     if isinstance(written, list):
         return cast("list[dict[str, Any]]", written)
     columns: dict[str, list[Any]] = {
@@ -136,7 +136,7 @@ def events_of(written: Any) -> list[dict[str, Any]]:
 
 
 def sealed(document: dict[str, Any]) -> bytes:
-    """Give the file of a document with the checksum that belongs to it, as saving would."""
+    """Return the file of a document with the checksum that belongs to it, as saving would."""
     rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
     body = orjson.dumps(rest)[1:] if rest else b"}"
     own = {"format": document.get("format"), "version": document.get("version"), "sha256": sha256(body).hexdigest()}
@@ -144,7 +144,7 @@ def sealed(document: dict[str, Any]) -> bytes:
 
 
 def resealed(data: bytes) -> bytes:
-    """Give a file whose checksum is made to match whatever stands behind it."""
+    """Return a file whose checksum is made to match whatever stands behind it."""
     head = HEAD.match(data)
     if head is None:
         return data
@@ -166,21 +166,21 @@ def places(value: Any, at: Place = ()) -> Iterator[Place]:
 
 
 def at(document: Any, place: Place) -> Any:
-    """Give what stands at a place."""
+    """Return what stands at a place."""
     for step in place:
         document = document[step]
     return document
 
 
 def changed(document: dict[str, Any], place: Place, value: Any) -> dict[str, Any]:
-    """Give a document with another value at a place."""
+    """Return a document with another value at a place."""
     own = copy.deepcopy(document)
     at(own, place[:-1])[place[-1]] = value
     return own
 
 
 def mutated(document: dict[str, Any], chance: random.Random) -> tuple[str, dict[str, Any]]:
-    """Give a document with something wrong in it, and what."""
+    """Return a document with something wrong in it, and what."""
     own = copy.deepcopy(document)
     everywhere = list(places(own))
     place = chance.choice(everywhere)
@@ -212,7 +212,7 @@ def mutated(document: dict[str, Any], chance: random.Random) -> tuple[str, dict[
 
 
 def shown(place: Place) -> str:
-    """Give a place as the library writes it."""
+    """Return a place as the library writes it."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
 
 
@@ -237,7 +237,7 @@ class Court:
         return session
 
     def judge(self, data: bytes) -> str:
-        """Tell whether a file is refused, the same as the whole one, or another; anything else is an error."""
+        """Return whether a file is refused, the same as the whole one, or another; anything else is an error."""
         with watched():
             try:
                 session = self.load(data)

@@ -66,7 +66,7 @@ class Attempts:
         return HostFilesystem(self.root, session=Session(), store=self.store, snapshots=self.kind)
 
     def now(self) -> str:
-        """Give a digest of all that there is."""
+        """Return a digest of all that there is."""
         return sha256(repr(sorted(exact(record(self.root)).items())).encode()).hexdigest()
 
     def disturb(self) -> None:

@@ -23,7 +23,7 @@ ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR, errno.EDQUOT, errno.EROFS, errno
 
 
 def calls_of_a_save(path: Path) -> list[Call]:
-    """Give the calls of saving over an old file; it is there again afterwards."""
+    """Return the calls of saving over an old file; it is there again afterwards."""
     old = path.read_bytes()
     with System(at_once=AT_ONCE, looking=True).in_force() as system:
         told("new").save(path)
@@ -150,7 +150,7 @@ class _Unsaved:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Generator[Path, None, None]:
-    """Give a disk of 64 KiB, where mounting one is allowed."""
+    """Return a disk of 64 KiB, where mounting one is allowed."""
     folder = tmp_path / "disk"
     folder.mkdir()
     try:

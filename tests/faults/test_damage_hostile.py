@@ -29,7 +29,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Row:
 
 
 def made(court: Court, *, trees: Sequence[Row] = (), blobs: Sequence[Any] = (), records: Sequence[Row] = ()) -> Row:
-    """Give the document of a session whose files are the last of some trees."""
+    """Return the document of a session whose files are the last of some trees."""
     rows = trees or [directory()]
     return {
         **document_of(Session(session_id="made", registry=registry()), court.path.parent),

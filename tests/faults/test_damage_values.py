@@ -116,7 +116,7 @@ def test_a_section_that_is_no_section_is_named(
 
 
 def find(document: dict[str, Any], wanted: str) -> Place:
-    """Give a place by what is there: `records/story/note` is the first record of that type."""
+    """Return a place by what is there: `records/story/note` is the first record of that type."""
     section, _, tag = wanted.partition("/")
     for index, row in enumerate(document[section]):
         # A content may be plain text; its letters are not what is looked for.

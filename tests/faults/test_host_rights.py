@@ -27,7 +27,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become s
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Give a directory that everybody may pass through, with a root that nobody in particular owns."""
+    """Return a directory that everybody may pass through, with a root that nobody in particular owns."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o777)
     root = folder / "root"
@@ -49,7 +49,7 @@ def nobody() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def as_nobody(nobody: subprocess.Popen[str], place: Path) -> AsNobody:
-    """Give a function that does something in the place as a user without rights, and returns what that user saw."""
+    """Return a function that does something in the place as a user without rights, and returns what that user saw."""
     assert nobody.stdin is not None
     assert nobody.stdout is not None
     asked, answers = nobody.stdin, nobody.stdout

@@ -81,7 +81,7 @@ SCENES = [
 
 
 def usable_elsewhere(session: Session) -> bool:
-    """Tell whether another thread can still use a session."""
+    """Return whether another thread can still use a session."""
     other = Thread(target=session.dispatch, args=(Put("elsewhere", 1),), daemon=True)
     other.start()
     other.join(timeout=5)

@@ -185,7 +185,7 @@ def test_a_compaction_removes_the_old_packs_when_the_new_one_is_on_the_disk(tmp_
 
 
 @pytest.mark.slow
-def test_several_processes_take_snapshots_at_once(tmp_path: Path) -> None:
+def test_several_processes_take_snapshots_concurrently(tmp_path: Path) -> None:
     root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
     processes = [started("snapshot", store.path, root, 5) for _ in range(share(8))]
     told = [process.communicate()[0] for process in processes]

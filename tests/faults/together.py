@@ -25,7 +25,7 @@ def frequent_switches() -> Generator[None, None, None]:
 
 
 def where_all_threads_stand() -> str:
-    """Give the stack of every thread."""
+    """Return the stack of every thread."""
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)

@@ -15,7 +15,7 @@ TEXTS = ("", "x", "a\nb\nc\n", "a\nB\nc\n", "a\nb\nC\n", "a\nb\nc\nd\n", "\0", "
 
 
 def random_path(random: Random, depth: int = 3) -> str:
-    """Give a path of one to `depth` segments, of few names, so that paths meet."""
+    """Return a path of one to `depth` segments, of few names, so that paths meet."""
     return "/" + "/".join(random.choice(PLAIN_NAMES[:3]) for _ in range(random.randint(1, depth)))
 
 

@@ -23,7 +23,7 @@ from .trees import PLAIN_NAMES, random_tree
 
 
 def random_path(random: Random, names: tuple[str, ...] = PLAIN_NAMES) -> str:
-    """Give a path of one to four segments."""
+    """Return a path of one to four segments."""
     return "/" + "/".join(random.choice(names) for _ in range(random.randint(1, 4)))
 
 

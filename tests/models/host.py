@@ -99,7 +99,7 @@ def record(root: str | Path) -> Record:
 
 
 def exact(found: Record) -> dict[bytes, tuple[str, int, bytes, int]]:
-    """Give all that a restore has to bring back."""
+    """Return all that a restore has to bring back."""
     return {path: seen.exact for path, seen in found.items()}
 
 
@@ -117,7 +117,7 @@ def assert_restored(before: Record, between: Record, after: Record) -> None:
 
 
 def places_above(path: bytes) -> list[bytes]:
-    """Give the directories that a path lies in."""
+    """Return the directories that a path lies in."""
     parts = path.split(b"/")
     return [b"/".join(parts[:depth]) for depth in range(len(parts))]
 
@@ -150,11 +150,11 @@ class Disorder:
             os.close(descriptor)
 
     def is_ours(self, status: os.stat_result, is_kind: Callable[[int], bool] = lambda _: True) -> bool:
-        """Tell whether an entry may be changed in place."""
+        """Return whether an entry may be changed in place."""
         return is_kind(status.st_mode) and status.st_ino != os.lstat(os.path.join(self.outside, b"secret")).st_ino
 
     def entries(self, kind: str | None = None) -> list[bytes]:
-        """Give the paths of all entries of a kind."""
+        """Return the paths of all entries of a kind."""
         found: list[bytes] = []
         for here, directories, files in os.walk(self.root):
             for name in (*directories, *files):
@@ -164,11 +164,11 @@ class Disorder:
         return sorted(found)
 
     def somewhere(self, random: Random) -> bytes:
-        """Give a path in some directory, where something may be."""
+        """Return a path in some directory, where something may be."""
         return os.path.join(random.choice([self.root, *self.entries("directory")]), random.choice(NAMES))
 
     def some(self, random: Random, kind: str | None = None) -> bytes:
-        """Give an entry; the change is impossible if there is none."""
+        """Return an entry; the change is impossible if there is none."""
         found = self.entries(kind)
         if not found:
             raise FileNotFoundError

@@ -25,7 +25,7 @@ def merge_plain(base: Plain, ours: Plain, theirs: Plain) -> Plain | frozenset[st
 
 
 def _merge_entry(old: Entry | None, mine: Entry | None, new: Entry | None) -> tuple[Entry | None, bool]:
-    """Give an entry and whether the sides agree on it; where they do not, what stands there is ours or theirs."""
+    """Return an entry and whether the sides agree on it; where they do not, what stands there is ours or theirs."""
     if mine == new or old == new:
         return mine, True
     if old == mine:

@@ -35,7 +35,7 @@ class Refused(Exception):
 
 
 def canonical(path: str) -> str:
-    """Give the canonical form of a path, the slow way; `Refused` if it has none."""
+    """Return the canonical form of a path, the slow way; `Refused` if it has none."""
     if any(char == "\0" or 0xD800 <= ord(char) <= 0xDFFF for char in path):
         raise Refused(INVALID)
     done: list[str] = []
@@ -50,7 +50,7 @@ def canonical(path: str) -> str:
 
 
 def above(path: str) -> list[str]:
-    """Give the directories on the way to a path, the root first."""
+    """Return the directories on the way to a path, the root first."""
     segments = path.split("/")[1:]
     return ["/" + "/".join(segments[:depth]) for depth in range(len(segments))] if path != "/" else []
 
@@ -60,7 +60,7 @@ def size_of(entry: Entry) -> int:
 
 
 def _against(call: Callable[[], object]) -> tuple[Problem, ...]:
-    """Give what speaks against a call."""
+    """Return what speaks against a call."""
     try:
         call()
     except Refused as refused:
@@ -86,7 +86,7 @@ class PlainFilesystem:
     # What there is
 
     def locate(self, path: str, *, follow: bool) -> tuple[str, Entry | None]:
-        """Give the canonical path and what is there; a link that nobody follows is no way."""
+        """Return the canonical path and what is there; a link that nobody follows is no way."""
         found = canonical(path)
         if self.follows:
             found = self._resolve(found, follow)
@@ -325,7 +325,7 @@ class PlainFilesystem:
         return [OVER_QUOTA] if over_size or over_nodes else []
 
     def is_within_limits(self) -> bool:
-        """Tell whether what is there could be there by operations alone."""
+        """Return whether what is there could be there by operations alone."""
         sizes = [size_of(entry) for entry in self.files.values()]
         limits = self.limits
         return not (

@@ -34,7 +34,7 @@ class Place:
     name: str = ""
 
     def among(self, files: Plain) -> str:
-        """Give the path."""
+        """Return the path."""
         there = sorted(path for path, entry in files.items() if entry[0] == self.kind)
         there = there or sorted(files)[1:] or ["/"]
         path = there[self.number % len(there)]
@@ -49,7 +49,7 @@ class Operation:
     arguments: tuple[Any, ...]
 
     def placed(self, files: Plain) -> Operation:
-        """Give the same call with paths in the place of `Place`."""
+        """Return the same call with paths in the place of `Place`."""
         arguments = tuple(value.among(files) if isinstance(value, Place) else value for value in self.arguments)
         return Operation(self.name, arguments)
 

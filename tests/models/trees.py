@@ -120,7 +120,7 @@ def random_tree(
 
 
 def flatten(tree: FileTree) -> Plain:
-    """Give everything in a tree as a plain dictionary, by a walk of its own."""
+    """Return everything in a tree as a plain dictionary, by a walk of its own."""
     flat: Plain = {"/": ("d", tree.mode)}
     todo: list[tuple[str, FileTree]] = [("", tree)]
     while todo:
@@ -136,14 +136,14 @@ def flatten(tree: FileTree) -> Plain:
 
 
 def plain_leaf(node: Leaf) -> Entry:
-    """Give a file or a link as a plain entry."""
+    """Return a file or a link as a plain entry."""
     if leaf.is_link(node):
         return ("l", cast(str, node[leaf.CONTENT]))
     return ("f", leaf.content_of(node), node[leaf.MODE])
 
 
 def grow(flat: Mapping[str, Entry]) -> FileTree:
-    """Give the tree that `flatten` makes `flat` of, with nothing shared and no digest known; times are 0."""
+    """Return the tree that `flatten` makes `flat` of, with nothing shared and no digest known; times are 0."""
     inside: dict[str, dict[str, Node]] = {path: {} for path, entry in flat.items() if entry[0] == "d"}
     for path in sorted(flat, key=lambda path: (-path.count("/"), path)):
         entry = flat[path]
@@ -171,7 +171,7 @@ def recount(tree: FileTree) -> tuple[int, int, int]:
 
 
 def totals(tree: FileTree) -> tuple[int, int, int]:
-    """Give the totals that a directory carries, in the order of `recount`."""
+    """Return the totals that a directory carries, in the order of `recount`."""
     return tree.file_count, tree.directory_count, tree.total_size
 
 

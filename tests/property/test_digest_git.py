@@ -77,7 +77,7 @@ class Repository:
         (self.directory / "info" / "exclude").write_text("*\n")
 
     def write_tree(self, worktree: Path) -> str:
-        """Give the id of the tree object that git makes of a worktree."""
+        """Return the id of the tree object that git makes of a worktree."""
         (self.directory / "index").unlink(missing_ok=True)
         # Without these two git refuses names that would trouble other systems, such as `git~1`.
         lenient = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")

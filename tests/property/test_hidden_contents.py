@@ -111,7 +111,7 @@ class Setting:
         return random.choice(PATHS)
 
     def old(self) -> str:
-        """Give lines as somebody quotes them who guesses what the pieces are."""
+        """Return lines as somebody quotes them who guesses what the pieces are."""
         number = self.random.randrange(PIECES)
         guess = piece_of(self.random)
         return self.random.choice((

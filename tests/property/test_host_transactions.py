@@ -75,7 +75,7 @@ OPERATIONS: tuple[Callable[[Work, Random], object], ...] = (
 
 
 def state(found: Record) -> dict[bytes, tuple[object, ...]]:
-    """Give all that a transaction puts back: which file it is, too."""
+    """Return all that a transaction puts back: which file it is, too."""
     return {path: (*seen.exact, seen.inode) for path, seen in found.items()}
 
 

@@ -19,7 +19,7 @@ LINES = [f"line {number}\n" for number in range(60)]
 
 
 def opened(random: Random) -> tuple[Session, InMemoryFilesystem]:
-    """Give files in a session: a random tree, and a text that both sides will change."""
+    """Return files in a session: a random tree, and a text that both sides will change."""
     session = Session(session_id="s")
     session.dispatch(TreeRestored(random_tree(random, contents=CONTENTS[:-1], depth=3), "random", 1))
     fs = InMemoryFilesystem(session)

@@ -38,7 +38,7 @@ def test_a_patch_that_names_every_line_turns_the_one_into_the_other(old: dict[st
 
 
 def ending_as(old: str, new: str) -> str:
-    """Give a text with the final newline that an update leaves: the old text's way."""
+    """Return a text with the final newline that an update leaves: the old text's way."""
     lines = patches.lines_of(new)
     return "\n".join(lines) + "\n" * (bool(lines) and (not old or old.endswith("\n")))
 

@@ -31,13 +31,13 @@ tiny = st.text(alphabet=BLANK + "ae'\u2019\u0301\u00e9", max_size=14)
 
 
 def form(text: str) -> str:
-    """Give the form that equivalent texts share."""
+    """Return the form that equivalent texts share."""
     once = normalize("NFC", text).translate(QUOTES)
     return squeezed(once)
 
 
 def squeezed(text: str) -> str:
-    """Give a text with each run of white space as one blank, or as a line break if it holds one."""
+    """Return a text with each run of white space as one blank, or as a line break if it holds one."""
     out: list[str] = []
     for is_blank, run in groupby(text, str.isspace):
         chars = "".join(run)
@@ -50,7 +50,7 @@ def joins(char: str) -> bool:
 
 
 def places(text: str, old: str) -> list[tuple[int, int]]:
-    """Give every stretch of the text that is equivalent to the old one, left to right, not overlapping."""
+    """Return every stretch of the text that is equivalent to the old one, left to right, not overlapping."""
     wanted = form(old)
     core = wanted.strip(" \n")
     mark = int(text.startswith("\ufeff"))
@@ -81,7 +81,7 @@ def fits(text: str, start: int, stop: int, wanted: str, mark: int) -> bool:
 
 
 def splits_word(before: str, after: str) -> bool:
-    """Tell whether a word, or one with hyphens, goes on from one text into the next; what carries marks is a letter."""
+    """Return whether a word, perhaps with hyphens, spans the border of two texts; characters with marks are letters."""
     left, right = form(before), form(after)
     if not left or not right:
         return False
@@ -127,7 +127,7 @@ def test_a_stretch_of_any_text_is_found_in_it_however_it_is_written(text: str, d
 
 
 def touches(text: str, at: int) -> bool:
-    """Tell whether what stands before and after a place may belong together."""
+    """Return whether what stands before and after a place may belong together."""
     if is_inside_word(folded(text[:at]) + folded(text[at:]), len(folded(text[:at]))):
         return True
     return len(normalize("NFC", text[:at]) + normalize("NFC", text[at:])) != len(normalize("NFC", text)) or (

@@ -30,7 +30,7 @@ class Copied:
         return len(self.items)
 
     def load(self) -> list[object]:
-        """Give the items."""
+        """Return the items."""
         return [*self.items]
 
 

@@ -26,7 +26,7 @@ diff_module = import_module("weakfs.reducers.tree.diff")
 
 
 def below(flat: Plain, top: str) -> dict[str, object]:
-    """Give what is at and below a path, by the path from there."""
+    """Return what is at and below a path, by the path from there."""
     return {path[len(top) :]: entry for path, entry in flat.items() if path == top or path.startswith(top + "/")}
 
 

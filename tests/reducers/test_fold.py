@@ -44,7 +44,7 @@ MANY_NAMES = tuple(f"n{number}" for number in range(90))
 
 
 def shown(node: Node) -> object:
-    """Give all that a node is: its entries, kinds, modes and times, and the counts of what is below."""
+    """Return all that a node is: its entries, kinds, modes and times, and the counts of what is below."""
     if isinstance(node, FileTree):
         counts = (node.file_count, node.directory_count, node.total_size)
         own = (node.mode, node.modified_at, node.created_at, *counts)

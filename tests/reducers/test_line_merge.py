@@ -26,7 +26,7 @@ TEXT = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"]), max_size=12)
 
 
 def longest(a: Sequence[bytes], b: Sequence[bytes]) -> int:
-    """Give the length of a longest common subsequence, by dynamic programming."""
+    """Return the length of a longest common subsequence, by dynamic programming."""
     row = [0] * (len(b) + 1)
     for item in a:
         above = row
@@ -212,7 +212,7 @@ def test_a_merge_gives_what_the_table_says(base: bytes, ours: bytes, theirs: byt
 
 
 def salted(count: int, salt: int, seed: int) -> list[bytes]:
-    """Give equal lines with others strewn in: every diagonal of the comparison has long equal runs."""
+    """Return equal lines with others strewn in: every diagonal of the comparison has long equal runs."""
     text = [b"x\n"] * count
     for at in sorted(Random(seed).sample(range(count), salt)):
         text[at] = b"y\n"

@@ -148,7 +148,7 @@ def test_a_merge_comes_to_what_the_table_says(
 
 
 def related(path: str, conflicts: frozenset[str]) -> bool:
-    """Tell whether a path is in conflict, or lies above or below one that is."""
+    """Return whether a path is in conflict, or lies above or below one that is."""
     return any(f"{path}/".startswith(f"{other}/") or other.startswith(f"{path}/") for other in conflicts)
 
 

@@ -46,7 +46,7 @@ class Forgetful:
 
 
 def gone(content: bytes) -> Stored:
-    """Give a reference to a content that nobody has."""
+    """Return a reference to a content that nobody has."""
     return Stored(digest_of(content), len(content), Forgetful())
 
 
@@ -82,7 +82,7 @@ def load(path: Path) -> Session:
 
 
 def blobs(path: Path) -> dict[str, bytes]:
-    """Give what lies beside a session file, by digest in hex."""
+    """Return what lies beside a session file, by digest in hex."""
     folder = path.with_name(path.name + ".blobs")
     return {
         found.parent.name + found.name: found.read_bytes()
@@ -92,6 +92,6 @@ def blobs(path: Path) -> dict[str, bytes]:
 
 
 def blob_path(path: Path, content: bytes) -> Path:
-    """Give where a content lies beside a session file."""
+    """Return where a content lies beside a session file."""
     name = digest_of(content).hex()
     return path.with_name(path.name + ".blobs") / name[:2] / name[2:]

@@ -15,12 +15,12 @@ from weakfs import Registry, Session
 
 
 def box(hint: Any) -> type[Any]:
-    """Give an attrs class with one field."""
+    """Return an attrs class with one field."""
     return make_class("Box", {"held": field(type=hint)}, frozen=True)
 
 
 def exactly(one: Any, other: Any) -> bool:
-    """Tell whether two values are equal and of the same types all the way down."""
+    """Return whether two values are equal and of the same types all the way down."""
     if type(one) is not type(other):
         return False
     if isinstance(one, tuple | list | deque):

@@ -52,7 +52,7 @@ def traced() -> Generator[None, None, None]:
 
 
 def allocated(work: Callable[[], object]) -> int:
-    """Give how many bytes a piece of work had allocated at the same time at most: a copy cannot hide."""
+    """Return how many bytes a piece of work had allocated at the same time at most: a copy cannot hide."""
     before = tracemalloc.get_traced_memory()[0]
     tracemalloc.reset_peak()
     work()
@@ -60,7 +60,7 @@ def allocated(work: Callable[[], object]) -> int:
 
 
 def calls(work: Callable[[], object]) -> int:
-    """Give how many functions a piece of work calls, in Python and in C."""
+    """Return how many functions a piece of work calls, in Python and in C."""
     count = 0
 
     def profile(frame: FrameType, event: str, argument: object) -> None:

@@ -179,7 +179,7 @@ def test_a_pipe_in_the_place_of_the_temporary_file_is_no_hang(tmp_path: Path) ->
 
 @pytest.fixture
 def open_folder() -> Generator[Path, None, None]:
-    """Give a folder that every user can reach; a test's own lies below one that is closed to others."""
+    """Return a folder that every user can reach; a test's own lies below one that is closed to others."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     try:

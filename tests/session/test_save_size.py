@@ -110,7 +110,7 @@ def growth(steps: list[int]) -> list[int]:
 
 
 def sizes(session: Session, folder: Path, change: Callable[[int], object], *, every: int) -> list[int]:
-    """Give the sizes of the file before any change and after each `every` of four times as many."""
+    """Return the sizes of the file before any change and after each `every` of four times as many."""
     found = [size(session, folder)]
     for number in range(every * 4):
         change(number)

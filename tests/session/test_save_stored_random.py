@@ -39,7 +39,7 @@ edits = st.lists(st.tuples(names, names, st.one_of(leaves, trees)), max_size=3)
 
 
 def copied(tree: FileTree) -> FileTree:
-    """Give an equal tree that shares no object with it."""
+    """Return an equal tree that shares no object with it."""
     nodes: dict[str, Node] = {}
     for name, node in tree.children.items():
         nodes[name] = copied(node) if type(node) is FileTree else (*node[:4], bytearray())

@@ -20,7 +20,7 @@ END = bytes(1024)
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"", target: str = "", **pax: str) -> bytes:
-    """Give one entry of an archive as bytes, without the end mark."""
+    """Return one entry of an archive as bytes, without the end mark."""
     info = tarfile.TarInfo(name)
     info.type, info.linkname, info.size, info.pax_headers = kind, target, len(data), pax
     head = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
@@ -28,7 +28,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"", target: 
 
 
 def number(value: int, length: int) -> bytes:
-    """Give a number as headers hold it: octal digits, or in base 256 what these have no room for."""
+    """Return a number as headers hold it: octal digits, or in base 256 what these have no room for."""
     if 0 <= value < 8 ** (length - 1):
         return b"%0*o\0" % (length - 1, value)
     unsigned: int = value % 256 ** (length - 1)
@@ -36,7 +36,7 @@ def number(value: int, length: int) -> bytes:
 
 
 def raw(name: bytes, kind: bytes, size: int, *, mtime: int = 0, mode: int = 0o644) -> bytes:
-    """Give a header of our own making, whose numbers may be any."""
+    """Return a header of our own making, whose numbers may be any."""
     header = bytearray(512)
     header[: len(name)] = name
     header[100:108] = number(mode, 8)
@@ -244,7 +244,7 @@ def test_headers_that_were_damaged_with_a_right_checksum_give_a_tree_or_a_refusa
 
 
 def hole(name: str, size: int) -> bytes:
-    """Give a sparse file, of nothing but a hole."""
+    """Return a sparse file, of nothing but a hole."""
     told = {
         "GNU.sparse.major": "0",
         "GNU.sparse.minor": "1",

@@ -53,7 +53,7 @@ def changed(random: Random, root: Path) -> None:
 
 
 def same(one: FileTree, other: FileTree) -> bool:
-    """Tell whether two trees are alike to the last bit, times included."""
+    """Return whether two trees are alike to the last bit, times included."""
     nodes = [[(path, *times(node)) for path, node in walk(tree)] for tree in (one, other)]
     return one.fingerprint == other.fingerprint and one.digest == other.digest and nodes[0] == nodes[1]
 

@@ -343,7 +343,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing_behind(store: Store, ro
 
 
 @pytest.mark.slow
-def test_eight_threads_take_snapshots_at_once(store: Store, root: Path) -> None:
+def test_eight_threads_take_snapshots_concurrently(store: Store, root: Path) -> None:
     barrier = Barrier(8)
     failures: list[BaseException] = []
 

@@ -18,7 +18,7 @@ OpenFiles: TypeAlias = Callable[..., Files]
 
 @pytest.fixture(params=["memory", "host", "overlay"])
 def open_files(request: pytest.FixtureRequest, tmp_path: Path) -> OpenFiles:
-    """Give a function that opens empty files of a session, on each kind of backend."""
+    """Return a function that opens empty files of a session, on each kind of backend."""
 
     def opened(session: Session, *, follow_symlinks: SymlinkPolicy = "deny") -> Files:
         if request.param == "memory":

@@ -13,7 +13,7 @@ NAME = "/" + "n" * 21
 
 
 def patch(*lines: str) -> str:
-    """Give a V4A patch of these lines."""
+    """Return a V4A patch of these lines."""
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch", ""))
 
 
@@ -147,6 +147,6 @@ def fill(fs: Filesystem) -> None:
 
 
 def populate(session: Session, **options: Any) -> InMemoryFilesystem:
-    """Give files in memory, made without the limits of `options`."""
+    """Return files in memory, made without the limits of `options`."""
     fill(InMemoryFilesystem(session))
     return InMemoryFilesystem(session, **options)

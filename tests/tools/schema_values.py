@@ -19,7 +19,7 @@ ANYTHING = st.recursive(
 
 
 def fitting(schema: Schema) -> st.SearchStrategy[object]:
-    """Give values that a schema of parameters allows, all of which may be JSON's own."""
+    """Return values that a schema of parameters allows, all of which may be JSON's own."""
     if not schema.keys() & {"type", "anyOf"}:
         return ANYTHING
     if "enum" in schema:
@@ -52,5 +52,5 @@ def fitting(schema: Schema) -> st.SearchStrategy[object]:
 
 
 def allows(schema: Schema, arguments: object) -> bool:
-    """Tell whether a schema allows a value, by a validator of somebody else's."""
+    """Return whether a schema allows a value, by a validator of somebody else's."""
     return Draft202012Validator(schema).is_valid(cast(Any, arguments))

@@ -24,7 +24,7 @@ from weakfs.tools.schemas.profiles import offered
 
 @st.composite
 def calls(draw: st.DrawFn, schema: Schema) -> Schema:
-    """Give arguments near what a schema allows: some values of another kind, some missing, some unknown."""
+    """Return arguments near what a schema allows: some values of another kind, some missing, some unknown."""
     arguments = cast(Schema, draw(fitting(schema)))
     properties = cast("dict[str, Schema]", schema["properties"])
     for name in draw(st.lists(st.sampled_from(sorted(properties)), max_size=2, unique=True)):

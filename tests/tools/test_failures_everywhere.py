@@ -39,7 +39,7 @@ Make = Callable[..., Toolset]
 
 @pytest.fixture(params=["host", "overlay over memory", "overlay over a host"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """Give a function that makes a toolset over the files of `fill`, with limits and bounds."""
+    """Return a function that makes a toolset over the files of `fill`, with limits and bounds."""
 
     def host(session: Session, limits: Limits, **options: object) -> HostFilesystem:
         (tmp_path / "root").mkdir(exist_ok=True)

@@ -187,7 +187,7 @@ HAVOC = [
 
 
 def state(tools: Toolset) -> tuple[str, list[object]]:
-    """Give everything that is to be as it was: the fingerprint, and the times of what is there."""
+    """Return everything that is to be as it was: the fingerprint, and the times of what is there."""
     files = tools.filesystem
     return files.tree().fingerprint, [(entry.path, files.stat(entry.path).modified_at) for entry in files.walk()]
 

@@ -20,7 +20,7 @@ class Witness:
         os.close(self.reading)
 
     def saw_it_end(self) -> bool:
-        """Tell whether there was a process and is none any more."""
+        """Return whether there was a process and is none any more."""
         assert os.read(self.reading, 100).startswith(b"here"), "it never began"
         try:
             return not os.read(self.reading, 100)

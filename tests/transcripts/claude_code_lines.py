@@ -34,7 +34,7 @@ def answer(id: str, result: Any = None, content: object = "done", *, is_error: b
 
 
 def called(id: str, name: str, **arguments: object) -> list[Line]:
-    """Give a call and an answer that records nothing."""
+    """Return a call and an answer that records nothing."""
     return [use(id, name, **arguments), answer(id)]
 
 

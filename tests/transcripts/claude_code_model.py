@@ -190,7 +190,7 @@ class ClaudeCode:
 
 
 def structured(old: str, new: str) -> list[Line]:
-    """Give the hunks between two texts, with three lines of context, as Claude Code writes them."""
+    """Return the hunks between two texts, with three lines of context, as Claude Code writes them."""
     one, other = _kept(old), _kept(new)
     found: list[Line] = []
     for group in difflib.SequenceMatcher(None, one, other, autojunk=False).get_grouped_opcodes(3):

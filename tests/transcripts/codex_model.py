@@ -144,7 +144,7 @@ class Codex:
 
 
 def call(call_id: str, patch: str, form: Form) -> Line:
-    """Give the item of a call in one of its forms."""
+    """Return the item of a call in one of its forms."""
     heredoc = f"apply_patch <<'EOF'\n{patch}\nEOF\n"
     if form == "custom":
         return {
@@ -167,7 +167,7 @@ def call(call_id: str, patch: str, form: Form) -> Line:
 
 
 def updated(text: str, chunks: Iterable[Chunk]) -> str:
-    """Give a text with chunks applied as Codex does it."""
+    """Return a text with chunks applied as Codex does it."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -217,7 +217,7 @@ def seek(lines: list[str], wanted: list[str], start: int, at_end: bool) -> int |
 
 
 def folded(line: str) -> str:
-    """Give a line with plain characters for typographic ones."""
+    """Return a line with plain characters for typographic ones."""
     table: dict[str, str | int | None] = {
         "\u201c": '"',
         "\u201d": '"',
@@ -231,7 +231,7 @@ def folded(line: str) -> str:
 
 
 def unified(old: str, new: str) -> str:
-    """Give the difference as Codex writes it: one line of context, no names."""
+    """Return the difference as Codex writes it: one line of context, no names."""
     one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
     if not set(old + new).isdisjoint("\r\x0b\x0c\x1c\x85\u2028"):
         one, other = [[line + "\n" for line in text.split("\n")] for text in (old, new)]

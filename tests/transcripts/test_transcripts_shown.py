@@ -28,7 +28,7 @@ PATH = f"{ROOT}/a"
 
 
 def read(id: str, text: str, first: int = 1, last: int | None = None) -> list[Line]:
-    """Give a read of a file, of all lines or some."""
+    """Return a read of a file, of all lines or some."""
     lines = text.split("\n")
     shown = lines[first - 1 : last]
     file = {
