@@ -1,4 +1,4 @@
-"""What the tests of the command share: a way to run it, and a small saved session to look into."""
+"""Shared by the tests of the command: a way to run it, and a small saved session to inspect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BEGINNING = 1_777_541_373_000_000_000
 
 @frozen
 class Outcome:
-    """What a run of the command gave."""
+    """The result of a run of the command."""
 
     status: int
     out: str
@@ -85,6 +85,6 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """Copy the small project into a directory of its own; what is kept of it lies beside it."""
+    """Copy the small project into a new directory, with its store next to it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return make_place(tmp_path)

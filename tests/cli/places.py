@@ -15,14 +15,14 @@ Seen = dict[str, tuple[int, int, bytes]]
 
 @frozen
 class Place:
-    """A directory, with the store that its snapshots go to."""
+    """A directory, and the store for its snapshots."""
 
     root: Path
     store: Path
 
     @property
     def seen(self) -> Seen:
-        """Every entry as the system has it: mode, time, content or target."""
+        """Every entry as the system reports it: mode, time, content or target."""
         found: Seen = {}
         for path in sorted([self.root, *self.root.rglob("*")]):
             status = path.lstat()
@@ -33,7 +33,7 @@ class Place:
         return found
 
     def disturb(self) -> None:
-        """Change, remove and add entries, as other programs do."""
+        """Change, remove and add entries, as other programs would."""
         (self.root / "README.md").write_text("other\n")
         (self.root / "Makefile").unlink()
         shutil.rmtree(self.root / "src")
@@ -55,5 +55,5 @@ def written(path: Path, *calls: dict[str, object]) -> Path:
 
 
 def call(tool: str, **arguments: object) -> dict[str, object]:
-    """Return a call as a line of a transcript has it."""
+    """Return a call as a line of a transcript."""
     return {"id": f"id-{tool}", "tool": tool, "arguments": arguments}

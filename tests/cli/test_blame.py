@@ -57,7 +57,7 @@ def test_each_line_is_shown_with_its_call(run: Run, place: str) -> None:
     assert run("blame", place, "/app.py", "--at", "1").lines[2].endswith("write_file c1  3) port = 80")
 
 
-def test_porcelain_is_that_of_git(run: Run, place: str) -> None:
+def test_porcelain_output_is_that_of_git(run: Run, place: str) -> None:
     assert run("blame", place, "/app.py", "--porcelain", "-L", "2,2").out == PORCELAIN
     every = run("blame", place, "/app.py", "--porcelain").lines
     assert every[0] == f"{'1':0>40} 1 1 2"
@@ -105,13 +105,13 @@ def test_why_shows_the_call_and_its_answer(run: Run, place: str) -> None:
         (("why", "/none:1"), "'/none'"),
     ],
 )
-def test_what_is_not_there_is_named(run: Run, place: str, words: tuple[str, ...], said: str) -> None:
+def test_missing_files_and_lines_are_named(run: Run, place: str, words: tuple[str, ...], said: str) -> None:
     outcome = run(words[0], place, *words[1:])
     assert (outcome.status > 0, outcome.out) == (True, "")
     assert said in outcome.err
 
 
-def test_lines_that_no_call_put_in_are_marked(run: Run, tmp_path: Path) -> None:
+def test_lines_that_no_call_wrote_are_marked(run: Run, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root/a").write_text("one\n", encoding="utf-8")
     session = Session(session_id="s", clock=lambda: BEGINNING)

@@ -1,4 +1,4 @@
-"""`weakfs diff`, and that git takes what it prints."""
+"""`weakfs diff`, and that git accepts its output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names(lines: list[str]) -> list[str]:
     return [line for line in lines[: lines.index("") if "" in lines else None] if line[1:3] == "  "]
 
 
-def test_diff_names_what_became_of_each_entry(run: Run, saved: Path) -> None:
+def test_diff_says_how_each_entry_changed(run: Run, saved: Path) -> None:
     done = run("diff", saved, "--at", "before", "--names")
     assert done.status == 0
     assert done.lines == [
@@ -58,7 +58,7 @@ def test_diff_begins_after_the_mounts(run: Run, tmp_path: Path) -> None:
     assert run("diff", tmp_path / "s.json", "--names").lines == ["A  /new.txt"]
 
 
-def test_diff_of_a_compacted_session_begins_with_what_is_left(run: Run, tmp_path: Path) -> None:
+def test_diff_of_a_compacted_session_begins_with_the_oldest_record(run: Run, tmp_path: Path) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     for number in range(4):
@@ -73,18 +73,18 @@ def test_diff_between_two_moments(run: Run, saved: Path) -> None:
     assert run("diff", saved, "--at", "2", "--to", "1", "--names").lines == ["D  /src/old.py"]
 
 
-def test_what_moved_across_the_border_of_a_path_was_added_or_removed(run: Run, saved: Path) -> None:
+def test_entries_moved_into_or_out_of_a_path_are_added_or_removed(run: Run, saved: Path) -> None:
     assert run("diff", saved, "/src", "--at", "before", "--names").lines == ["M  /src/app.py", "D  /src/old.py"]
     assert run("diff", saved, "/attic", "--at", "before", "--names").lines == ["A  /attic", "A  /attic/old.py"]
 
 
-def test_exit_code_tells_whether_something_differs(run: Run, saved: Path) -> None:
+def test_the_exit_code_says_whether_anything_differs(run: Run, saved: Path) -> None:
     assert run("diff", saved, "--exit-code").status == 3
     assert run("diff", saved, "--exit-code", "--at", "5", "--to", "5").status == 0
     assert run("diff", saved).status == 0
 
 
-def test_binary_files_are_named_only(run: Run, saved: Path) -> None:
+def test_binary_files_are_only_named(run: Run, saved: Path) -> None:
     assert "Binary files /dev/null and b/logo.png differ" in run("diff", saved, "/logo.png").lines
 
 
@@ -191,12 +191,12 @@ def test_diff_of_a_call_that_changed_nothing_is_empty(run: Run, called: Path) ->
     assert (done.status, done.out, done.err) == (0, "", "")
 
 
-def test_diff_of_a_call_may_be_of_one_path(run: Run, called: Path) -> None:
+def test_diff_of_a_call_can_be_limited_to_a_path(run: Run, called: Path) -> None:
     assert run("diff", called, "/other", "--call", "2").out == ""
     assert run("diff", called, "/a.txt", "--call", "2", "--names").lines == ["M  /a.txt"]
 
 
-def test_an_unknown_call_is_named_with_what_to_do(run: Run, called: Path) -> None:
+def test_an_unknown_call_is_named_with_the_remedy(run: Run, called: Path) -> None:
     for name, remedy in (("secnd", "did you mean 'second'?"), ("77", "weakfs log shows"), ("#0", "weakfs log shows")):
         done = run("diff", called, "--call", name)
         assert (done.status, done.out) == (2, "")
@@ -204,7 +204,7 @@ def test_an_unknown_call_is_named_with_what_to_do(run: Run, called: Path) -> Non
         assert remedy in done.err
 
 
-def test_a_name_that_fits_several_calls_is_refused(run: Run, called: Path) -> None:
+def test_a_name_that_matches_several_calls_is_refused(run: Run, called: Path) -> None:
     done = run("diff", called, "--call", "twice")
     assert (done.status, "#3, #4" in done.err) == (2, True)
     done = run("diff", called, "--call", "1")
@@ -212,12 +212,12 @@ def test_a_name_that_fits_several_calls_is_refused(run: Run, called: Path) -> No
     assert run("diff", called, "--call", "#1", "--names").lines == ["A  /a.txt"]
 
 
-def test_a_call_has_its_own_moments(run: Run, called: Path, tmp_path: Path) -> None:
+def test_a_call_has_its_own_before_and_after(run: Run, called: Path, tmp_path: Path) -> None:
     assert run("diff", called, "--call", "1", "--at", "1").status == 2
     assert run("diff", tmp_path, "--call", "1").status == 2
 
 
-def test_a_call_whose_records_are_gone_says_so(run: Run, tmp_path: Path) -> None:
+def test_diff_of_a_call_whose_records_were_dropped_says_so(run: Run, tmp_path: Path) -> None:
     session = Session()
     tools = Toolset(session)
     for number in range(3):

@@ -17,7 +17,7 @@ def test_a_saved_session_becomes_a_repository(run: Run, saved: Path, tmp_path: P
     assert again["commits"] == 0
 
 
-def test_a_refusal_is_one_line(run: Run, saved: Path, tmp_path: Path) -> None:
+def test_a_refusal_is_reported_in_one_line(run: Run, saved: Path, tmp_path: Path) -> None:
     done = run("export-git", saved, tmp_path)
     assert done.status == 1
     assert done.err.count("\n") == 1

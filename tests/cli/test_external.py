@@ -1,4 +1,4 @@
-"""The command on sessions whose files are external, or lie in a layer over others."""
+"""The command on sessions whose files are external, or are in a layer over others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def outside(tmp_path: Path) -> Path:
     return tmp_path / "s.json"
 
 
-def test_the_only_external_filesystem_is_meant_where_the_session_has_no_files(run: Run, outside: Path) -> None:
+def test_the_only_external_filesystem_is_the_default_if_the_session_has_no_files(run: Run, outside: Path) -> None:
     assert run("cat", outside, "/src/a.py").out == "one\nTWO\n"
     assert [line.rpartition(" ")[2] for line in run("ls", outside, "-R", "/").lines] == [
         "kept",
@@ -47,19 +47,19 @@ def test_the_only_external_filesystem_is_meant_where_the_session_has_no_files(ru
     assert (stats["filesystem"], stats["files"]) == (HOST, 4)
 
 
-def test_a_file_that_was_found_is_no_difference_and_an_edited_one_is_changed(run: Run, outside: Path) -> None:
+def test_a_found_file_is_not_a_difference_but_an_edited_one_is(run: Run, outside: Path) -> None:
     assert run("diff", outside, "--names").lines == ["A  /new", "M  /src/a.py"]
     assert "-two\n+TWO\n" in run("diff", outside, "/src").out
     assert run("diff", outside, "--at", "edited", "--names").lines == ["A  /new"]
     assert run("diff", outside, "--at", "edited", "--to", "0", "--names").lines == ["M  /src/a.py"]
 
 
-def test_an_early_moment_shows_what_was_found_later(run: Run, outside: Path) -> None:
+def test_an_early_moment_shows_files_that_were_found_later(run: Run, outside: Path) -> None:
     assert run("cat", outside, "/src/a.py", "--at", "0").out == "one\ntwo\n"
     assert run("cat", outside, "/late", "--at", "edited").out == "l\n"
 
 
-def test_the_log_tells_of_external_files_as_of_others(run: Run, outside: Path) -> None:
+def test_the_log_shows_external_files_like_others(run: Run, outside: Path) -> None:
     paths = [
         entry["event"]["path"] for entry in run("log", "--records", outside, "--json", "--filesystem", HOST).objects
     ]
@@ -68,13 +68,13 @@ def test_the_log_tells_of_external_files_as_of_others(run: Run, outside: Path) -
     assert "call1" in run("log", outside, "--cause", "call1").out
 
 
-def test_an_unknown_filesystem_is_named_with_those_that_there_are(run: Run, outside: Path) -> None:
+def test_an_unknown_filesystem_is_named_with_the_known_ones(run: Run, outside: Path) -> None:
     for words in (["ls", outside], ["log", outside], ["stats", outside], ["diff", outside], ["cat", outside, "/a"]):
         outcome = run(*words, "--filesystem", "host:/none")
         assert (outcome.status, "host:/none" in outcome.err, HOST in outcome.err) == (2, True, True)
 
 
-def test_of_several_external_filesystems_one_must_be_named(run: Run, tmp_path: Path) -> None:
+def test_one_of_several_external_filesystems_must_be_named(run: Run, tmp_path: Path) -> None:
     session = Session()
     session.dispatch(found("/a", b"1"))
     session.dispatch(found("/a", b"2", "host:/other"))
@@ -85,7 +85,7 @@ def test_of_several_external_filesystems_one_must_be_named(run: Run, tmp_path: P
     assert run("cat", tmp_path / "s.json", "/a", "--filesystem", "host:/other").out == "2"
 
 
-def test_a_session_with_files_of_its_own_shows_these(run: Run, tmp_path: Path) -> None:
+def test_a_session_with_its_own_files_shows_them(run: Run, tmp_path: Path) -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "own")
     session.dispatch(found("/a", b"theirs"))
@@ -110,7 +110,7 @@ def test_a_real_directory_that_was_edited_in_place(run: Run, tmp_path: Path) -> 
     assert "-one\n+ONE\n two\n" in run("diff", tmp_path / "s.json", "/a").out
 
 
-def test_a_layer_shows_what_it_holds_and_how_that_differs(run: Run, tmp_path: Path) -> None:
+def test_a_layer_shows_its_entries_and_how_they_differ(run: Run, tmp_path: Path) -> None:
     lower = InMemoryFilesystem()
     lower.write("/a", "one\ntwo\n")
     lower.write("/gone", "x")
@@ -125,7 +125,7 @@ def test_a_layer_shows_what_it_holds_and_how_that_differs(run: Run, tmp_path: Pa
     assert "fs/entry_hidden" in run("log", "--records", tmp_path / "s.json", "--path", "/gone").out
 
 
-def test_what_a_layer_hides_is_shown_as_removed(run: Run, tmp_path: Path) -> None:
+def test_entries_that_a_layer_hides_are_shown_as_removed(run: Run, tmp_path: Path) -> None:
     lower = InMemoryFilesystem()
     lower.write("/gone.txt", "text")
     lower.write("/away/deep/a.txt", "text")

@@ -1,4 +1,4 @@
-"""What goes wrong is told in one line on standard error, and the exit status says whose fault it is."""
+"""Errors are reported in one line on standard error, and the exit status says whose fault they are."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_wrong_command_line_is_status_2(run: Run, words: list[str]) -> None:
         ["stats", str(TRANSCRIPTS / "shop.expected.json")],
     ],
 )
-def test_what_cannot_be_read_or_written_is_status_1(run: Run, words: list[str]) -> None:
+def test_unreadable_and_unwritable_files_are_status_1(run: Run, words: list[str]) -> None:
     done = run(*words)
     assert (done.status, done.out) == (1, "")
     assert one_line(done.err)
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_or_written_is_status_1(run: Run, words: list[str]) 
 
 
 @pytest.mark.parametrize("at", ["10", "-1", "no-such-tag", "99999999999999999999"])
-def test_a_moment_that_is_not_there_is_named(run: Run, saved: Path, at: str) -> None:
+def test_an_unknown_moment_is_named(run: Run, saved: Path, at: str) -> None:
     done = run("ls", saved, f"--at={at}")
     assert (done.status, done.out) == (1, "")
     assert one_line(done.err)
@@ -77,7 +77,7 @@ def test_a_moment_that_is_not_there_is_named(run: Run, saved: Path, at: str) -> 
 
 
 @pytest.mark.parametrize("words", [["cat", "/nowhere"], ["ls", "/nowhere"], ["ls", "../up"], ["diff", "a\0b"]])
-def test_a_path_that_is_not_there_is_named(run: Run, saved: Path, words: list[str]) -> None:
+def test_a_missing_path_is_named(run: Run, saved: Path, words: list[str]) -> None:
     done = run(words[0], saved, *words[1:])
     assert (done.status, done.out) == (1, "")
     assert one_line(done.err)
@@ -91,7 +91,7 @@ def test_a_damaged_session_says_where(run: Run, saved: Path) -> None:
     assert "$." in done.err
 
 
-def test_a_session_with_types_of_a_runtime_needs_its_registry(
+def test_a_session_with_custom_types_needs_their_registry(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Session(registry=REGISTRY)
@@ -138,7 +138,7 @@ def test_the_version_is_the_library_s(run: Run) -> None:
     assert run("--version").out.split()[-1] == __version__
 
 
-def test_the_version_is_told_without_the_extra() -> None:
+def test_the_version_is_printed_without_the_extra() -> None:
     code = "import sys; sys.modules['click'] = None; from weakfs.cli import main; sys.exit(main(['--version']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -159,7 +159,7 @@ RUN_MODULE = "import runpy, sys; sys.argv = ['weakfs', '--help']; runpy.run_modu
 
 @pytest.mark.parametrize("missing", ["click", "rich"])
 @pytest.mark.parametrize("run", [RUN_MODULE, "import sys; from weakfs.cli import main; sys.exit(main(['--help']))"])
-def test_without_its_extra_the_command_names_it(run: str, missing: str) -> None:
+def test_without_its_extra_the_command_names_the_extra(run: str, missing: str) -> None:
     code = f"import sys; sys.modules[{missing!r}] = None; {run}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
@@ -167,7 +167,7 @@ def test_without_its_extra_the_command_names_it(run: str, missing: str) -> None:
     assert "pip install 'weakfs[cli]'" in done.stderr
 
 
-def test_a_full_disk_behind_the_output_is_told(saved: Path) -> None:
+def test_a_full_disk_under_the_output_is_reported(saved: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, "ls", str(saved)], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
@@ -190,7 +190,7 @@ sys.exit(main(["--help"]))
 
 
 @pytest.mark.parametrize("module", ["click", "rich.console", "weakfs.cli.declarations.run"])
-def test_an_interrupt_while_the_command_is_loaded_is_told_in_one_line(module: str) -> None:
+def test_an_interrupt_while_the_command_loads_is_reported_in_one_line(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT, module], capture_output=True, text=True)
     # click ends the line in which a terminal shows ^C.
     assert (done.returncode, done.stdout, done.stderr.lstrip("\n")) == (130, "", "weakfs: interrupted\n")

@@ -51,7 +51,7 @@ def test_forget_with_preview_changes_nothing(saved: Path) -> None:
     assert saved.read_bytes() == before
 
 
-def test_forget_asks_first(saved: Path) -> None:
+def test_forget_asks_for_confirmation(saved: Path) -> None:
     before = saved.read_bytes()
     done = run_command("forget", str(saved), "--text", SECRET)
 
@@ -65,7 +65,7 @@ def test_forget_needs_a_path_or_a_text(saved: Path) -> None:
     assert run_command("forget", str(saved), "/a.txt", "--text", SECRET).returncode == 2
 
 
-def test_forgetting_what_is_not_there_changes_nothing(saved: Path) -> None:
+def test_forgetting_a_text_that_does_not_occur_changes_nothing(saved: Path) -> None:
     before = saved.read_bytes()
     done = run_command("forget", str(saved), "--text", "never written", "--yes")
 

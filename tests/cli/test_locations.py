@@ -66,7 +66,7 @@ def test_a_command_closes_the_session_that_it_opened(
 
 
 @pytest.mark.parametrize("command", ["export", "fsck"])
-def test_a_session_that_is_compacted_meanwhile_is_read_again(
+def test_a_session_compacted_during_a_command_is_read_again(
     run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     where = f"sqlite:{tmp_path}/store.db"
@@ -136,9 +136,7 @@ def test_a_location_without_a_session_is_an_error(run: Run, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("location", ["folder:{}/nothing", "sqlite:{}/nothing.db", "sqlite://{}/nothing.db"])
 @pytest.mark.parametrize("command", ["ls", "sessions", "fsck"])
-def test_reading_a_location_that_is_not_there_creates_nothing(
-    run: Run, tmp_path: Path, location: str, command: str
-) -> None:
+def test_reading_a_missing_location_creates_nothing(run: Run, tmp_path: Path, location: str, command: str) -> None:
     outcome = run(command, location.format(tmp_path))
     assert outcome.status == 1
     assert "no such file or directory" in outcome.err
@@ -151,7 +149,7 @@ def test_a_session_in_a_storage_has_statistics(run: Run, saved: Path, tmp_path: 
     assert "401" in run("stats", f"{tmp_path / 'store'}#s").out
 
 
-def test_compacting_a_session_in_a_storage_needs_to_know_what_to_keep(run: Run, saved: Path, tmp_path: Path) -> None:
+def test_compacting_a_session_in_a_storage_requires_a_number_to_keep(run: Run, saved: Path, tmp_path: Path) -> None:
     run("import", saved, tmp_path / "store")
     outcome = run("compact", f"{tmp_path / 'store'}#s")
     assert outcome.status == 2
@@ -181,7 +179,7 @@ def test_a_location_may_have_any_name(run: Run, saved: Path, tmp_path: Path, nam
         assert run("cat", location, "/3.txt").out == "93\n"
 
 
-def test_a_password_with_the_mark_of_a_session_is_not_shown(run: Run) -> None:
+def test_a_password_that_contains_a_hash_sign_is_not_shown(run: Run) -> None:
     outcome = run("ls", "postgresql://me:hunt#er2@host/db")
     assert outcome.status == 1
     assert "write %2F, %3F, %23 or %40" in outcome.err
@@ -211,7 +209,7 @@ def test_a_session_is_deleted(run: Run, saved: Path, tmp_path: Path, url: str) -
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 1), ("", 1)])
-def test_deleting_asks_on_a_terminal(saved: Path, tmp_path: Path, answer: str, left: int) -> None:
+def test_deleting_asks_for_confirmation_on_a_terminal(saved: Path, tmp_path: Path, answer: str, left: int) -> None:
     where = f"sqlite:{tmp_path}/store.db"
     session = Session.load(saved)
     session.copy_to(where)
@@ -240,7 +238,7 @@ def test_importing_twice_is_an_error(run: Run, saved: Path, tmp_path: Path) -> N
     assert "there is a session with that id already" in outcome.err
 
 
-def test_what_is_damaged_is_given_up(run: Run, tmp_path: Path) -> None:
+def test_damaged_history_can_be_given_up(run: Run, tmp_path: Path) -> None:
     session = Session.open(tmp_path / "store", "s")
     fs = InMemoryFilesystem(session)
     fs.write("/a", "1" * 1000)
@@ -264,7 +262,7 @@ def test_what_is_damaged_is_given_up(run: Run, tmp_path: Path) -> None:
     assert (journal.parent / f"{journal.name}.damaged").read_bytes() == data + b"\0"
 
 
-def test_only_a_folder_can_be_cut(run: Run, saved: Path, tmp_path: Path) -> None:
+def test_damage_can_be_given_up_only_in_a_folder(run: Run, saved: Path, tmp_path: Path) -> None:
     where = f"sqlite:{tmp_path / 'store.db'}"
     run("import", saved, where)
     outcome = run("fsck", where, "--give-up")

@@ -1,4 +1,4 @@
-"""`weakfs log`: a row for each call, and for what no call did."""
+"""`weakfs log`: a row for each call, and for each change outside calls."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def clocked(session_id: str = "calls") -> Session:
 
 
 def without_time(line: str) -> list[str]:
-    """Return the words of a row, but for its day and time."""
+    """Return the words of a row without its day and time."""
     return [line[:3].strip(), *line[21:].split()]
 
 
 @pytest.fixture
 def worked(tmp_path: Path) -> Path:
-    """Save a session in which calls, the program and a user did something in turn."""
+    """Save a session in which calls, the program and a user made changes in turn."""
     session = clocked()
     files, tools = InMemoryFilesystem(session), Toolset(session)
     files.write("/src/app.py", "port = 80\nhost = 'a'\n")
@@ -73,14 +73,14 @@ def test_rows_fit_80_columns(run: Run, tmp_path: Path) -> None:
     assert "refresh.py" in lines[0]
 
 
-def test_run_and_log_number_calls_alike(run: Run, tmp_path: Path) -> None:
+def test_run_and_log_number_calls_in_the_same_way(run: Run, tmp_path: Path) -> None:
     done = run("run", TRANSCRIPTS / "shop.jsonl", "--mount", WORKSPACE, "--save", tmp_path / "s.json", "--json")
     made = [(one["number"], one["id"], one["status"]) for one in done.objects if one["type"] == "call"]
     logged = [one for one in run("log", tmp_path / "s.json", "--json").objects if one["type"] == "call"]
     assert [(one["number"], one["id"], one["status"]) for one in logged] == made
 
 
-def test_a_call_that_was_not_made_takes_no_number(run: Run, tmp_path: Path) -> None:
+def test_a_call_that_was_not_performed_has_no_number(run: Run, tmp_path: Path) -> None:
     envelope = {"sessionId": "s", "cwd": "/home/ann"}
     lines = []
     for number, path in enumerate(("/etc/passwd", "/home/ann/new.txt"), 1):
@@ -114,7 +114,7 @@ def test_a_failed_call_whose_changes_were_undone_shows_none(run: Run, tmp_path: 
     ]
 
 
-def test_calls_that_ran_side_by_side_show_what_each_changed(run: Run, tmp_path: Path) -> None:
+def test_concurrent_calls_show_their_own_changes(run: Run, tmp_path: Path) -> None:
     session = clocked()
     tools = Toolset(session)
     with session.transaction(cause="outer"):
@@ -134,9 +134,7 @@ def test_calls_that_ran_side_by_side_show_what_each_changed(run: Run, tmp_path: 
     ]
 
 
-def test_a_call_of_a_fork_that_left_right_behind_a_merge_is_compared_with_all_that_was_merged(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_call_of_a_fork_made_right_after_a_merge_is_compared_with_the_merged_state(run: Run, tmp_path: Path) -> None:
     session = clocked()
     first = session.fork()
     InMemoryFilesystem(session).write("/ours", "1\n")
@@ -151,7 +149,7 @@ def test_a_call_of_a_fork_that_left_right_behind_a_merge_is_compared_with_all_th
     assert [(one["id"], one["added"], one["removed"]) for one in found] == [("second", 1, 0)]
 
 
-def test_a_call_that_was_merged_with_others_shows_only_its_own(run: Run, tmp_path: Path) -> None:
+def test_a_call_merged_with_others_shows_only_its_own_changes(run: Run, tmp_path: Path) -> None:
     session = clocked()
     tools = Toolset(session)
     files = InMemoryFilesystem(session)
@@ -180,7 +178,7 @@ def test_calls_keep_their_numbers_when_old_records_are_compacted(run: Run, tmp_p
     assert [(one["number"], one["added"]) for one in found] == [(1, None), (2, None), (3, 1)]
 
 
-def test_log_picks_out_calls_by_id_and_by_what_they_touch(run: Run, worked: Path) -> None:
+def test_log_selects_calls_by_id_and_by_path(run: Run, worked: Path) -> None:
     def numbers(*options: str) -> list[int | None]:
         return [one.get("number") for one in run("log", worked, "--json", *options).objects]
 
@@ -190,7 +188,7 @@ def test_log_picks_out_calls_by_id_and_by_what_they_touch(run: Run, worked: Path
     assert numbers("-n", "2") == [None, 4]
 
 
-def test_a_patch_is_shown_by_what_it_changed(run: Run, tmp_path: Path) -> None:
+def test_a_patch_is_shown_with_the_files_that_it_changed(run: Run, tmp_path: Path) -> None:
     session = clocked()
     patch = "*** Begin Patch\n*** Add File: a.md\n+a\n*** Add File: b.md\n+b\n*** End Patch"
     Toolset(session).call("apply_patch", {"patch": patch})
@@ -198,7 +196,7 @@ def test_a_patch_is_shown_by_what_it_changed(run: Run, tmp_path: Path) -> None:
     assert "/a.md and 1 more" in run("log", tmp_path / "s.json").out
 
 
-def test_contents_that_are_kept_for_an_answer_are_no_row(run: Run, tmp_path: Path) -> None:
+def test_contents_kept_for_an_answer_have_no_row(run: Run, tmp_path: Path) -> None:
     session = clocked()
     tools = Toolset(session)
     tools.call("write_file", {"path": "/a", "content": "x" * 200_000})
@@ -209,7 +207,7 @@ def test_contents_that_are_kept_for_an_answer_are_no_row(run: Run, tmp_path: Pat
 
 
 @pytest.mark.parametrize("options", [[], ["--records"]])
-def test_log_writes_odd_names_on_one_line(run: Run, saved: Path, options: list[str]) -> None:
+def test_log_shows_odd_names_on_one_line(run: Run, saved: Path, options: list[str]) -> None:
     out = run("log", *options, saved).out
     assert "\x1b" not in out
     assert "/line\\nbreak \\x1b[31mred.txt" in out

@@ -22,11 +22,11 @@ def test_log_shows_snapshots_where_they_were_taken(run: Run, saved: Path) -> Non
     assert len(lines) == 10
 
 
-def test_log_picks_out_a_cause(run: Run, saved: Path) -> None:
+def test_log_selects_a_cause(run: Run, saved: Path) -> None:
     assert [line.split()[0] for line in run("log", "--records", saved, "--cause", "call_1").lines] == ["5"]
 
 
-def test_log_picks_out_a_path_and_what_is_below_it(run: Run, saved: Path) -> None:
+def test_log_selects_a_path_and_everything_below_it(run: Run, saved: Path) -> None:
     assert [line.split()[0] for line in run("log", "--records", saved, "--path", "attic").lines] == ["6"]
     assert [line.split()[0] for line in run("log", "--records", saved, "--path", "/src").lines] == [
         "1",
@@ -37,7 +37,7 @@ def test_log_picks_out_a_path_and_what_is_below_it(run: Run, saved: Path) -> Non
     ]
 
 
-def test_log_of_a_path_knows_what_happened_to_its_directory(run: Run, tmp_path: Path) -> None:
+def test_log_of_a_path_includes_changes_to_its_directory(run: Run, tmp_path: Path) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.write("/docs/a.md", "a")
@@ -51,12 +51,12 @@ def test_log_of_a_path_knows_what_happened_to_its_directory(run: Run, tmp_path: 
     assert [one["seq"] for one in found] == [1, 3, 4]
 
 
-def test_log_shows_the_newest_few(run: Run, saved: Path) -> None:
+def test_log_can_be_limited_to_the_newest_records(run: Run, saved: Path) -> None:
     assert [line.split()[0] for line in run("log", "--records", saved, "-n", "2").lines] == ["8", "9"]
     assert run("log", "--records", saved, "--limit", "0").out == ""
 
 
-def test_log_as_json_gives_one_object_a_line(run: Run, saved: Path) -> None:
+def test_log_as_json_prints_one_object_per_line(run: Run, saved: Path) -> None:
     objects = run("log", "--records", saved, "--json").objects
     assert objects[0] == {
         "type": "record",

@@ -33,7 +33,7 @@ def test_ls_lists_the_root_at_the_end_of_the_session(run: Run, saved: Path) -> N
     ]
 
 
-def test_ls_tells_bits_size_and_time(run: Run, saved: Path) -> None:
+def test_ls_shows_permission_bits_size_and_time(run: Run, saved: Path) -> None:
     assert run("ls", saved, "src").lines == ["-rwxr-xr-x  23  2026-04-30T09:29:37Z  app.py"]
 
 
@@ -50,12 +50,12 @@ def test_ls_of_a_file_shows_that_file(run: Run, saved: Path) -> None:
         ("story/s1", ["/empty", "/logo.png", "/src", "/src/app.py", "/src/old.py"]),
     ],
 )
-def test_ls_looks_at_any_moment(run: Run, saved: Path, at: str, expected: list[str]) -> None:
+def test_ls_shows_any_moment(run: Run, saved: Path, at: str, expected: list[str]) -> None:
     listed = run("ls", "-R", saved, "--at", at, "--json").objects
     assert [one["path"] for one in listed] == expected
 
 
-def test_ls_as_json_gives_names_as_they_are(run: Run, saved: Path) -> None:
+def test_ls_as_json_prints_names_unchanged(run: Run, saved: Path) -> None:
     listed = {one["path"]: one for one in run("ls", saved, "--json").objects}
     assert "/line\nbreak \x1b[31mred.txt" in listed
     assert listed["/current"] == {
@@ -69,17 +69,17 @@ def test_ls_as_json_gives_names_as_they_are(run: Run, saved: Path) -> None:
     }
 
 
-def test_cat_gives_every_byte(saved: Path) -> None:
+def test_cat_prints_every_byte(saved: Path) -> None:
     done = subprocess.run([*COMMAND, "cat", str(saved), "/logo.png"], capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\x89PNG\0\xff", b"")
 
 
-def test_cat_looks_at_any_moment(run: Run, saved: Path) -> None:
+def test_cat_shows_any_moment(run: Run, saved: Path) -> None:
     assert run("cat", saved, "src/app.py", "--at", "before").out == "port = 80\nhost = 'a'\n"
     assert run("cat", saved, "src/app.py").out == "port = 8080\nhost = 'a'\n"
 
 
-def test_cat_as_json_marks_bytes_that_are_no_text(run: Run, saved: Path) -> None:
+def test_cat_as_json_marks_bytes_that_are_not_text(run: Run, saved: Path) -> None:
     assert run("cat", saved, "/src/app.py", "--json").objects[0]["text"] == "port = 8080\nhost = 'a'\n"
     assert base64.b64decode(run("cat", saved, "/logo.png", "--json").objects[0]["base64"]) == b"\x89PNG\0\xff"
 

@@ -24,7 +24,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_a_terminal(*arguments: str | Path, columns: int = 80, only_errors: bool = False) -> tuple[int, str, str]:
-    """Run the command on a terminal; gives its status, what it showed, and that without colours.
+    """Run the command on a terminal; return its status, what it showed, and the same without colours.
 
     With `only_errors` standard output goes elsewhere.
     """
@@ -53,7 +53,7 @@ def on_a_terminal(*arguments: str | Path, columns: int = 80, only_errors: bool =
 
 
 def in_a_pipe_that_closes(*arguments: str | Path) -> tuple[int, bytes]:
-    """Run the command with a reader that is gone before the first word."""
+    """Run the command with a reader that has closed the pipe before the first word."""
     read_end, write_end = os.pipe()
     os.close(read_end)
     words = [*COMMAND, *map(str, arguments)]
@@ -73,11 +73,11 @@ def in_a_pipe_that_closes(*arguments: str | Path) -> tuple[int, bytes]:
         ),
     ],
 )
-def test_a_reader_that_stops_early_is_no_error(saved: Path, words: list[str]) -> None:
+def test_a_reader_that_stops_early_is_not_an_error(saved: Path, words: list[str]) -> None:
     assert in_a_pipe_that_closes(words[0], saved, *words[1:]) == (0, b"")
 
 
-def test_cat_to_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
+def test_cat_to_a_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
     session = Session()
     InMemoryFilesystem(session).write("/large.txt", "line\n" * 100_000)
     session.save(tmp_path / "s.json")
@@ -85,7 +85,7 @@ def test_cat_to_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_whose_reader_stops_early_is_finished_and_saved(tmp_path: Path) -> None:
+def test_a_run_whose_reader_stops_early_is_completed_and_saved(tmp_path: Path) -> None:
     target = tmp_path / "s.json"
     done = in_a_pipe_that_closes("run", TRANSCRIPTS / "shop.jsonl", "--mount", WORKSPACE, "--save", target)
     assert done == (0, b"")
@@ -109,7 +109,7 @@ def test_a_terminal_gets_colours_and_lines_that_fit(tmp_path: Path) -> None:
     assert all(re.match(r" *\d+  ok ", line) for line in long)
 
 
-def test_a_bar_on_standard_error_shows_how_far_a_run_is() -> None:
+def test_a_progress_bar_on_standard_error_shows_the_progress_of_a_run() -> None:
     transcript = TRANSCRIPTS / "shop.jsonl"
     status, _, plain = on_a_terminal("run", transcript, "--mount", WORKSPACE, only_errors=True)
     assert status == 0
@@ -123,7 +123,7 @@ def test_stats_fit_a_narrow_terminal(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(("columns", "expected"), [(80, 80), (120, 120), (60, 80)])
-def test_log_takes_the_width_of_a_wide_terminal(tmp_path: Path, columns: int, expected: int) -> None:
+def test_log_uses_the_width_of_a_wide_terminal(tmp_path: Path, columns: int, expected: int) -> None:
     session = Session()
     tools = Toolset(session)
     tools.call("write_file", {"path": "/" + "long/" * 30 + "name.py", "content": ""})

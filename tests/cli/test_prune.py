@@ -31,7 +31,7 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "mine.json"
 
 
-def test_a_dry_run_says_what_goes_and_changes_nothing(saved: Path) -> None:
+def test_a_dry_run_says_what_would_be_dropped_and_changes_nothing(saved: Path) -> None:
     before = saved.read_bytes()
     done = weakfs(str(saved), "--max-records", "2", "--max-snapshots", "1", "--dry-run")
 
@@ -53,7 +53,7 @@ def test_a_session_file_is_pruned(saved: Path) -> None:
     assert InMemoryFilesystem(session).read("/a").content == "1" * 1_000
 
 
-def test_a_limit_that_cannot_be_kept_has_a_status_of_its_own(saved: Path) -> None:
+def test_a_limit_that_cannot_be_met_has_its_own_exit_status(saved: Path) -> None:
     done = weakfs(str(saved), "--max-bytes", "1K", "--yes")
     assert done.returncode == 3
     assert "by 976 bytes" in done.stdout
@@ -61,7 +61,7 @@ def test_a_limit_that_cannot_be_kept_has_a_status_of_its_own(saved: Path) -> Non
     assert weakfs(str(saved), "--max-bytes", "1K", "--tagged", "--yes").returncode == 0
 
 
-def test_a_dry_run_without_limits_shows_what_holds_what(saved: Path) -> None:
+def test_a_dry_run_without_limits_shows_the_size_of_each_snapshot(saved: Path) -> None:
     done = weakfs(str(saved), "--dry-run")
     assert done.returncode == 0
     assert done.stdout.startswith("nothing to drop")

@@ -1,4 +1,4 @@
-"""Commands that look into a session, on the session files of Claude Code and Codex themselves."""
+"""Commands that inspect a session, directly on session files of Claude Code and Codex."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_page_shows_the_recording(run: Run, recording: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("command", ["log", "ls", "diff"])
-def test_every_command_that_looks_takes_a_recording(run: Run, recording: Path, command: str) -> None:
+def test_every_inspecting_command_accepts_a_recording(run: Run, recording: Path, command: str) -> None:
     assert run(command, recording).status == 0
 
 
@@ -67,7 +67,7 @@ def test_the_files_are_those_of_the_recording(run: Run, recording: Path) -> None
     assert run("cat", recording, "/app.py").out.encode() == WRITTEN
 
 
-def test_it_is_the_session_that_run_saves(run: Run, recording: Path, tmp_path: Path) -> None:
+def test_it_equals_the_session_that_run_saves(run: Run, recording: Path, tmp_path: Path) -> None:
     run("run", recording, "--save", tmp_path / "s.json", "--session-id", "recorded")
     shown, saved = (run("timeline", file, "--json").objects for file in (recording, tmp_path / "s.json"))
     for row in (*shown, *saved):
@@ -76,7 +76,7 @@ def test_it_is_the_session_that_run_saves(run: Run, recording: Path, tmp_path: P
     assert shown == saved
 
 
-def test_a_preview_is_given_and_a_change_refused(run: Run, recording: Path) -> None:
+def test_a_preview_is_shown_and_a_change_is_refused(run: Run, recording: Path) -> None:
     before = recording.read_bytes()
     call = run("timeline", recording, "--json").objects[1]["name"]
     assert "+1 -1" in run("revert", recording, call, "--preview").out
@@ -99,7 +99,7 @@ def test_a_recording_is_imported_into_storage(run: Run, recording: Path, tmp_pat
         assert InMemoryFilesystem(session).read_bytes("/app.py").content == WRITTEN
 
 
-def test_other_formats_of_recordings_are_taken_too(run: Run) -> None:
+def test_other_formats_of_recordings_are_accepted_too(run: Run) -> None:
     for name in ("shop.jsonl", "shop.anthropic.jsonl", "shop.openai-chat.jsonl"):
         assert len(run("log", TRANSCRIPTS / name).lines) > 10
 
@@ -121,6 +121,6 @@ def test_a_file_that_is_neither_is_refused_as_before(run: Run, tmp_path: Path, d
     assert refused.err.startswith(f"weakfs: cannot read the session {str(file)!r}: ")
 
 
-def test_a_recording_without_calls_is_no_session(run: Run, tmp_path: Path) -> None:
+def test_a_recording_without_calls_is_not_a_session(run: Run, tmp_path: Path) -> None:
     refused = run("timeline", jsonl(tmp_path / "f", [{"role": "user", "content": "hello"}]))
     assert refused.status == 1

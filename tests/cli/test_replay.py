@@ -1,4 +1,4 @@
-"""`weakfs replay`: what a session's records give, compared with what its file says, and nothing outside touched."""
+"""`weakfs replay`: the result of a session's records, compared with its file; nothing outside is touched."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Document = dict[str, Any]
 
 
 def changed(file: Path, change: Callable[[Document], None]) -> Path:
-    """Change a saved session so that it can still be read: its records are rows, and its checksum is made anew."""
+    """Change a saved session so that it can still be read: its records become rows, and its checksum is updated."""
     document = in_rows(orjson.loads(file.read_bytes()))
     change(document)
     rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
@@ -69,7 +69,7 @@ def of_type(document: Document, tag: str) -> list[Document]:
 
 
 def verdicts(run: Run, file: Path) -> dict[tuple[str, int], str]:
-    """Verify, and give what was said of each moment."""
+    """Verify a session, and return the verdict on each moment."""
     found = run("replay", file, "--verify", "--json").objects
     return {(one["type"], one["seq"]): one["verdict"] for one in found if one["type"] != "total"}
 
@@ -88,7 +88,7 @@ def test_a_replay_shows_the_digests_at_every_snapshot_and_at_the_end(run: Run, s
     assert total == {"type": "total", "records": 9, "after": 0, "moments": 2}
 
 
-def test_a_replay_is_shown_to_people_in_lines(run: Run, saved: Path) -> None:
+def test_a_replay_is_printed_in_readable_lines(run: Run, saved: Path) -> None:
     digest = InMemoryFilesystem(Session.load(saved)).tree().digest
 
     done = run("replay", saved)
@@ -99,7 +99,7 @@ def test_a_replay_is_shown_to_people_in_lines(run: Run, saved: Path) -> None:
     assert done.lines[-1] == "replayed 9 records"
 
 
-def test_a_session_that_is_as_its_records_say_is_verified(run: Run, storied: Path) -> None:
+def test_a_session_that_matches_its_records_is_verified(run: Run, storied: Path) -> None:
     done = run("replay", storied, "--verify")
 
     assert (done.status, done.err) == (0, "")
@@ -118,7 +118,7 @@ def test_every_state_in_the_file_is_compared(run: Run, storied: Path) -> None:
     }
 
 
-def test_a_changed_content_of_a_record_is_found_in_every_state_that_it_led_to(run: Run, storied: Path) -> None:
+def test_a_changed_content_of_a_record_is_found_in_every_state_after_it(run: Run, storied: Path) -> None:
     def change(document: Document) -> None:
         document["blobs"].append("port = 81\n")
         of_type(document, "fs/file_written")[0]["event"]["content"] = {"blob": len(document["blobs"]) - 1}
@@ -137,7 +137,7 @@ def test_a_changed_content_of_a_record_is_found_in_every_state_that_it_led_to(ru
     assert snapshot["differences"] == [{"slice": "fs/tree", "places": ["/src/app.py (changed)"]}]
 
 
-def test_a_changed_time_of_a_record_is_found_though_the_digests_are_the_same(run: Run, saved: Path) -> None:
+def test_a_changed_time_of_a_record_is_found_although_digests_are_equal(run: Run, saved: Path) -> None:
     def change(document: Document) -> None:
         of_type(document, "fs/file_written")[-1]["event"]["at"] += 1
 
@@ -151,7 +151,7 @@ def test_a_changed_time_of_a_record_is_found_though_the_digests_are_the_same(run
 
 
 def with_another_tree(document: Document, number: int) -> int:
-    """Add a copy of a slice whose tree has no files, and give its number."""
+    """Add a copy of a slice whose tree has no files, and return its number."""
     document["trees"].append({"mode": 0o755, "times": [5, 5]})
     row = {**document["slices"][number], "items": [{"tree": len(document["trees"]) - 1}]}
     document["slices"].append({key: value for key, value in row.items() if key != "after"})
@@ -165,7 +165,7 @@ def files_in(document: Document, numbers: list[int]) -> int:
 
 
 def exchange(document: Document, numbers: list[int]) -> None:
-    """Let a state have no files."""
+    """Replace the files of a state with none."""
     place = files_in(document, numbers)
     numbers[place] = with_another_tree(document, numbers[place])
 
@@ -202,7 +202,7 @@ def test_a_changed_state_of_a_merge_is_found(run: Run, storied: Path) -> None:
     assert {moment for moment, verdict in verdicts(run, storied).items() if verdict != "same"} == {("merge", 5)}
 
 
-def test_a_changed_log_is_found_and_its_place_named(run: Run, tmp_path: Path) -> None:
+def test_a_changed_log_is_found_and_its_place_is_named(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "s.json"
     run("run", TRANSCRIPTS / "shop.jsonl", "--mount", WORKSPACE, "--save", file)
 
@@ -230,7 +230,7 @@ def test_a_record_that_cannot_be_applied_is_an_error_that_names_it(run: Run, sto
         assert "record 11 (session/slice_cleared) cannot be replayed: no type is registered" in done.err
 
 
-def test_a_compacted_session_is_compared_from_the_earliest_state_on(run: Run, storied: Path) -> None:
+def test_a_compacted_session_is_compared_from_its_earliest_state(run: Run, storied: Path) -> None:
     session = Session.load(storied)
     session.compact(keep=2)
     session.save(storied)
@@ -274,7 +274,9 @@ def test_a_session_of_recorded_tool_calls_is_verified_and_no_tool_runs_again(
 
 
 @pytest.mark.parametrize("words", [[], ["--verify"]])
-def test_a_missing_blob_is_an_error_that_names_it_and_what_needs_it(run: Run, tmp_path: Path, words: list[str]) -> None:
+def test_the_error_for_a_missing_blob_names_it_and_the_record_that_needs_it(
+    run: Run, tmp_path: Path, words: list[str]
+) -> None:
     file = tmp_path / "s.json"
     elsewhere(b"one", b"two").save(file)
     assert run("replay", file, *words).status == 0
@@ -316,7 +318,9 @@ def worked_in(place: Place, file: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["--verify"]])
-def test_the_directory_of_a_session_stays_as_it_is(run: Run, place: Place, tmp_path: Path, words: list[str]) -> None:
+def test_a_replay_leaves_the_directory_of_a_session_alone(
+    run: Run, place: Place, tmp_path: Path, words: list[str]
+) -> None:
     worked_in(place, tmp_path / "s.json")
     place.disturb()
     before = place.seen
@@ -330,7 +334,7 @@ def test_the_directory_of_a_session_stays_as_it_is(run: Run, place: Place, tmp_p
     assert done.objects[0]["filesystems"][0]["filesystem"] is not None
 
 
-def test_a_directory_that_is_gone_is_not_missed(run: Run, place: Place, tmp_path: Path) -> None:
+def test_a_replay_does_not_need_the_directory(run: Run, place: Place, tmp_path: Path) -> None:
     worked_in(place, tmp_path / "s.json")
     shutil.rmtree(place.root)
     shutil.rmtree(place.store)
@@ -379,7 +383,7 @@ def test_a_wrong_command_line_is_status_2(run: Run, words: list[str]) -> None:
     assert run(*words).status == 2
 
 
-def test_what_is_no_session_is_status_1(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_session_is_status_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text("{}")
 
     for file in (tmp_path / "s.json", tmp_path / "none.json", tmp_path):

@@ -1,4 +1,4 @@
-"""`weakfs restore` and `weakfs repair`: a directory exactly as it was, and back again."""
+"""`weakfs restore` and `weakfs repair`: a directory is restored exactly, and the restore can be undone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_restore_is_exact_and_can_be_undone(run: Run, place: Place, kind: str)
     assert place.seen == disturbed
 
 
-def test_a_dry_run_tells_the_same_and_changes_nothing(run: Run, place: Place) -> None:
+def test_a_dry_run_reports_the_same_and_changes_nothing(run: Run, place: Place) -> None:
     first = id_of(run("snapshot", place.root))
     place.disturb()
     disturbed = place.seen
@@ -59,7 +59,7 @@ def test_files_that_did_not_change_are_not_touched(run: Run, place: Place) -> No
     assert (again.st_ino, again.st_ctime_ns) == (untouched.st_ino, untouched.st_ctime_ns)
 
 
-def test_the_latest_is_not_what_a_restore_put_aside(run: Run, place: Place) -> None:
+def test_latest_ignores_snapshots_that_restores_took(run: Run, place: Place) -> None:
     id_of(run("snapshot", place.root))
     latest = id_of(run("snapshot", place.root))
     before = place.seen
@@ -69,14 +69,14 @@ def test_the_latest_is_not_what_a_restore_put_aside(run: Run, place: Place) -> N
         assert place.seen == before
 
 
-def test_nothing_is_put_aside_if_that_is_wished(run: Run, place: Place) -> None:
+def test_no_snapshot_is_taken_before_a_restore_if_disabled(run: Run, place: Place) -> None:
     first = id_of(run("snapshot", place.root))
     place.disturb()
     assert run("restore", place.root, first, "--no-keep").status == 0
     assert len(rows(run("snapshots", place.root))) == 1
 
 
-def test_scripts_learn_whether_something_differed(run: Run, place: Place) -> None:
+def test_the_exit_status_says_whether_anything_differed(run: Run, place: Place) -> None:
     first = id_of(run("snapshot", place.root))
     assert run("restore", place.root, first, "--dry-run", "--exit-code").status == 0
     place.disturb()
@@ -87,14 +87,14 @@ def test_scripts_learn_whether_something_differed(run: Run, place: Place) -> Non
     assert (last["type"], last["before"]) == ("restored", changes[0]["id"])
 
 
-def test_a_snapshot_that_is_not_there_is_told(run: Run, place: Place) -> None:
+def test_a_missing_snapshot_is_reported(run: Run, place: Place) -> None:
     for words in (["no-such"], ["--latest"]):
         done = run("restore", place.root, *words)
         assert (done.status, done.out) == (1, "")
         assert one_line(done.err)
 
 
-def test_what_lies_outside_is_not_touched(run: Run, place: Place, tmp_path: Path) -> None:
+def test_files_outside_the_directory_are_not_touched(run: Run, place: Place, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("secret")
@@ -108,7 +108,7 @@ def test_what_lies_outside_is_not_touched(run: Run, place: Place, tmp_path: Path
 
 
 def in_the_middle(place: Place, tmp_path: Path, *options: str) -> subprocess.Popen[bytes]:
-    """Return a run in place that has changed something and waits, in a call that is not over."""
+    """Start a run in place that has changed something and waits in an unfinished call."""
     command = "echo half > half && rm -r docs && touch ready && sleep 1000"
     transcript = written(
         tmp_path / "t.jsonl",
@@ -127,7 +127,7 @@ def in_the_middle(place: Place, tmp_path: Path, *options: str) -> subprocess.Pop
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupted_run_is_rolled_back_saved_and_told(
+def test_an_interrupted_run_is_rolled_back_saved_and_reported(
     run: Run, place: Place, tmp_path: Path, number: signal.Signals
 ) -> None:
     process = in_the_middle(place, tmp_path, "--save", str(tmp_path / "s.json"))
@@ -140,7 +140,9 @@ def test_an_interrupted_run_is_rolled_back_saved_and_told(
     assert any(one.get("event", {}).get("path") == "/whole.txt" for one in logged)
 
 
-def test_a_killed_run_is_told_by_those_who_look_and_undone_by_repair(run: Run, place: Place, tmp_path: Path) -> None:
+def test_a_killed_run_is_reported_by_inspecting_commands_and_undone_by_repair(
+    run: Run, place: Place, tmp_path: Path
+) -> None:
     process = in_the_middle(place, tmp_path)
     process.kill()
     process.communicate()
@@ -159,7 +161,7 @@ def test_a_killed_run_is_told_by_those_who_look_and_undone_by_repair(run: Run, p
 
 
 @pytest.mark.slow
-def test_whoever_changes_a_directory_undoes_what_was_left_first_and_says_so(
+def test_commands_that_change_a_directory_first_undo_unfinished_work_and_say_so(
     run: Run, place: Place, tmp_path: Path
 ) -> None:
     process = in_the_middle(place, tmp_path)
@@ -183,7 +185,7 @@ def test_compacting_keeps_what_unfinished_work_needs(run: Run, place: Place, tmp
     assert (place.root / "docs" / "index.md").read_bytes() == (WHOLE / "docs" / "index.md").read_bytes()
 
 
-def test_an_interrupted_restore_leaves_one_state_or_the_other(run: Run, place: Place) -> None:
+def test_an_interrupted_restore_leaves_the_old_state_or_the_new_one(run: Run, place: Place) -> None:
     for number in range(COUNT):
         (place.root / f"file{number}").write_text(f"{number}\n")
     first = id_of(run("snapshot", place.root))
@@ -210,7 +212,7 @@ def test_an_interrupted_restore_leaves_one_state_or_the_other(run: Run, place: P
 
 
 def has_come_to(moment: int, root: Path, files: list[Path]) -> bool:
-    """Return whether a restore has put so many files in place; with 0, whether it has begun to make them."""
+    """Return whether a restore has put this many files in place; with 0, whether it has begun to create them."""
     if moment:
         return sum(file.stat().st_size != len("changed\n") for file in files) >= moment
     return any(root.glob(".weakfs-*.tmp"))

@@ -29,7 +29,7 @@ def call(tool: str, **arguments: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_recorded_session_is_performed_from_each_form(run: Run, tmp_path: Path, name: str) -> None:
+def test_a_recorded_session_is_performed_from_each_format(run: Run, tmp_path: Path, name: str) -> None:
     done = run("run", TRANSCRIPTS / name, "--mount", WORKSPACE, "--save", tmp_path / "s.json", "--json")
     assert (done.status, done.err) == (0, "")
     kinds = [one["type"] for one in done.objects]
@@ -84,7 +84,7 @@ def test_a_failed_call_is_rolled_back(run: Run, tmp_path: Path) -> None:
     assert [one.status for one in session[ToolCall].all()] == ["ok", "not_found"]
 
 
-def test_strict_tells_that_a_call_failed(run: Run, tmp_path: Path) -> None:
+def test_strict_reports_that_a_call_failed(run: Run, tmp_path: Path) -> None:
     good = written(tmp_path / "good.jsonl", call("ls", path="/"))
     bad = written(tmp_path / "bad.jsonl", call("ls", path="/nowhere"))
     assert run("run", good, "--strict").status == 0
@@ -92,7 +92,7 @@ def test_strict_tells_that_a_call_failed(run: Run, tmp_path: Path) -> None:
     assert run("run", bad, "--strict").status == 3
 
 
-def test_lines_that_cannot_be_read_are_reported_and_the_rest_is_done(run: Run, tmp_path: Path) -> None:
+def test_unreadable_lines_are_reported_and_the_rest_is_performed(run: Run, tmp_path: Path) -> None:
     transcript = tmp_path / "t.jsonl"
     transcript.write_text('{"tool": "write_file", "id": "1", "arguments": {"path": "/a", "content": ""}}\nnot json\n')
     done = run("run", transcript, "--save", tmp_path / "s.json")
@@ -121,7 +121,7 @@ def test_a_call_with_unreadable_arguments_is_recorded_as_failed(run: Run, tmp_pa
     assert [one.status for one in calls].count("error") == 7
 
 
-def test_what_a_mount_leaves_out_is_named(run: Run, tmp_path: Path) -> None:
+def test_files_that_a_mount_skips_are_named(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a.txt").write_text("a")
@@ -144,7 +144,7 @@ def test_saving_again_replaces_the_session(run: Run, tmp_path: Path) -> None:
     assert [entry.name for entry in InMemoryFilesystem(session).list()] == ["second"]
 
 
-def test_saving_never_replaces_what_is_no_session(run: Run, tmp_path: Path) -> None:
+def test_saving_never_replaces_a_file_that_is_not_a_session(run: Run, tmp_path: Path) -> None:
     transcript = written(tmp_path / "t.jsonl", call("ls"))
     notes = tmp_path / "notes.txt"
     notes.write_text("keep me")
@@ -156,7 +156,7 @@ def test_saving_never_replaces_what_is_no_session(run: Run, tmp_path: Path) -> N
     assert transcript.read_bytes() == before
 
 
-def test_a_fault_of_a_tool_is_told_and_the_next_call_made(
+def test_a_bug_in_a_tool_is_reported_and_the_next_call_is_made(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> object:
@@ -171,7 +171,7 @@ def test_a_fault_of_a_tool_is_told_and_the_next_call_made(
     assert done.lines[2].split()[:3] == ["2", "ok", "ls"]
 
 
-def test_names_of_files_cannot_write_on_the_terminal(run: Run, tmp_path: Path) -> None:
+def test_file_names_cannot_control_the_terminal(run: Run, tmp_path: Path) -> None:
     evil = "/\x1b]0;owned\x07\nline"
     transcript = written(
         tmp_path / "t.jsonl",

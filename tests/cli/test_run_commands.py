@@ -1,4 +1,4 @@
-"""`weakfs run` performs what changes files, and runs no commands that a transcript holds."""
+"""`weakfs run` performs calls that change files, but runs no commands from a transcript."""
 
 from __future__ import annotations
 

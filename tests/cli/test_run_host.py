@@ -1,4 +1,4 @@
-"""`weakfs run` on directories of the host: in place, or over one."""
+"""`weakfs run` on directories of the host: in place, or in a layer over one."""
 
 from __future__ import annotations
 
@@ -127,13 +127,13 @@ def test_a_saved_session_rolls_the_directory_back_in_a_later_process(
     assert place.seen == before
 
 
-def test_what_was_done_in_place_is_logged_and_shown(run: Run, place: Place, tmp_path: Path) -> None:
+def test_work_done_in_place_is_logged_and_shown(run: Run, place: Place, tmp_path: Path) -> None:
     transcript = written(tmp_path / "t.jsonl", call("write_file", path="/notes.md", content="text\n"))
     assert run("run", transcript, "--root", place.root, "--save", tmp_path / "s.json").status == 0
     assert run("log", tmp_path / "s.json").lines[-1].split()[3:] == ["write_file", "/notes.md", "+1", "-0", "ok"]
 
 
-def test_over_a_directory_nothing_below_is_changed(run: Run, place: Place, tmp_path: Path) -> None:
+def test_a_run_over_a_directory_changes_nothing_in_it(run: Run, place: Place, tmp_path: Path) -> None:
     before = place.seen
     done = run("run", SHOP, "--overlay", place.root, "--save", tmp_path / "s.json", "--json")
     assert (done.status, done.err) == (0, "")
@@ -147,7 +147,7 @@ def test_over_a_directory_nothing_below_is_changed(run: Run, place: Place, tmp_p
     assert layer.read("/docs/vouchers.md").content.startswith("# Vouchers")
 
 
-def test_a_commit_writes_down_what_was_told_and_can_be_undone(run: Run, place: Place) -> None:
+def test_a_commit_writes_the_reported_changes_and_can_be_undone(run: Run, place: Place) -> None:
     before = place.seen
     done = run("run", SHOP, "--overlay", place.root, "--commit", "--json")
     assert (done.status, done.err) == (0, "")
@@ -171,7 +171,7 @@ def test_strict_commits_nothing_when_a_call_failed(run: Run, place: Place) -> No
     assert place.seen == before
 
 
-def test_a_commit_over_what_somebody_changed_meanwhile_is_refused(place: Place, tmp_path: Path) -> None:
+def test_a_commit_over_concurrent_changes_is_refused(place: Place, tmp_path: Path) -> None:
     transcript = written(
         tmp_path / "t.jsonl",
         call("read_file", path="/README.md"),
@@ -216,7 +216,7 @@ def test_a_commit_over_what_somebody_changed_meanwhile_is_refused(place: Place, 
         ["--sandbox", "perhaps"],
     ],
 )
-def test_options_that_do_not_go_together_are_refused(
+def test_conflicting_options_are_refused(
     run: Run, place: Place, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.chdir(place.root)
@@ -229,7 +229,7 @@ def test_options_that_do_not_go_together_are_refused(
 
 
 @pytest.mark.parametrize("option", ["--root", "--overlay"])
-def test_a_directory_that_is_not_there_is_told(run: Run, tmp_path: Path, option: str) -> None:
+def test_a_missing_directory_is_reported(run: Run, tmp_path: Path, option: str) -> None:
     done = run("run", SHOP, option, tmp_path / "nowhere")
     assert (done.status, done.out) == (1, "")
     assert one_line(done.err)
@@ -249,7 +249,7 @@ def test_a_terminal_shows_it_all_in_colours(place: Place) -> None:
     assert "to undo" in plain
 
 
-def test_the_directory_may_be_named_in_any_way(run: Run, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_may_be_written_in_any_form(run: Run, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     (place.root.parent / "link").symlink_to("shop")
     transcript = written(place.root.parent / "t.jsonl", call("write_file", path="/a", content=""))
     monkeypatch.chdir(place.root / "docs")
@@ -259,7 +259,7 @@ def test_the_directory_may_be_named_in_any_way(run: Run, place: Place, monkeypat
 
 
 @needs_sandbox
-def test_what_a_command_leaves_over_a_directory_is_committed_whatever_its_size(
+def test_files_that_a_command_leaves_over_a_directory_are_committed_whatever_their_size(
     run: Run, place: Place, tmp_path: Path
 ) -> None:
     transcript = written(tmp_path / "t.jsonl", call("shell", command="head -c 5000000 /dev/zero > large; rm -r docs"))

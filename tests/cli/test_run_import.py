@@ -71,7 +71,7 @@ OTHER = claude("5", "TodoWrite", {}, todos=[])
 ODD = edit("6", "odd.py", "one\n", "one", "two", "three")
 
 
-def test_each_call_says_whether_it_agrees_and_how_that_is_known(run: Run, tmp_path: Path) -> None:
+def test_each_call_says_whether_it_agrees_and_how_that_was_checked(run: Run, tmp_path: Path) -> None:
     done = run("run", recorded(tmp_path, *GOOD, *OUTSIDE, *REFUSED, *COMMANDS, *OTHER), "--json")
 
     assert done.status == 0
@@ -107,7 +107,7 @@ def test_the_lines_for_people_say_the_same(run: Run, tmp_path: Path) -> None:
     assert done.err.startswith("weakfs: did not run 1 shell command")
 
 
-def test_what_differs_is_told_with_its_place(run: Run, tmp_path: Path) -> None:
+def test_differences_are_reported_with_their_place(run: Run, tmp_path: Path) -> None:
     done = run("run", recorded(tmp_path, *ODD), "--save", tmp_path / "s.json", "--json")
 
     assert done.status == 0
@@ -117,12 +117,12 @@ def test_what_differs_is_told_with_its_place(run: Run, tmp_path: Path) -> None:
     assert InMemoryFilesystem(Session.load(tmp_path / "s.json")).read("/odd.py").content == "three\n"
 
 
-def test_strict_objects_to_what_differs_and_to_nothing_else(run: Run, tmp_path: Path) -> None:
+def test_strict_fails_on_differences_only(run: Run, tmp_path: Path) -> None:
     assert run("run", recorded(tmp_path, *GOOD, *REFUSED), "--strict").status == 0
     assert run("run", recorded(tmp_path, *GOOD, *ODD), "--strict").status == 3
 
 
-def test_paths_lie_below_the_place_of_the_run(run: Run, tmp_path: Path) -> None:
+def test_paths_are_mapped_below_the_root_of_the_run(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     (place / "app.py").write_bytes(b"port = 80\r\n")
@@ -133,7 +133,7 @@ def test_paths_lie_below_the_place_of_the_run(run: Run, tmp_path: Path) -> None:
     assert (place / "app.py").read_bytes() == b"port = 8080\r\n"
 
 
-def test_with_a_mount_what_is_not_recorded_is_rebuilt_from_it(run: Run, tmp_path: Path) -> None:
+def test_texts_that_are_not_recorded_are_rebuilt_from_a_mount(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     (place / "app.py").write_text("port = 80\n")
@@ -146,7 +146,7 @@ def test_with_a_mount_what_is_not_recorded_is_rebuilt_from_it(run: Run, tmp_path
     ]
 
 
-def test_a_line_that_is_cut_off_is_reported_and_passed_over(run: Run, tmp_path: Path) -> None:
+def test_a_truncated_line_is_reported_and_skipped(run: Run, tmp_path: Path) -> None:
     path = recorded(tmp_path, *GOOD)
     with path.open("a") as file:
         file.write('{"type":"assistant","uuid":"c","ses')
@@ -159,7 +159,7 @@ def test_a_line_that_is_cut_off_is_reported_and_passed_over(run: Run, tmp_path: 
     assert done.objects[1]["agreement"] == "agreed"
 
 
-def test_a_session_that_goes_on_in_a_later_file_repeats_nothing(run: Run, tmp_path: Path) -> None:
+def test_a_session_that_continues_in_a_later_file_repeats_nothing(run: Run, tmp_path: Path) -> None:
     first = recorded(tmp_path, *GOOD).rename(tmp_path / "first.jsonl")
     second = recorded(tmp_path, *GOOD, *edit("7", "app.py", "port = 8080\n", "port = 8080", "port = 1"), {"a": 1})
 
@@ -171,7 +171,7 @@ def test_a_session_that_goes_on_in_a_later_file_repeats_nothing(run: Run, tmp_pa
     assert InMemoryFilesystem(Session.load(tmp_path / "s.json")).read("/app.py").content == "port = 1\n"
 
 
-def test_of_several_transcripts_the_unknown_one_is_named(run: Run, tmp_path: Path) -> None:
+def test_the_unknown_one_of_several_transcripts_is_named(run: Run, tmp_path: Path) -> None:
     unknown = tmp_path / "unknown.jsonl"
     unknown.write_text('{"a": 1}\n')
 
@@ -203,13 +203,13 @@ def test_a_file_in_no_known_format_is_refused(run: Run, tmp_path: Path, text: st
     assert not (tmp_path / "s.json").exists()
 
 
-def test_a_session_without_calls_is_no_error(run: Run, tmp_path: Path) -> None:
+def test_a_session_without_calls_is_not_an_error(run: Run, tmp_path: Path) -> None:
     done = run("run", recorded(tmp_path, {"type": "summary", "summary": "Shop", "leafUuid": "u"}))
 
     assert done.status == 0
 
 
-def test_what_a_recording_says_cannot_write_on_the_terminal(run: Run, tmp_path: Path) -> None:
+def test_texts_in_a_recording_cannot_control_the_terminal(run: Run, tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07"
     lines = [*claude("1", evil, evil, file_path=evil), *claude("2", "Read", None, file_path=f"/{evil}")]
     lines += claude("3", "Write", None, file_path=f"{ROOT}/{evil}", content="x")

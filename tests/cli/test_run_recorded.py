@@ -1,4 +1,4 @@
-"""What `weakfs run` keeps of a recording: its times, its failures, and the files as they were before it."""
+"""What `weakfs run` preserves of a recording: its times, its failures, and the files as they were before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 
 def timed(lines: list[Line]) -> list[Line]:
-    """Give each line a time, a second after that of the line before."""
+    """Give each line a time, one second after the previous line."""
     return [{**line, "timestamp": f"2026-04-30T09:29:{33 + number:02}.000Z"} for number, line in enumerate(lines)]
 
 
@@ -36,7 +36,7 @@ def test_a_saved_session_has_the_times_of_the_recording(run: Run, tmp_path: Path
     assert {(at - BEGINNING) // SECOND for at in times} == {0, 1, 3}
 
 
-def test_calls_in_our_own_form_may_have_times(run: Run, tmp_path: Path) -> None:
+def test_calls_in_the_plain_format_may_have_times(run: Run, tmp_path: Path) -> None:
     line = {"id": "c", "tool": "write_file", "arguments": {"path": "/a", "content": "x"}}
 
     run("run", recorded(tmp_path, {**line, "timestamp": "2026-04-30T09:29:34Z"}), "--save", tmp_path / "s.json")
@@ -66,7 +66,7 @@ def test_the_diff_begins_with_the_files_as_they_were_before_the_recording(run: R
     ]
 
 
-def test_what_was_only_read_is_no_difference(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_was_only_read_is_not_a_difference(run: Run, tmp_path: Path) -> None:
     file = {"filePath": f"{ROOT}/a", "content": "one\n", "numLines": 2, "startLine": 1, "totalLines": 2}
     read = claude("1", "Read", {"type": "text", "file": file}, file_path=f"{ROOT}/a")
 
@@ -76,7 +76,7 @@ def test_what_was_only_read_is_no_difference(run: Run, tmp_path: Path) -> None:
     assert done.objects[-1]["changes"] == "nothing differs"
 
 
-def test_the_baseline_lies_over_a_mounted_directory(run: Run, tmp_path: Path) -> None:
+def test_the_baseline_replaces_files_of_a_mounted_directory(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     (place / "app.py").write_text("port = 79\n")
@@ -100,7 +100,7 @@ def test_in_a_directory_the_diff_begins_with_the_baseline_too(run: Run, tmp_path
     assert run("diff", tmp_path / "s.json", "--names").lines == ["M  /app.py"]
 
 
-def test_a_failure_that_is_not_performed_is_told_and_on_record(run: Run, tmp_path: Path) -> None:
+def test_a_recorded_failure_that_is_not_performed_is_reported_and_recorded(run: Run, tmp_path: Path) -> None:
     done = run("run", recorded(tmp_path, *FAILED), "--save", tmp_path / "s.json", "--json")
 
     call, total = done.objects[0], done.objects[-1]
@@ -113,7 +113,7 @@ def test_a_failure_that_is_not_performed_is_told_and_on_record(run: Run, tmp_pat
     assert "no rule to make x" in kept.summary
 
 
-def test_a_failure_of_an_unknown_tool_in_messages_is_on_record_as_recorded(run: Run, tmp_path: Path) -> None:
+def test_a_failure_of_an_unknown_tool_is_recorded_as_in_the_recording(run: Run, tmp_path: Path) -> None:
     use = {"type": "tool_use", "id": "c1", "name": "query_database", "input": {"sql": "drop"}}
     said = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "no such table"}
     lines: list[Line] = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [said]}]

@@ -1,4 +1,4 @@
-"""`weakfs snapshot`, `snapshots`, `drop`, `compact`: what is kept of a directory, without a session file."""
+"""`weakfs snapshot`, `snapshots`, `drop`, `compact`: snapshots of a directory, without a session file."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_a_snapshot_is_listed_with_what_is_in_it(run: Run, place: Place, kind: s
     assert ": 1 snapshot, " in listed.lines[-1]
 
 
-def test_looking_changes_nothing_and_makes_no_store(run: Run, place: Place) -> None:
+def test_inspecting_changes_nothing_and_creates_no_store(run: Run, place: Place) -> None:
     done = run("snapshots", place.root)
     assert (done.status, done.err) == (0, "")
     assert done.lines[0].endswith(": 0 snapshots, 0 bytes on disk")
     assert not place.store.exists()
 
 
-def test_programs_get_all_of_it(run: Run, place: Place) -> None:
+def test_json_output_has_every_field(run: Run, place: Place) -> None:
     (taken,) = run("snapshot", place.root, "--tag", "a b", "--json").objects
     assert (taken["type"], taken["tag"], taken["kind"], taken["files"]) == ("snapshot", "a b", "tree", 47)
     assert (taken["root"], taken["bytes"]) == (str(place.root), 28149)
@@ -66,7 +66,7 @@ def test_programs_get_all_of_it(run: Run, place: Place) -> None:
     assert listed["frees"] <= store["bytes"]
 
 
-def test_ids_are_short_and_their_beginnings_do(run: Run, place: Place) -> None:
+def test_ids_are_short_and_can_be_abbreviated(run: Run, place: Place) -> None:
     names = [id_of(run("snapshot", place.root)) for _ in range(3)]
     assert all(len(name) == 8 for name in names)
     assert [row[0] for row in rows(run("snapshots", place.root))] == names
@@ -76,7 +76,7 @@ def test_ids_are_short_and_their_beginnings_do(run: Run, place: Place) -> None:
     assert run("restore", place.root, beginning, "--dry-run").lines == [f"would restore {names[0]}: nothing differs"]
 
 
-def test_snapshots_of_one_session_are_told_apart(run: Run, place: Place) -> None:
+def test_snapshots_of_one_session_are_distinguished(run: Run, place: Place) -> None:
     files = HostFilesystem(place.root, session=Session(session_id="conversation"))
     files.snapshot("one")
     files.snapshot("two")
@@ -88,7 +88,7 @@ def test_snapshots_of_one_session_are_told_apart(run: Run, place: Place) -> None
     assert "conversa/files1, conversa/files2" in refused.err
 
 
-def test_a_tag_that_several_have_is_refused_and_they_are_named(run: Run, place: Place) -> None:
+def test_an_ambiguous_tag_is_refused_and_its_snapshots_are_named(run: Run, place: Place) -> None:
     names = [id_of(run("snapshot", place.root, "--tag", "same")) for _ in range(2)]
     done = run("diff", place.root, "--at", "same")
     assert done.status == 1
@@ -96,7 +96,7 @@ def test_a_tag_that_several_have_is_refused_and_they_are_named(run: Run, place: 
     assert all(name in done.err for name in names)
 
 
-def test_dropped_snapshots_are_gone_and_compacting_frees_them(run: Run, place: Place) -> None:
+def test_dropped_snapshots_disappear_and_compacting_frees_their_space(run: Run, place: Place) -> None:
     (place.root / "large").write_bytes(os.urandom(300_000))
     large = id_of(run("snapshot", place.root))
     (place.root / "large").unlink()
@@ -123,7 +123,7 @@ def test_only_the_last_ones_are_kept(run: Run, place: Place) -> None:
     assert len(run("snapshots", place.root).lines) == 1
 
 
-def test_tagged_snapshots_are_dropped_only_when_told_to(run: Run, place: Place) -> None:
+def test_tagged_snapshots_are_dropped_only_with_the_option(run: Run, place: Place) -> None:
     release, old, last = (id_of(run("snapshot", place.root, *tag)) for tag in (["--tag", "release"], [], []))
     dropped = run("drop", place.root, "--keep-last", "1").lines
     assert dropped[0] == f"dropped {old}"
@@ -144,7 +144,7 @@ def test_a_dry_run_lists_what_would_be_dropped(run: Run, place: Place) -> None:
     assert [row[0] for row in rows(run("snapshots", place.root))] == names
 
 
-def test_a_wrong_name_among_right_ones_drops_nothing(run: Run, place: Place) -> None:
+def test_one_wrong_name_among_several_drops_nothing(run: Run, place: Place) -> None:
     name = id_of(run("snapshot", place.root))
     done = run("drop", place.root, name, "no-such")
     assert (done.status, done.out) == (1, "")
@@ -153,7 +153,7 @@ def test_a_wrong_name_among_right_ones_drops_nothing(run: Run, place: Place) -> 
     assert [row[0] for row in rows(run("snapshots", place.root))] == [name]
 
 
-def test_a_budget_refuses_and_says_what_to_do(run: Run, place: Place) -> None:
+def test_a_size_limit_refuses_a_snapshot_and_names_the_remedy(run: Run, place: Place) -> None:
     (place.root / "large").write_bytes(os.urandom(100_000))
     done = run("snapshot", place.root, "--max-bytes", "50000")
     assert (done.status, done.out) == (1, "")
@@ -162,7 +162,7 @@ def test_a_budget_refuses_and_says_what_to_do(run: Run, place: Place) -> None:
     assert len(run("snapshots", place.root).lines) == 1
 
 
-def test_a_store_elsewhere_is_used(run: Run, place: Place, tmp_path: Path) -> None:
+def test_another_store_can_be_used(run: Run, place: Place, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     id_of(run("snapshot", place.root, "--store", elsewhere))
     assert not place.store.exists()
@@ -190,7 +190,7 @@ def test_a_file_that_its_owner_may_not_read_is_kept_and_restored(run: Run, place
 
 
 @pytest.mark.parametrize("command", ["snapshot", "snapshots", "restore", "drop", "compact", "repair"])
-def test_what_is_no_directory_is_told(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_path_that_is_not_a_directory_is_reported(run: Run, tmp_path: Path, command: str) -> None:
     (tmp_path / "file").touch()
     more = {"restore": ["--latest"], "drop": ["x"]}.get(command, [])
     for directory in (tmp_path / "nowhere", tmp_path / "file"):
@@ -204,7 +204,7 @@ def test_what_is_no_directory_is_told(run: Run, tmp_path: Path, command: str) ->
     "words",
     [["restore"], ["restore", "a", "--latest"], ["drop"], ["drop", "a", "--keep-last", "1"], ["drop", "a", "--tagged"]],
 )
-def test_a_command_that_says_too_little_or_too_much_is_status_2(run: Run, place: Place, words: list[str]) -> None:
+def test_missing_or_extra_arguments_are_status_2(run: Run, place: Place, words: list[str]) -> None:
     done = run(words[0], place.root, *words[1:])
     assert (done.status, done.out) == (2, "")
     assert one_line(done.err)
@@ -227,7 +227,7 @@ def test_what_changed_since_a_snapshot_is_shown_as_a_patch(run: Run, place: Plac
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_file_is_had_back_without_a_restore(run: Run, place: Place, kind: str) -> None:
+def test_one_file_can_be_recovered_without_a_restore(run: Run, place: Place, kind: str) -> None:
     run("snapshot", place.root, "--tag", "first", "--kind", kind)
     content = (place.root / "README.md").read_text()
     place.disturb()
@@ -246,7 +246,7 @@ def test_options_of_sessions_and_of_directories_are_not_mixed(run: Run, place: P
         assert one_line(done.err)
 
 
-def test_a_tag_cannot_write_on_the_terminal(place: Place) -> None:
+def test_a_tag_cannot_control_the_terminal(place: Place) -> None:
     assert on_a_terminal("snapshot", place.root, "--tag", "\x1b[31mred\n")[0] == 0
     status, shown, plain = on_a_terminal("snapshots", place.root)
     assert status == 0
@@ -269,7 +269,7 @@ def test_a_pipe_gets_neither_colours_nor_a_bar(place: Place) -> None:
 
 
 @pytest.mark.exhaustive
-def test_many_at_once_lose_nothing(place: Place) -> None:
+def test_many_concurrent_snapshots_lose_nothing(place: Place) -> None:
     number = 6 if is_exhaustive() else 4
     running = [
         subprocess.Popen([*COMMAND, "snapshot", str(place.root), "--json"], stdout=subprocess.PIPE)
@@ -283,7 +283,7 @@ def test_many_at_once_lose_nothing(place: Place) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_directories_that_share_a_store_are_told_apart(run: Run, place: Place, tmp_path: Path, kind: str) -> None:
+def test_directories_that_share_a_store_are_distinguished(run: Run, place: Place, tmp_path: Path, kind: str) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "own").write_text("own\n")
@@ -318,7 +318,7 @@ def test_a_directory_that_was_moved_finds_its_snapshots_in_the_old_store(run: Ru
 
 
 @pytest.mark.slow
-def test_a_directory_of_any_name_and_what_is_said_to_type_about_it(place: Place) -> None:
+def test_the_suggested_commands_work_for_a_directory_of_any_name(place: Place) -> None:
     root = place.root.rename(place.root.parent / os.fsdecode(b"odd\xff'\nname"))
     for words in (["snapshot", str(root)], ["restore", str(root), "--latest"]):
         done = run_command(*words)
@@ -331,7 +331,7 @@ def test_a_directory_of_any_name_and_what_is_said_to_type_about_it(place: Place)
     assert compacted.stdout.startswith("compacted")
 
 
-def test_a_tag_that_is_no_text_is_refused(run: Run, place: Place) -> None:
+def test_a_tag_that_is_not_text_is_refused(run: Run, place: Place) -> None:
     done = run("snapshot", place.root, "--tag", os.fsdecode(b"\xff"))
     assert (done.status, done.out) == (2, "")
     assert one_line(done.err)

@@ -26,7 +26,7 @@ def test_json_and_csv(run: Run, saved: Path) -> None:
     assert run("sql", saved, "SELECT seq, cause FROM records WHERE seq = 5", "--csv").lines == ["seq,cause", "5,call_1"]
 
 
-def test_a_limit_is_told_when_it_cuts(run: Run, saved: Path) -> None:
+def test_a_limit_that_cuts_the_result_is_reported(run: Run, saved: Path) -> None:
     done = run("sql", saved, "SELECT seq FROM records", "-n", "3")
     assert len(done.lines) == 4
     assert done.err == "weakfs: only the first 3 rows are shown; to see more, give a larger --limit\n"
@@ -42,7 +42,7 @@ def test_a_bad_query_says_why(run: Run, saved: Path) -> None:
     assert "no such column: nope; the tables are calls" in done.err
 
 
-def test_a_location_is_asked_as_a_file_is(run: Run, tmp_path: Path) -> None:
+def test_a_location_is_queried_like_a_file(run: Run, tmp_path: Path) -> None:
     with Session.open(tmp_path / "sessions", "one") as session:
         session.snapshot("kept")
     done = run("sql", f"{tmp_path / 'sessions'}#one", "SELECT tag FROM snapshots", "--csv")

@@ -34,7 +34,7 @@ def test_stats_count_tool_calls_by_status(run: Run, tmp_path: Path) -> None:
     assert counted["calls_by_status"]["ok"] == 91
 
 
-def test_stats_are_a_table_for_people(run: Run, saved: Path) -> None:
+def test_stats_are_printed_as_a_table(run: Run, saved: Path) -> None:
     done = run("stats", saved)
     assert done.status == 0
     assert done.lines[0] == "session"

@@ -41,7 +41,7 @@ def test_an_empty_session_shows_nothing(run: Run, tmp_path: Path) -> None:
     assert (run("timeline", tmp_path / "s.json").status, run("timeline", tmp_path / "s.json").out) == (0, "")
 
 
-def test_a_page_is_written_whole(run: Run, saved: Path, tmp_path: Path) -> None:
+def test_a_page_is_written_completely(run: Run, saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "a page.html"
     done = run("timeline", saved, "--html", page)
     assert (done.status, done.err) == (0, "")
@@ -52,7 +52,7 @@ def test_a_page_is_written_whole(run: Run, saved: Path, tmp_path: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_a_page_can_leave_contents_out(run: Run, saved: Path, tmp_path: Path) -> None:
+def test_a_page_can_omit_contents(run: Run, saved: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run("timeline", saved, "--html", page, "--no-contents").status == 0
     assert "host = 'a'" not in page.read_text("utf-8")
@@ -76,13 +76,13 @@ def test_a_page_that_cannot_be_written_is_named(run: Run, saved: Path, tmp_path:
     assert done.err.startswith(f"weakfs: cannot write {str(page)!r}")
 
 
-def test_the_full_screen_view_needs_a_terminal_and_no_other_form(run: Run, saved: Path) -> None:
+def test_the_full_screen_view_needs_a_terminal_and_excludes_other_formats(run: Run, saved: Path) -> None:
     pytest.importorskip("textual", reason="textual is not installed")
     assert "this is not a terminal; omit --tui" in run("timeline", saved, "--tui").err
     assert "--tui cannot be used with" in run("timeline", saved, "--tui", "--json").err
 
 
-def test_without_its_extra_the_full_screen_view_names_it(
+def test_without_its_extra_the_full_screen_view_names_the_extra(
     run: Run, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("weakfs.cli.terminal")]:

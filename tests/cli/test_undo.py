@@ -77,7 +77,7 @@ def test_a_conflict_changes_nothing(run: Run, place: str) -> None:
     assert run("cat", place, "/a").out == LINES
 
 
-def test_work_of_another_process_between_a_refusal_and_its_preview_is_not_reported_as_done(
+def test_changes_by_another_process_between_refusal_and_preview_are_not_reported_as_done(
     run: Run, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = Session.revert
@@ -92,7 +92,7 @@ def test_work_of_another_process_between_a_refusal_and_its_preview_is_not_report
     assert (refused.status, refused.out, "/a" in refused.err) == (1, "", True)
 
 
-def test_what_is_not_there_is_named(run: Run, place: str) -> None:
+def test_missing_files_and_lines_are_named(run: Run, place: str) -> None:
     for words, said in (
         (("revert", place, "c9"), "c9"),
         (("revert", place, "88-99"), "88 to 99"),
@@ -102,7 +102,7 @@ def test_what_is_not_there_is_named(run: Run, place: str) -> None:
         assert (done.status, said in done.err) == (1, True)
 
 
-def test_the_directory_of_a_session_goes_back_with_it(
+def test_the_directory_of_a_session_is_restored_with_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, file = tmp_path / "root", tmp_path / "s.json"
@@ -129,7 +129,7 @@ def test_the_directory_of_a_session_goes_back_with_it(
     assert (root / "new").read_text() == "mine\n"
 
 
-def test_files_of_an_earlier_moment_are_brought_back(run: Run, place: str) -> None:
+def test_files_of_an_earlier_moment_are_restored(run: Run, place: str) -> None:
     shown = "changed  /a  +1 -1\n1 path, +1 -1 lines, +7 -5 bytes\n"
     assert run("restore-files", place, "2", "--preview").out == f"{shown}preview: nothing was changed\n"
     assert run("restore-files", place, "2", "--path", "/b").out == "nothing to change\n"

@@ -1,4 +1,4 @@
-"""How values are written for people."""
+"""How values are formatted for people."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from weakfs.cli.formatting import counted, date_and_time, mode_text, moment, pad
         ("\U000e0041", "\\U000e0041"),
     ],
 )
-def test_what_does_not_print_is_escaped(text: str, expected: str) -> None:
+def test_unprintable_characters_are_escaped(text: str, expected: str) -> None:
     assert shown(text) == expected
 
 
 @given(st.text())
-def test_whatever_is_shown_prints_on_one_line(text: str) -> None:
+def test_any_text_is_shown_on_one_line(text: str) -> None:
     assert shown(text).isprintable()
 
 
@@ -54,11 +54,11 @@ def test_times_may_keep_their_nanoseconds() -> None:
     ("mode", "kind", "expected"),
     [(0o644, "-", "-rw-r--r--"), (0o755, "d", "drwxr-xr-x"), (0o4755, "-", "-rwsr-xr-x"), (0o1666, "d", "drw-rw-rwT")],
 )
-def test_permission_bits_read_as_those_of_ls(mode: int, kind: str, expected: str) -> None:
+def test_permission_bits_are_written_as_by_ls(mode: int, kind: str, expected: str) -> None:
     assert mode_text(mode, kind) == expected
 
 
-def test_amounts_have_their_noun() -> None:
+def test_amounts_are_written_with_their_noun() -> None:
     assert (counted(1, "file"), counted(0, "file"), counted(1204, "file")) == ("1 file", "0 files", "1,204 files")
     assert counted(2, "entry", "entries") == "2 entries"
 
@@ -76,7 +76,7 @@ def test_the_middle_of_a_wide_text_is_left_out(text: str, width: int, expected: 
 
 
 @given(st.text(), st.integers(8, 40))
-def test_a_text_is_put_into_so_many_columns(text: str, width: int) -> None:
+def test_a_text_is_fitted_into_a_number_of_columns(text: str, width: int) -> None:
     line = shown(text)
     assert cell_len(padded(line, width)) == width
     assert line.startswith(shortened(line, width).partition("…")[0])

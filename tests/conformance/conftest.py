@@ -27,7 +27,7 @@ def _memory() -> str | None:
 
 @pytest.fixture(scope="class")
 def place() -> Iterator[Path]:
-    """Give a directory to the tests of a class, and remove it."""
+    """Create a directory for the tests of a class, and remove it afterwards."""
     place = Path(mkdtemp(dir=_memory()))
     yield place
     # Deeper than what `shutil.rmtree` removes.

@@ -1,4 +1,4 @@
-"""What the conformance tests of several backends stand on: a clock that ticks, and a place for each filesystem."""
+"""Shared by the conformance tests of several backends: a clock that ticks, and a place for each filesystem."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MILLISECOND = 1_000_000
 
 
 def ticking() -> Callable[[], int]:
-    """Return a clock that goes on by a millisecond whenever it is read."""
+    """Return a clock that advances by a millisecond whenever it is read."""
     return count(1_700_000_000_000 * MILLISECOND, MILLISECOND).__next__
 
 
 class Options(TypedDict, total=False):
-    """What a test asks for; nothing for the files that are prepared."""
+    """The options of a test; none for the files that are prepared."""
 
     limits: Limits
     read_only: bool
@@ -53,7 +53,7 @@ class Places(FilesystemCases):
 
 
 class HostPlaces(Places):
-    """Gives each filesystem of a test a directory and a store of its own."""
+    """Gives each filesystem of a test its own directory and store."""
 
     numbers = count()
 

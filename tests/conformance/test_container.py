@@ -18,7 +18,7 @@ from weakfs.testing.conformance.states.snapshot_cases import SnapshotCases
 
 
 class SomeCases(LinkCases, SnapshotCases):
-    """What is most likely to differ from a directory of the host, whose code does the rest."""
+    """The cases most likely to differ from a host directory, whose code is used for everything else."""
 
 
 Cases: type[FilesystemCases] = FilesystemConformance if is_exhaustive() else SomeCases

@@ -1,4 +1,4 @@
-"""What snapshots have to do with, on host directories whose snapshots are git commits, and tar archives."""
+"""The cases about snapshots, on host directories whose snapshots are git commits or tar archives."""
 
 from __future__ import annotations
 

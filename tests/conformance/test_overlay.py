@@ -1,4 +1,4 @@
-"""The conformance suite on a layer over other files: over none, and over those that it finds."""
+"""The conformance suite on a layer over other files: over an empty filesystem, and over prepared files."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def store(request: pytest.FixtureRequest, place: Path) -> Iterator[EventStore]:
 
 
 class InStorage(Places):
-    """The files are opened anew after they were prepared."""
+    """The files are reopened after they were prepared."""
 
     @pytest.fixture(autouse=True)
     def _store(self, store: EventStore) -> None:
@@ -75,7 +75,7 @@ class Noted:
 
 
 @pytest.mark.parametrize("place", [str, Path], ids=["text", "path"])
-def test_files_are_there_when_a_storage_is_opened_again(tmp_path: Path, place: type[str] | type[Path]) -> None:
+def test_files_are_present_after_reopening_a_storage(tmp_path: Path, place: type[str] | type[Path]) -> None:
     for files in (StorageFilesystem, backends.StorageFilesystem):
         files(place(tmp_path / "store")).write("/a", "1")
         again = files(place(tmp_path / "store"))
@@ -83,7 +83,7 @@ def test_files_are_there_when_a_storage_is_opened_again(tmp_path: Path, place: t
         assert isinstance(again.session, session.Session)
 
 
-def test_what_a_toolset_did_is_there_when_a_storage_is_opened_again(tmp_path: Path) -> None:
+def test_changes_by_a_toolset_are_present_after_reopening_a_storage(tmp_path: Path) -> None:
     """It needs no registry: the types of tools are known."""
     files = StorageFilesystem(tmp_path)
     assert isinstance(files.session, Session)
@@ -95,7 +95,7 @@ def test_what_a_toolset_did_is_there_when_a_storage_is_opened_again(tmp_path: Pa
 
 
 @pytest.mark.parametrize("registry", [Registry.with_types(Noted), session.Registry.empty().with_types(Noted)])
-def test_a_registry_of_own_types_need_not_have_those_of_files(tmp_path: Path, registry: session.Registry) -> None:
+def test_a_registry_of_custom_types_need_not_contain_those_of_files(tmp_path: Path, registry: session.Registry) -> None:
     StorageFilesystem(tmp_path, registry=registry).write("/a", "1")
     files = StorageFilesystem(tmp_path, registry=registry)
     assert files.session is not None

@@ -1,4 +1,4 @@
-"""The suite itself: that no case hides another, that it notices what it looks for, and what it imports."""
+"""The suite itself: no case hides another, it detects what it checks for, and its imports are lazy."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ def test_a_class_without_a_filesystem_says_what_to_override() -> None:
         TestNothing().make_fs()
 
 
-def test_refused_passes_when_the_error_comes_and_nothing_changes(fs: Filesystem) -> None:
+def test_refused_passes_if_the_error_is_raised_and_nothing_changes(fs: Filesystem) -> None:
     with refused(fs, FileNotFoundError, errno.ENOENT) as caught:
         fs.read("/missing")
     assert "/missing" in str(caught.value)
 
 
-def test_refused_fails_when_no_error_comes(fs: Filesystem) -> None:
+def test_refused_fails_if_no_error_is_raised(fs: Filesystem) -> None:
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"), refused(fs, FileNotFoundError):
         fs.write("/a.txt", "text")
 
 
-def test_refused_lets_another_error_through(fs: Filesystem) -> None:
+def test_refused_propagates_another_error(fs: Filesystem) -> None:
     with pytest.raises(FileNotFoundError), refused(fs, PermissionError):
         fs.read("/missing")
 
 
-def test_refused_fails_when_the_number_is_another(fs: Filesystem) -> None:
+def test_refused_fails_if_the_errno_differs(fs: Filesystem) -> None:
     with pytest.raises(AssertionError), refused(fs, OSError, errno.EDQUOT):
         fs.read("/missing")
 
 
-def test_refused_fails_when_something_is_left_behind(fs: Filesystem) -> None:
+def test_refused_fails_if_something_is_left_behind(fs: Filesystem) -> None:
     def leave_something_behind() -> None:
         fs.mkdir("/left")
         fs.read("/missing")
@@ -69,7 +69,7 @@ def test_pytest_is_not_imported_before_it_is_needed(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+def test_a_missing_name_is_an_attribute_error() -> None:
     import weakfs.testing
 
     with pytest.raises(AttributeError, match=r"it has .*FilesystemConformance"):

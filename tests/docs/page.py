@@ -1,11 +1,11 @@
 """Runs the examples of a page: its code blocks in order, in an empty directory, each compared with its output.
 
-- `python` blocks run one after another in one namespace; an `output` block behind one is what it prints.
+- `python` blocks run one after another in one namespace; an `output` block after one is what it prints.
 - A block with `title=NAME`, in any language, is saved as that file and not run.
-- `console` blocks hold commands behind `$`, each with its output below it.
+- `console` blocks contain commands after `$`, each with its output below it.
 
-In an output, `...` stands for any text, as in doctest. Times, durations, digests, sizes and paths that were shortened
-may differ from what a page shows. Other blocks are only shown.
+In an output, `...` matches any text, as in doctest. Times, durations, digests, sizes and shortened paths may differ
+from those on the page. Other blocks are only shown.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def blocks(text: str) -> list[Block]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Return whether what was printed is what a page says."""
+    """Return whether the printed text matches a page."""
     for pattern, name in _VARYING:
         expected, printed = pattern.sub(name, expected), pattern.sub(name, printed)
     return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)
 
 
 class Differs(AssertionError):
-    """An example printed something else than its page says."""
+    """An example printed something other than its page says."""
 
 
 class Page:
@@ -88,7 +88,7 @@ class Page:
         sys.modules[self._module.__name__] = self._module
 
     def run(self) -> int:
-        """Run all examples; return how many there were. Raises `Differs` at the first that prints something else."""
+        """Run all examples; return how many there were. Raises `Differs` at the first one whose output differs."""
         count = 0
         found = blocks(self._path.read_text(encoding="utf-8"))
         for block, after in zip(found, [*found[1:], None], strict=True):

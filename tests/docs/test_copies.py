@@ -43,7 +43,7 @@ def test_llms_txt_links_to_a_copy_of_every_page(out: Path) -> None:
     assert [line for line in lines if line.startswith("- ") and line.endswith(": ")] == []
 
 
-def test_a_copy_holds_what_is_generated_in_the_page(out: Path) -> None:
+def test_a_copy_contains_the_generated_parts_of_the_page(out: Path) -> None:
     assert "| `edit_target_not_found` |" in (out / "reference" / "error-codes.md").read_text()
     assert "weakfs.session.Session(" in (out / "reference" / "session.md").read_text()
     assert "## weakfs replay" in (out / "reference" / "command-line.md").read_text()
@@ -57,7 +57,7 @@ def test_nothing_is_written_after_a_build_that_failed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_code_in_a_docstring_becomes_code_in_the_reference() -> None:
+def test_code_in_a_docstring_is_code_in_the_reference() -> None:
     lines = ["Return `x` of a `Session`.", "", "```python", "x = 1", "```", "- one", "- two"]
     sphinx_extension.docstring_to_rst(None, "function", "f", None, None, lines)
     text = "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The page that maps the names of the design documents: none is left out, and what it leads to exists."""
+"""The page that maps the names of the design documents: it is complete, and every name that it leads to exists."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ TYPED = [name for name in NAMES.split() if name[0].isupper() or name.endswith("_
 
 
 @pytest.mark.parametrize("name", [*TYPED, "list_directory", "remove"])
-def test_a_class_or_function_of_the_design_documents_is_found_or_leads_to_one(name: str) -> None:
+def test_every_class_or_function_of_the_design_documents_exists_or_names_its_equivalent(name: str) -> None:
     assert hasattr(weakfs, name) or hint(name)
 
 
 @pytest.mark.parametrize("name", sorted(RENAMED))
-def test_a_name_that_changed_leads_to_one_that_exists(name: str) -> None:
+def test_every_renamed_name_leads_to_an_existing_one(name: str) -> None:
     assert not hasattr(weakfs, name)
     for found in re.findall(r"\bweakfs((?:\.[A-Za-z_]+)+)", RENAMED[name]):
         *packages, last = found[1:].split(".")

@@ -1,4 +1,4 @@
-"""The generated parts of the reference say everything, and what the code does."""
+"""The generated parts of the reference are complete, and match the code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_example_of_a_tool_succeeds(example: tools.Example) -> None:
 
 
 @pytest.mark.parametrize("example", tools.EXAMPLES, ids=lambda example: example.tool)
-def test_the_failures_of_a_tool_fail_each_with_a_documented_code(example: tools.Example) -> None:
+def test_each_failure_of_a_tool_has_a_documented_code(example: tools.Example) -> None:
     codes = [tools.answer(example.tool, arguments).error_code for arguments in example.failures]
     assert codes
     assert None not in codes

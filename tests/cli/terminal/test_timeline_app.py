@@ -246,7 +246,7 @@ def test_an_empty_session_and_one_without_old_records_are_shown(story: Session) 
     drive(story, act)
 
 
-def test_only_lines_in_sight_are_rendered() -> None:
+def test_only_visible_lines_are_rendered() -> None:
     session = Session(session_id="many")
     files = InMemoryFilesystem(session)
     for number in range(1_000):
