@@ -286,7 +286,7 @@ def test_a_container_is_not_recreated_over_another_image(podman: Podman, tmp_pat
         opened(podman, Session.load(tmp_path / "session.json"), tmp_path, image=image)
 
 
-def test_an_image_that_was_retagged_is_still_the_image_of_its_container(podman: Podman, tmp_path: Path) -> None:
+def test_a_container_keeps_its_image_when_the_tag_is_moved(podman: Podman, tmp_path: Path) -> None:
     image = "localhost/weakfs-moved:latest"
     podman.run("tag", IMAGE, image)
     session = Session()

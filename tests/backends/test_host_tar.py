@@ -290,7 +290,7 @@ def test_a_hostile_archive_is_refused_and_nothing_changes(fs: HostFilesystem, ro
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_entries_left_in_place_are_those_excluded_from_the_archive(seed: int) -> None:
+def test_unpacking_in_place_gives_the_same_tree_as_extracting(seed: int) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=10)
     data = to_tar(tree)
     assert packed_size(tree) == len(data) == sum(map(len, packed(tree)))

@@ -1,4 +1,4 @@
-"""The place that is nearest to a quote: where it is found, how wide it is, and what is said of the first difference."""
+"""The place nearest to a quote: where it is found, how wide it is, and how the first difference is described."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def diagnosis(lines: list[str], old: list[str], new: str = "") -> Diagnosis:
     return QuotedFile("\n".join(lines)).diagnose(Subject("\n".join(old), new, "the hunk", counts_blanks=True))
 
 
-def test_lines_that_are_left_out_do_not_shift_the_rest() -> None:
+def test_omitted_lines_do_not_shift_the_rest() -> None:
     old = [*NUMBERED[100:103], *NUMBERED[106:109], "value_109 = other(109)", *NUMBERED[110:112]]
 
     found = nearest(NUMBERED, old)
@@ -36,7 +36,7 @@ def test_lines_that_are_left_out_do_not_shift_the_rest() -> None:
     assert found.pairs == tuple(zip([*range(100, 103), *range(106, 112)], range(9), strict=True))
 
 
-def test_a_line_far_away_does_not_widen_the_place() -> None:
+def test_a_distant_line_does_not_widen_the_place() -> None:
     found = nearest(NUMBERED, [*NUMBERED[10:14], NUMBERED[390], *NUMBERED[15:17]])
 
     assert (found.start, found.stop) == (10, 17)
@@ -59,7 +59,7 @@ def test_the_place_begins_and_ends_with_lines_of_the_quote() -> None:
     assert (lines[found.start], lines[found.stop - 1]) == ("alpha()", "omega()")
 
 
-def test_of_equal_places_the_nearer_one_is_taken_and_those_in_a_block_come_first() -> None:
+def test_among_equal_places_those_in_the_block_come_first_and_then_the_nearest() -> None:
     lines = ["def a():", "    x = 1", "    y = 2"] * 5
     old = ["    x = 1", "    y = 3"]
 
@@ -73,7 +73,7 @@ words = st.sampled_from(["alpha()", "beta = 1", "}", "", "    return beta", "gam
 
 @settings(max_examples=share(200))
 @given(st.lists(words, min_size=1, max_size=60), st.lists(words, min_size=1, max_size=12), st.integers(0, 60))
-def test_a_place_is_narrow_and_its_pairs_rise_on_both_sides(lines: list[str], old: list[str], near: int) -> None:
+def test_a_place_is_narrow_and_its_pairs_increase_on_both_sides(lines: list[str], old: list[str], near: int) -> None:
     rows, quoted = (loose("\n".join(text)).split("\n") for text in (lines, old))
 
     found = Aligner(lines, rows, old, quoted, near).nearest()
@@ -85,33 +85,33 @@ def test_a_place_is_narrow_and_its_pairs_rise_on_both_sides(lines: list[str], ol
         assert all(found.start <= line < found.stop and place < len(old) for line, place in found.pairs)
 
 
-def test_a_line_that_is_elsewhere_is_not_said_to_be_nowhere() -> None:
+def test_a_line_that_is_elsewhere_is_not_reported_as_missing() -> None:
     said = diagnosis(["alpha = 1", "beta = 2", "gamma = 3", "omega = 4"], ["alpha = 1", "omega = 4", "gamma = 3"])
 
     assert "'omega = 4', which is on line 4 of the file" in said.reason
     assert "no such line" not in said.reason
 
 
-def test_a_line_that_is_nowhere_is_said_to_be_so() -> None:
+def test_a_line_that_is_nowhere_is_reported_as_missing() -> None:
     said = diagnosis(["alpha = 1", "beta = 2"], ["alpha = 1", "something(else_)", "beta = 2"])
 
     assert "The hunk has 'something(else_)' below line 1, and the file has no such line" in said.reason
 
 
 @pytest.mark.parametrize("wanted", ["    return None", "}", "    ];", "    pass"])
-def test_common_new_lines_are_not_taken_for_the_change(wanted: str) -> None:
+def test_common_new_lines_are_not_mistaken_for_the_change(wanted: str) -> None:
     said = diagnosis(["def f():", wanted, "def g():", "    stop(now)"], ["    stopp(now)"], wanted)
 
     assert said.hint == "similar"
 
 
-def test_short_new_lines_with_context_at_the_nearest_place_are_the_change() -> None:
+def test_short_new_lines_with_context_at_the_nearest_place_count_as_the_change() -> None:
     said = diagnosis(["a = 1", "b = 2", "c = 3"], ["a = 1", "b = 1"], "a = 1\nb = 2")
 
     assert (said.hint, said.lines) == ("already_applied", (1, 2))
 
 
-def test_a_long_quote_is_compared_to_its_end() -> None:
+def test_a_long_quote_is_compared_completely() -> None:
     lines = [f"line {number} of the file" for number in range(2000)]
 
     said = diagnosis(lines, [*lines[:1500], "another line", *lines[1501:1700]])

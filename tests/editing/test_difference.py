@@ -32,7 +32,7 @@ def test_as_many_lines_are_counted_as_a_diff_shows(old: bytes, new: bytes) -> No
     assert count_changes(split_lines(old), split_lines(new)) == (shown.count(b"+"), shown.count(b"-"))
 
 
-def test_beyond_the_bound_what_lies_between_equal_ends_counts_as_replaced() -> None:
+def test_beyond_the_bound_everything_between_equal_ends_counts_as_replaced() -> None:
     old = [b"%d\n" % (number % 7) for number in range(1, 99)]
     new = [b"%d\n" % ((number * 3 + 1) % 7) for number in range(1, 99)]
     head, tail = [b"head\n"], [b"tail\n"]

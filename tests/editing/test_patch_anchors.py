@@ -20,12 +20,12 @@ CLASSES = (
 @pytest.mark.parametrize(
     "anchors", [("@@ class B:",), ("@@ class B:", "@@     def run(self):"), ("@@ class B:", "@@ def run(self):")]
 )
-def test_an_anchor_chooses_the_place(anchors: tuple[str, ...]) -> None:
+def test_an_anchor_selects_the_place(anchors: tuple[str, ...]) -> None:
     expected = TWICE[::-1].replace("1 = x", "2 = x", 1)[::-1]
     assert updated(TWICE, *anchors, "-        x = 1", "+        x = 2") == expected
 
 
-def test_an_anchor_that_is_there_several_times_chooses_nothing() -> None:
+def test_an_anchor_that_occurs_several_times_selects_nothing() -> None:
     error = refused(TWICE, "@@     def run(self):", "-        x = 1", "+        x = 2")
     assert error.errors[0].file_lines == (3, 7)
 
@@ -35,12 +35,12 @@ def test_a_hunk_may_repeat_its_anchor_as_its_first_line() -> None:
     assert updated(content, "@@ def f():", " def f():", "-    x", "+    y") == content.replace("x", "y", 1)
 
 
-def test_one_anchor_that_is_not_there_is_only_advice() -> None:
+def test_a_missing_anchor_is_ignored_if_only_one_place_fits() -> None:
     assert updated("a\nb\n", "@@ nowhere", "-b", "+x") == "a\nx\n"
     refused("a\nb\nb\n", "@@ nowhere", "-b", "+x")
 
 
-def test_nested_anchors_must_all_be_there() -> None:
+def test_nested_anchors_must_all_exist() -> None:
     error = refused("class A:\nb\n", "@@ class A:", "@@ def nowhere():", "-b", "+x")
     assert "'def nowhere():' is not in the file" in str(error)
 
@@ -60,19 +60,19 @@ def test_many_nested_anchors_are_each_looked_up_a_few_times(monkeypatch: pytest.
     assert len(looked_up) < 10 * count
 
 
-def test_line_numbers_of_a_unified_diff_are_no_anchor() -> None:
+def test_line_numbers_of_a_unified_diff_are_not_an_anchor() -> None:
     assert updated("a\nb\n", "@@ -1,2 +1,2 @@", "-b", "+x") == "a\nx\n"
     assert updated("f\na\ng\na\n", "@@ -1,2 +1,2 @@ g", "-a", "+x") == "f\na\ng\nx\n"
 
 
-def test_an_anchor_with_a_mark_behind_it_is_tried_without_it() -> None:
+def test_an_anchor_followed_by_a_mark_is_tried_without_it() -> None:
     content = "def f\n p\ndef g\n p\n"
     assert updated(content, "@@ def g @@", "- p", "+ q") == "def f\n p\ndef g\n q\n"
     assert updated(content, "@@ def f @@", "+ q") == "def f\n q\n p\ndef g\n p\n"
     assert updated("a @@\nb\na\nb\n", "@@ a @@", "+x") == "a @@\nx\nb\na\nb\n"
 
 
-def test_a_class_may_be_named_again_for_its_second_method() -> None:
+def test_an_anchor_may_repeat_a_class_for_its_second_method() -> None:
     expected = CLASSES.replace("open()", "open_a()", 1).replace("close()", "close_a()", 1)
     start, stop = (
         ("-        self.open()", "+        self.open_a()"),
@@ -84,7 +84,7 @@ def test_a_class_may_be_named_again_for_its_second_method() -> None:
     assert updated(CLASSES, *context) == expected
 
 
-def test_a_nearly_equal_place_in_the_block_is_not_passed_over_for_an_equal_one_in_another() -> None:
+def test_a_near_match_in_the_block_is_preferred_to_an_exact_one_in_another_block() -> None:
     content = "def a():\n    x = 2\n    return x\n\ndef b():\n    x = 1\n    return x\n"
     error = refused(content, "@@ def a():", "-    x = 1", "+    x = 3")
     assert "outside the block of its anchor 'def a():' (lines 1-3), in which line 2 is similar" in str(error)
@@ -92,7 +92,7 @@ def test_a_nearly_equal_place_in_the_block_is_not_passed_over_for_an_equal_one_i
     assert updated(deeper, "@@ def a():", "-    x = 1", "+    x = 3") == deeper.replace("x = 1", "x = 3", 1)
 
 
-def test_the_only_place_may_lie_beyond_the_block_of_its_anchor() -> None:
+def test_the_only_place_may_be_outside_the_block_of_its_anchor() -> None:
     content = "def a():\n    pass\n\ndef b():\n    x = 1\n"
     report = update(filesystem(content), "@@ def a():", "-    x = 1", "+    x = 3")
     assert report.hunks[0].notes == ("its place is outside the block of its anchor 'def a():', and is the only one",)
@@ -117,7 +117,7 @@ def test_several_places_in_the_block_of_an_anchor_are_refused_unless_the_first_f
     ],
     ids=["Markdown", "INI", "a brace below", "a head of several lines"],
 )
-def test_what_is_below_a_line_is_its_block(content: str, anchor: str, expected: str) -> None:
+def test_the_block_of_a_line_is_what_is_indented_below_it(content: str, anchor: str, expected: str) -> None:
     indent = expected.split("y\n")[0].rpartition("\n")[2]
     assert updated(content, f"@@ {anchor}", f"-{indent}x", f"+{indent}y") == expected
 
@@ -134,7 +134,7 @@ def test_an_anchor_may_be_the_beginning_of_one_line() -> None:
     assert "is not a whole line of the file, and lines 1, 3 begin with it" in str(several)
 
 
-def test_hunks_out_of_order_find_their_anchors() -> None:
+def test_hunks_in_another_order_find_their_anchors() -> None:
     patch = ("@@ def b", "- x", "+ B", "@@ def a", "- x", "+ A")
     assert updated("def a\n x\ndef b\n x\n", *patch) == "def a\n A\ndef b\n B\n"
 

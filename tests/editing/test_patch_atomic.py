@@ -44,7 +44,7 @@ STEPS = 9
 
 
 class Plain:
-    """A filesystem without a session to those who look at it, as the guards of tools are."""
+    """A filesystem that shows no session, like the guards of tools."""
 
     def __init__(self, inner: Filesystem) -> None:
         self._inner = inner
@@ -84,7 +84,7 @@ def on_the_host(tmp_path: Path) -> Filesystem:
 
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, fs: Filesystem, step: int) -> Iterator[list[int]]:
-    """Let the change of that number fail, and all that a rollback does succeed."""
+    """Make the change with this number fail, and everything that a rollback does succeed."""
     assert isinstance(fs, FilesystemPrimitives)
     kind, seen = type(fs), [0]
     commit: Callable[[Filesystem, object], None] = kind.apply  # type: ignore[assignment]  # a primitive of the base
@@ -178,7 +178,7 @@ def test_a_dry_run_gives_the_same_report_and_writes_nothing(
     )
 
 
-def test_what_cannot_be_put_back_is_told_in_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_changes_that_cannot_be_undone_are_reported_in_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fs = in_memory(tmp_path)
     done = [0]
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_put_back_is_told_in_a_note(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("most", range(9, 18))
 @pytest.mark.parametrize("is_plain", [False, True])
-def test_quotas_are_foreseen_as_they_are_met(most: int, is_plain: bool) -> None:
+def test_a_dry_run_checks_quotas_like_the_real_call(most: int, is_plain: bool) -> None:
     fs = filled(InMemoryFilesystem(limits=Limits(max_node_count=9)))
     tight = InMemoryFilesystem(fs.session, limits=Limits(max_node_count=most))  # type: ignore[attr-defined]  # it has one
     given: Filesystem = Plain(tight) if is_plain else tight  # type: ignore[assignment]  # it answers through __getattr__

@@ -1,4 +1,4 @@
-"""The dialect of Codex, against a model of it that is written the plain way."""
+"""The dialect of Codex, compared with a straightforward model of it."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ def test_an_update_gives_the_same_bytes_as_codex(content: str, hunks: list[list[
         ("a\nb\n", "@@ nowhere\n-b\n+x\n", None),
     ],
 )
-def test_the_ways_of_codex(content: str, hunk: str, expected: str | None) -> None:
+def test_the_dialect_of_codex(content: str, hunk: str, expected: str | None) -> None:
     assert as_codex(content, f"*** Begin Patch\n*** Update File: f\n{hunk}*** End Patch") == expected

@@ -38,7 +38,7 @@ def contents(fs: Filesystem) -> dict[str, str]:
     return {entry.path: fs.read(entry.path).content for entry in fs.walk() if entry.is_file}
 
 
-def test_a_report_tells_paths_in_the_order_of_the_patch_and_counts_operations() -> None:
+def test_a_report_lists_paths_in_the_order_of_the_patch_and_counts_operations() -> None:
     fs = filesystem(a="1\n", b="2\n", c="3\n")
     report = apply(
         fs,
@@ -53,7 +53,7 @@ def test_a_report_tells_paths_in_the_order_of_the_patch_and_counts_operations() 
     assert contents(fs) == {"/d/e": "4\n", "/z": "5\n", "/y": "2\n"}
 
 
-def test_later_operations_see_what_earlier_ones_made() -> None:
+def test_later_operations_see_the_results_of_earlier_ones() -> None:
     fs = filesystem(a="1\n", b="2\n")
     report = apply(
         fs,
@@ -71,7 +71,7 @@ def test_later_operations_see_what_earlier_ones_made() -> None:
     assert report.changed_paths == ("/newer", "/a", "/b")
 
 
-def test_files_may_change_places() -> None:
+def test_files_may_be_swapped() -> None:
     fs = filesystem(a="1\n", b="2\n")
     fs.chmod("/a", 0o755)
     apply(
@@ -84,14 +84,14 @@ def test_files_may_change_places() -> None:
     assert (fs.stat("/a").mode, fs.stat("/b").mode) == (0o644, 0o755)
 
 
-def test_a_chain_of_moves_ends_where_it_says() -> None:
+def test_a_chain_of_moves_has_the_right_result() -> None:
     fs = filesystem(a="1\n", b="2\n")
     report = apply(fs, "*** Update File: b", "*** Move to: c", "*** Update File: a", "*** Move to: b")
     assert contents(fs) == {"/b": "1\n", "/c": "2\n"}
     assert report.replaced == ()
 
 
-def test_what_is_updated_or_moved_keeps_its_mode() -> None:
+def test_updated_and_moved_files_keep_their_mode() -> None:
     fs = filesystem(a="1\n", b="1\n", c="1\n")
     for path in ("/a", "/b", "/c"):
         fs.chmod(path, 0o750)
@@ -115,13 +115,13 @@ def test_records_are_as_small_as_the_change() -> None:
     assert spliced.pieces == ((0, 3, "\u00f6\n".encode()), (5003, 5005, b"y\n"))
 
 
-def test_an_added_file_may_be_empty_and_lie_in_new_directories() -> None:
+def test_an_added_file_may_be_empty_and_in_new_directories() -> None:
     fs = filesystem()
     apply(fs, "*** Add File: x/y/z", "*** Add File: blank", "+")
     assert contents(fs) == {"/blank": "\n", "/x/y/z": ""}
 
 
-def test_an_existing_file_is_replaced_and_that_is_told_or_refused() -> None:
+def test_replacing_an_existing_file_is_reported_or_refused() -> None:
     patch = "*** Begin Patch\n*** Add File: a\n+new\n*** Update File: b\n*** Move to: c\n*** End Patch"
     fs = filesystem(a="1\n", b="2\n", c="3\n")
     with pytest.raises(PatchError, match="'/a' exists already and must not be replaced") as caught:
@@ -203,7 +203,7 @@ def test_a_path_that_cannot_be_used_is_named_with_its_line(
     assert fs.tree().fingerprint == before
 
 
-def test_problems_of_several_files_are_told_at_once_and_none_that_only_follow() -> None:
+def test_problems_of_several_files_are_reported_together_without_consequential_ones() -> None:
     with pytest.raises(PatchError) as caught:
         apply(
             filesystem(a="1\n"),
@@ -214,7 +214,7 @@ def test_problems_of_several_files_are_told_at_once_and_none_that_only_follow() 
     assert [problem.error_code for problem in caught.value.errors] == ["hunk_rejected", "delete_target_not_found"]
 
 
-def test_a_link_is_followed_where_the_filesystem_does_and_deleted_itself() -> None:
+def test_an_update_follows_links_as_the_filesystem_does_and_a_deletion_removes_the_link() -> None:
     fs = InMemoryFilesystem(follow_symlinks="within_root_only")
     fs.write("/d/a", "1\n")
     fs.symlink("d", "/l")
@@ -255,7 +255,7 @@ def test_a_limit_refuses_the_whole_patch(limits: Limits, number: int, dry_run: b
     assert fs.tree().fingerprint == before
 
 
-def test_what_is_within_a_quota_in_the_end_is_so_all_the_time() -> None:
+def test_a_patch_within_the_quota_at_the_end_never_exceeds_it() -> None:
     fs = InMemoryFilesystem(limits=Limits(max_total_size=20, max_node_count=2))
     fs.write("/a", "x" * 8 + "\n")
     fs.write("/b", "y" * 8 + "\n")
@@ -263,7 +263,7 @@ def test_what_is_within_a_quota_in_the_end_is_so_all_the_time() -> None:
     assert contents(fs) == {"/b": "1\n", "/c": "z" * 15 + "\n"}
 
 
-def test_a_file_that_is_left_as_it_was_is_not_changed() -> None:
+def test_a_file_with_unchanged_content_is_not_written() -> None:
     fs = filesystem(a="1\n", b="2\n", c="3\n")
     same = ("*** Update File: a", "@@", " 1", "*** Update File: b", "@@", "-2", "+2", "*** Add File: c", "+3")
     report = apply(fs, *same)
@@ -282,14 +282,14 @@ def test_a_file_that_is_left_as_it_was_is_not_changed() -> None:
         (["*** Update File: app.py", "*** Move to: b"], "an earlier operation of this patch moves it to '/b'"),
     ],
 )
-def test_a_file_that_the_patch_itself_took_away_is_told_so(gone: list[str], says: str, again: list[str]) -> None:
+def test_the_error_says_if_the_patch_itself_removed_a_file(gone: list[str], says: str, again: list[str]) -> None:
     fs = filesystem(**{"app.py": "1\n", "apps.py": ""})
     with pytest.raises(PatchError, match=says) as caught:
         apply(fs, *gone, *again)
     assert "did you mean" not in str(caught.value)
 
 
-def test_an_absolute_path_of_the_host_is_the_file_that_it_names(tmp_path: Path) -> None:
+def test_an_absolute_host_path_means_the_file_that_it_names(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     fs = HostFilesystem(root, store=tmp_path / "store")

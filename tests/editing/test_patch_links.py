@@ -1,4 +1,4 @@
-"""A patch that names files through a link to a directory: one file has one path, whatever leads to it."""
+"""A patch that names files through a link to a directory: a file has one path, however it is named."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fs(make: Make) -> Filesystem:
 
 
 def apply(fs: Filesystem, *lines: str, on_existing: Literal["replace", "reject"] = "replace") -> PatchReport:
-    """Apply a patch, whose dry run must have said the same."""
+    """Apply a patch, whose dry run must report the same."""
     patch = "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
     planned = planned_error = None
     try:
@@ -61,7 +61,7 @@ def apply(fs: Filesystem, *lines: str, on_existing: Literal["replace", "reject"]
     return report
 
 
-def test_two_moves_to_one_file_by_two_names_are_seen(fs: Filesystem) -> None:
+def test_two_moves_to_one_file_under_two_names_are_detected(fs: Filesystem) -> None:
     moves = ("*** Update File: d/x", "*** Move to: l/z", "*** Update File: d/w", "*** Move to: again/z")
     with pytest.raises(HunkRejected, match="'/d/z' exists already"):
         apply(fs, *moves, on_existing="reject")
@@ -83,39 +83,39 @@ def test_two_moves_to_one_file_by_two_names_are_seen(fs: Filesystem) -> None:
         ("l/up/in", "/empty/in"),
     ],
 )
-def test_a_new_file_below_a_link_has_the_path_where_it_leads(fs: Filesystem, link: str, real: str) -> None:
+def test_a_new_file_below_a_link_has_the_resolved_path(fs: Filesystem, link: str, real: str) -> None:
     report = apply(fs, f"*** Add File: {link}/new", "+1", f"*** Add File: {real}/new", "+2")
     assert report.changed_paths == (f"{real}/new",)
     assert report.replaced == (f"{real}/new",)
     assert fs.read(f"{real}/new").content == "2\n"
 
 
-def test_a_link_with_a_name_of_another_form_leads_where_the_filesystem_says(fs: Filesystem) -> None:
+def test_a_link_with_an_unnormalized_name_is_resolved_as_by_the_filesystem(fs: Filesystem) -> None:
     fs.write("/caf\u00e9/x", "1\n")
     fs.symlink("caf\u00e9", "/composed")
     report = apply(fs, "*** Add File: composed/new", "+1", "*** Add File: caf\u00e9/new", "+2")
     assert report.changed_paths == ("/caf\u00e9/new",)
 
 
-def test_an_absolute_target_is_followed_as_the_filesystem_does(fs: Filesystem) -> None:
+def test_an_absolute_target_is_resolved_as_by_the_filesystem(fs: Filesystem) -> None:
     fs.symlink(f"{fs.root.rstrip('/')}/empty", "/absolute")
     report = apply(fs, "*** Add File: absolute/new", "+1")
     assert report.changed_paths == ("/empty/new",)
     assert fs.read("/empty/new").content == "1\n"
 
 
-def test_a_file_that_was_added_by_one_name_is_updated_by_the_other(fs: Filesystem) -> None:
+def test_a_file_added_under_one_name_can_be_updated_under_the_other(fs: Filesystem) -> None:
     apply(fs, "*** Add File: l/new", "+1", "*** Update File: d/new", "@@", "-1", "+2")
     assert fs.read("/d/new").content == "2\n"
 
 
-def test_no_file_comes_below_another_by_two_names(fs: Filesystem) -> None:
+def test_no_file_is_created_below_another_under_two_names(fs: Filesystem) -> None:
     with pytest.raises(PatchPathForbidden, match="'/d/n' is a file, not a directory"):
         apply(fs, "*** Add File: l/n", "+1", "*** Add File: d/n/m", "+2")
     assert not fs.exists("/d/n")
 
 
-def test_where_links_are_not_followed_nothing_below_one_is_named(make: Make) -> None:
+def test_if_links_are_not_followed_paths_below_a_link_are_refused(make: Make) -> None:
     fs = make("deny")
     fs.write("/d/x", "1\n")
     fs.symlink("d", "/l")
@@ -128,13 +128,13 @@ def test_where_links_are_not_followed_nothing_below_one_is_named(make: Make) -> 
 @pytest.mark.parametrize(
     "taking", [("*** Delete File: l",), ("*** Update File: l", "*** Move to: m"), ("*** Delete File: again/../l",)]
 )
-def test_nothing_is_named_through_a_link_that_the_patch_takes_away(fs: Filesystem, taking: tuple[str, ...]) -> None:
+def test_paths_through_a_link_that_the_patch_removes_are_refused(fs: Filesystem, taking: tuple[str, ...]) -> None:
     with pytest.raises(PatchPathForbidden, match="'/l' is a symbolic link that this patch removes"):
         apply(fs, *taking, "*** Add File: l/x", "+other")
     assert fs.read("/d/x").content == "1\n"
 
 
-def test_a_diff_that_makes_a_directory_of_a_link_is_refused(fs: Filesystem) -> None:
+def test_a_diff_that_turns_a_link_into_a_directory_is_refused(fs: Filesystem) -> None:
     diff = (
         "diff --git a/l b/l\ndeleted file mode 120000\n--- a/l\n+++ /dev/null\n@@ -1 +0,0 @@\n-d\n"
         "\\ No newline at end of file\n"

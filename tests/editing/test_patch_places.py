@@ -23,7 +23,7 @@ from weakfs.editing import PatchParseError, apply_patch
         ("a\u00a0b\nc\n", ("@@", " a b", "-c", "+x"), "a\u00a0b\nx\n", "typographic"),
     ],
 )
-def test_context_is_found_exactly_or_more_and_more_freely_and_stays_as_it_was(
+def test_context_is_matched_more_and_more_loosely_and_stays_unchanged(
     content: str, hunk: tuple[str, ...], expected: str, fit: str
 ) -> None:
     fs = filesystem(content)
@@ -32,20 +32,20 @@ def test_context_is_found_exactly_or_more_and_more_freely_and_stays_as_it_was(
     assert [one.fit for one in report.hunks] == [fit]
 
 
-def test_an_exact_place_comes_before_a_freer_one() -> None:
+def test_an_exact_match_is_preferred_to_a_looser_one() -> None:
     assert updated("  a\na\n", "@@", "-a", "+x") == "  a\nx\n"
 
 
-def test_letters_and_case_never_fold() -> None:
+def test_letters_and_case_are_never_folded() -> None:
     refused("A\n", "@@", "-a", "+x")
 
 
-def test_hunks_are_searched_behind_the_one_before() -> None:
+def test_hunks_are_searched_after_the_previous_one() -> None:
     assert updated("a\nb\na\nb\n", "@@", " a", " b", " a", "-b", "+x") == "a\nb\na\nx\n"
     assert updated("h\na\nz\na\n", "@@", " h", "-a", "+1", "@@", "-a", "+2") == "h\n1\nz\n2\n"
 
 
-def test_a_hunk_out_of_order_is_refused_and_told_where_it_fits() -> None:
+def test_a_hunk_out_of_order_is_refused_with_the_place_where_it_fits() -> None:
     error = refused("a\nb\n", "@@", "-b", "+x", "@@", "-a", "+y")
     assert "hunk 2" in str(error)
     assert "it fits at line 1, above the place of the hunk before it" in str(error)
@@ -59,12 +59,12 @@ def test_an_empty_line_is_blank_context() -> None:
     assert updated("a\n\nb\n", "@@", " a", "", "-b", "+c") == "a\n\nc\n"
 
 
-def test_an_empty_line_below_a_hunk_may_stand_for_nothing() -> None:
+def test_an_empty_line_below_a_hunk_may_be_ignored() -> None:
     assert updated("a\nb\n", "@@", "-a", "+c", "", "") == "c\nb\n"
     assert updated("a\n\nb\na\n", "@@", "-a", "+c", "") == "c\n\nb\na\n"
 
 
-def test_empty_lines_above_the_first_hunk_are_context_where_they_fit() -> None:
+def test_empty_lines_above_the_first_hunk_are_context_if_they_fit() -> None:
     assert updated("x\n\nx\n", "", "-x", "+y") == "x\n\ny\n"
     assert updated("x\n\n\nx\n\nx\n", "", "", "-x", "+y") == "x\n\n\ny\n\nx\n"
     assert updated("a\nx\n", "", "-x", "+y", "") == "a\ny\n"
@@ -74,7 +74,7 @@ def test_empty_lines_above_the_first_hunk_are_context_where_they_fit() -> None:
 
 
 @pytest.mark.parametrize(("hunk", "line"), [(("@@", ""), 3), (("@@ zz", "", ""), 3), (("@@", "-A", "+B", "@@", ""), 6)])
-def test_a_hunk_of_empty_lines_that_are_nowhere_has_no_lines(hunk: tuple[str, ...], line: int) -> None:
+def test_a_hunk_of_empty_lines_without_a_match_has_no_lines(hunk: tuple[str, ...], line: int) -> None:
     fs = filesystem("A\nb\n")
     with pytest.raises(PatchParseError, match="the hunk has no lines") as caught:
         update(fs, *hunk)
@@ -86,12 +86,12 @@ def test_a_hunk_of_empty_lines_may_be_context() -> None:
     assert updated("x\n\nx\n", "@@", "", "@@", "-x", "+y") == "x\n\ny\n"
 
 
-def test_lines_that_only_come_are_not_drawn_to_a_blank_line() -> None:
+def test_added_lines_are_not_attracted_by_a_blank_line() -> None:
     assert updated("a\n\nb\n", "@@ b", "+c", "") == "a\n\nb\nc\n"
     assert updated("a\n\nb\n", "@@", "+c", "") == "a\n\nb\nc\n"
 
 
-def test_the_end_of_the_file_ties_a_hunk_to_it() -> None:
+def test_an_end_of_file_marker_ties_a_hunk_to_the_end() -> None:
     assert updated("a\nb\na\n", "@@", "-a", "+x", "*** End of File") == "a\nb\nx\n"
     error = refused("a\nb\n", "@@", "-a", "+x", "*** End of File")
     assert "not the last ones of the file" in str(error)
@@ -103,14 +103,14 @@ def test_a_hunk_that_fits_in_several_places_is_refused_with_all_of_them() -> Non
     assert "at lines 3, 7" in str(error)
 
 
-def test_the_first_place_is_taken_where_that_is_asked_for() -> None:
+def test_the_first_place_is_used_on_request() -> None:
     fs = filesystem(TWICE)
     patch = "*** Begin Patch\n*** Update File: a\n@@\n-        x = 1\n+        x = 2\n*** End Patch"
     apply_patch(fs, patch, on_ambiguous="first")
     assert fs.read("/a").content == TWICE.replace("x = 1", "x = 2", 1)
 
 
-def test_lines_that_only_come_go_behind_their_anchor_else_to_the_end() -> None:
+def test_added_lines_go_after_their_anchor_or_to_the_end() -> None:
     assert updated("a\nb\nc\n", "@@ a", "+x", "+y") == "a\nx\ny\nb\nc\n"
     assert updated("a\nb\n", "@@", "+x") == "a\nb\nx\n"
     assert "its anchor 'nowhere' is not in the file" in str(refused("a\nb\n", "@@ nowhere", "+x"))
@@ -118,16 +118,16 @@ def test_lines_that_only_come_go_behind_their_anchor_else_to_the_end() -> None:
     assert updated("a\nb\n", "@@ a", "+x", "*** End of File") == "a\nb\nx\n"
 
 
-def test_lines_at_the_end_do_not_keep_later_hunks_from_their_place() -> None:
+def test_lines_added_at_the_end_do_not_prevent_later_hunks_from_matching() -> None:
     assert updated("a\nb\n", "@@", "+x", "@@", "-a", "+y") == "y\nb\nx\n"
 
 
-def test_lines_behind_an_anchor_that_is_there_twice_are_refused() -> None:
+def test_lines_added_after_an_ambiguous_anchor_are_refused() -> None:
     error = refused("a\nb\na\n", "@@ a", "+x")
     assert error.errors[0].file_lines == (1, 3)
 
 
-def test_lines_may_go_behind_an_anchor_above_the_hunk_before() -> None:
+def test_lines_may_be_added_after_an_anchor_above_the_previous_hunk() -> None:
     content = "def f\n x\ndef g\n y\n"
     assert updated(content, "@@ def f", "- x", "+ X", "@@ def f", "+ new") == "def f\n new\n X\ndef g\n y\n"
     refused(content, "@@ def f", "- x", "+ X", "@@ deff", "+ new")
@@ -140,6 +140,6 @@ def test_neighbouring_hunks_may_share_context() -> None:
     assert updated(content, *hunks) == content.replace("l2", "L2").replace("l5", "L5")
 
 
-def test_what_an_earlier_hunk_takes_away_is_no_context() -> None:
+def test_lines_that_an_earlier_hunk_removes_are_not_context() -> None:
     error = refused("a\nb\nc\n", "@@", "-b", "+B", "@@", " b", "-c", "+C")
     assert "it overlaps what an earlier hunk of the patch changes, at line 2; put both in one hunk" in str(error)

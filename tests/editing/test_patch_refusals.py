@@ -1,4 +1,4 @@
-"""What a refused hunk tells: the line that differs, the nearest place, the anchors."""
+"""What the refusal of a hunk says: the line that differs, the nearest place, the anchors."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ def test_a_refusal_names_the_first_line_that_differs_and_the_nearest_place() -> 
     assert error.line == 3
 
 
-def test_a_refusal_names_the_line_that_comes_nearest_where_none_is_there() -> None:
+def test_a_refusal_names_the_nearest_line_if_none_matches() -> None:
     error = refused("a\nport = 80  # default\nb\n", "@@", "-port = 80 # default", "+port = 1")
     assert "Line 2 differs only in white space: the file has 'port = 80  # default'" in str(error)
     assert "read the file again" in str(refused("a\n", "@@", "-something else", "+b"))
 
 
-def test_a_hunk_that_is_applied_already_is_told_so() -> None:
+def test_a_hunk_that_was_already_applied_is_reported_as_such() -> None:
     assert "the new text is already there, on lines 1-2" in str(refused("a\nnew\n", "@@", " a", "-old", "+new"))
 
 
-def test_all_hunks_that_do_not_fit_are_told_at_once_up_to_ten() -> None:
+def test_all_hunks_that_do_not_fit_are_reported_together_up_to_ten() -> None:
     error = refused("a\n", *(line for number in range(20) for line in ("@@", f"-no {number}", "+x")))
     assert [problem.hunk for problem in error.errors] == list(range(1, 11))
 
 
-def test_a_refusal_tells_of_the_hunk_as_it_was_read_at_last() -> None:
+def test_a_refusal_describes_the_last_reading_of_the_hunk() -> None:
     error = refused("1\n2\n3\n", "@@", "-3", "+c", "", "@@", "-1", "+a", "")
     assert "it fits at line 1, above the place of the hunk before it" in str(error)
     error = refused("1\n2\n3\n", "@@", " 1", "-q", "+2", "")
     assert "the new text is already there, on lines 1-2" in str(error)
 
 
-def test_a_refusal_tells_of_an_anchor_below_the_lines() -> None:
+def test_a_refusal_mentions_an_anchor_below_the_lines() -> None:
     error = refused("a\nx\nb\ndef g\n", "@@ def g", "-x", "+y")
     assert "its lines are at line 2, and its anchor 'def g' is at line 4, below them" in str(error)
     assert error.errors[0].file_lines == (2, 4)
 
 
-def test_a_refusal_of_lines_that_only_come_tells_of_their_anchors_alone() -> None:
+def test_a_refusal_of_added_lines_mentions_only_their_anchors() -> None:
     message = str(refused("class A:\nb\n", "@@ class A:", "@@ def nowhere():", "+x"))
     assert message.endswith(
         "its anchor 'def nowhere():' is not in the file; name lines of the file, each below the one before it"

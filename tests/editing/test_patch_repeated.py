@@ -57,7 +57,7 @@ def test_a_hunk_of_many_equal_lines_is_refused_with_few_searches(case: str, monk
     assert fs.read("/f").content == LINE * MANY
 
 
-def test_the_line_that_differs_is_named_below_a_long_beginning_that_does_not() -> None:
+def test_the_line_that_differs_is_named_after_a_long_equal_beginning() -> None:
     lines = [f"line {number}\n" for number in range(5000)]
     fs = InMemoryFilesystem()
     fs.write("/f", "".join(lines))

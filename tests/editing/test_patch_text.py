@@ -1,4 +1,4 @@
-"""What a V4A patch keeps of a text and reads as text: line ends, the last newline, indentation and marks of lines."""
+"""What a V4A patch preserves in a text: line endings, the last newline, indentation and byte order marks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from weakfs.editing import PatchParseError, UpdateTargetNotText, apply_patch
         ("a\x0cb\u2028c\x85\n", ("-a\x0cb\u2028c\x85", "+x\x0cy"), "x\x0cy\n"),
     ],
 )
-def test_line_ends_the_mark_and_the_missing_newline_are_kept(
+def test_line_endings_the_byte_order_mark_and_a_missing_newline_are_kept(
     content: str, hunk: tuple[str, ...], expected: str
 ) -> None:
     assert updated(content, "@@", *hunk) == expected
@@ -63,7 +63,7 @@ def test_the_dialects_of_other_runtimes() -> None:
         ("\ufeffA\nB\nA", ("@@", "-A", "+Z"), "\ufeffZ\nB\nA\n"),
     ],
 )
-def test_the_first_place_and_a_last_newline_do_not_change_one_another(
+def test_using_the_first_place_does_not_affect_the_final_newline(
     content: str, hunk: tuple[str, ...], expected: str
 ) -> None:
     fs = filesystem(content)
@@ -72,7 +72,7 @@ def test_the_first_place_and_a_last_newline_do_not_change_one_another(
     assert fs.read_bytes("/a").content.decode() == expected
 
 
-def test_what_is_not_text_is_refused_with_the_offset() -> None:
+def test_a_file_that_is_not_text_is_refused_with_the_offset() -> None:
     fs = filesystem(b"a\xff\n")
     with pytest.raises(UpdateTargetNotText, match="byte at offset 1 is not UTF-8") as caught:
         update(fs, "@@", "-a", "+b")
@@ -80,7 +80,7 @@ def test_what_is_not_text_is_refused_with_the_offset() -> None:
 
 
 @pytest.mark.parametrize("hunk", [("@@", "-a", "+\udc80"), ("@@ a", "+\ud800")])
-def test_half_of_a_surrogate_pair_is_refused_with_the_line(hunk: tuple[str, ...]) -> None:
+def test_a_lone_surrogate_is_refused_with_the_line(hunk: tuple[str, ...]) -> None:
     fs = filesystem("a\n")
     with pytest.raises(PatchParseError, match="half of a surrogate pair into '/a'") as caught:
         update(fs, *hunk)
@@ -115,9 +115,7 @@ def test_half_of_a_surrogate_pair_is_refused_with_the_line(hunk: tuple[str, ...]
     ],
     ids=["one step out", "spaces for tabs", "a list of YAML", "a continuation line"],
 )
-def test_lines_that_come_are_indented_like_those_around_them(
-    content: str, hunk: tuple[str, ...], expected: str
-) -> None:
+def test_added_lines_are_indented_like_their_surroundings(content: str, hunk: tuple[str, ...], expected: str) -> None:
     fs = filesystem(content)
     report = update(fs, "@@", *hunk)
     assert fs.read("/a").content == expected
@@ -133,14 +131,14 @@ def test_indentation_that_contradicts_itself_is_refused_with_both_lines() -> Non
     assert "the block of each new line is ambiguous" in str(error)
 
 
-def test_lines_below_an_anchor_that_is_indented_otherwise_are_indented_or_refused() -> None:
+def test_lines_below_an_anchor_with_other_indentation_are_indented_or_refused() -> None:
     content = "class A:\n    def f(self):\n        x = 1\n"
     for added in ("+    y = 2", "+        y = 2"):
         assert updated(content, "@@ def f(self):", added) == content.replace("        x", "        y = 2\n        x")
     assert "lines is ambiguous" in str(refused(content, "@@ def f(self):", "+  y = 2"))
 
 
-def test_context_without_its_mark_is_taken_where_it_stands_to_the_letter() -> None:
+def test_context_without_its_mark_is_accepted_if_it_matches_exactly() -> None:
     assert updated("a = 1\nb = 2\nc = 3\n", "@@", "a = 1", "-b = 2", "+b = 5", "c = 3") == "a = 1\nb = 5\nc = 3\n"
     content = "class A:\n    x = 1\n    y = 2\n"
     assert updated(content, "@@ class A:", "    x = 1", "-    y = 2", "+    y = 5") == content.replace("2", "5")
@@ -150,7 +148,7 @@ def test_context_without_its_mark_is_taken_where_it_stands_to_the_letter() -> No
     assert caught.value.line == 4
 
 
-def test_no_newline_at_end_of_file_means_what_it_means_to_git() -> None:
+def test_no_newline_at_end_of_file_has_the_meaning_of_git() -> None:
     unended = "\\ No newline at end of file"
     assert updated("a\nb\n", "@@", "-b", "+c", unended) == "a\nc"
     assert updated("a\nb", "@@", "-b", unended, "+c") == "a\nc\n"

@@ -42,7 +42,7 @@ def test_the_table_of_cases_is_answered(case: dict[str, Any]) -> None:
         assert caught.value.hint == case["hint"]
 
 
-def test_the_table_holds_cases_of_each_category() -> None:
+def test_the_table_has_cases_of_each_category() -> None:
     assert {case["category"] for case in CASES} == CATEGORIES
 
 
@@ -58,7 +58,7 @@ def test_an_ambiguous_match_names_every_line_and_what_to_do() -> None:
     )
 
 
-def test_matches_on_one_line_are_told_as_one_line() -> None:
+def test_matches_on_one_line_are_reported_as_one_line() -> None:
     with pytest.raises(AmbiguousTarget, match="2 times, on line 2;") as caught:
         replace("\na, a\n", "a", "b")
 
@@ -100,12 +100,12 @@ def test_text_can_be_deleted() -> None:
     assert replace("keep drop", " drop", "").text == "keep"
 
 
-def test_line_ends_that_are_given_exactly_are_an_exact_match() -> None:
+def test_exact_line_endings_are_an_exact_match() -> None:
     assert replace("a\r\nb\r\n", "a\r\nb", "c").how == "exact"
     assert replace("a\r\nb\r\n", "a\nb", "c").how == "fuzzy"
 
 
-def test_half_of_a_line_end_is_no_match() -> None:
+def test_half_of_a_line_ending_is_not_a_match() -> None:
     assert replace("a\r\nb\r\n", "\nb", "\nB").text == "a\r\nB\r\n"
     assert replace("a\r\nb", "\nb", "").text == "a"
     assert replace("a\r\nb\r\n", "a\r", "A").text == "A\r\nb\r\n"
@@ -117,7 +117,7 @@ def test_half_of_a_line_end_is_no_match() -> None:
             replace("a\r\n\r\nb\r\n", old, "x", replace_all=True)
 
 
-def test_repeated_halves_of_line_ends_are_no_trouble() -> None:
+def test_repeated_halves_of_line_endings_take_linear_time() -> None:
     """Quadratic work here would take hours."""
     text = "\r\n" * 500_000
     with pytest.raises(TargetNotFound):
@@ -136,7 +136,7 @@ def test_a_byte_order_mark_stays_where_the_replaced_text_began_with_it() -> None
     assert replace("\ufeffimport os\n", "import os", "import re").text == "\ufeffimport re\n"
 
 
-def test_taking_only_the_byte_order_mark_away_is_no_change() -> None:
+def test_removing_only_the_byte_order_mark_is_not_a_change() -> None:
     with pytest.raises(NoChange, match="byte order mark"):
         replace("\ufeffx", "\ufeffx", "x")
 
@@ -165,12 +165,12 @@ def test_an_empty_text_to_replace_is_refused_before_anything_else() -> None:
         replace("", "", "")
 
 
-def test_the_same_old_and_new_text_is_refused_even_where_it_is_not_there() -> None:
+def test_equal_old_and_new_texts_are_refused_even_if_they_do_not_occur() -> None:
     with pytest.raises(NoChange):
         replace("a", "b", "b")
 
 
-def test_a_refusal_is_a_value_error_that_says_how_to_go_on() -> None:
+def test_a_refusal_is_a_value_error_with_a_remedy() -> None:
     for error in (EmptyOldString, NoChange, TargetNotFound, AmbiguousTarget):
         assert issubclass(error, ValueError)
     with pytest.raises(ValueError, match="copy the text exactly"):
@@ -196,7 +196,7 @@ def test_replacing_all_is_what_str_replace_does(text: str, old: str, new: str) -
 
 
 @given(texts, needles, texts)
-def test_the_pieces_alone_make_the_new_text(text: str, old: str, new: str) -> None:
+def test_the_pieces_alone_produce_the_new_text(text: str, old: str, new: str) -> None:
     try:
         done = replace(text, old, new, replace_all=True)
     except EditError:
@@ -205,7 +205,7 @@ def test_the_pieces_alone_make_the_new_text(text: str, old: str, new: str) -> No
 
 
 @given(texts, needles)
-def test_what_is_there_once_is_replaced_and_what_is_there_more_often_is_refused(text: str, old: str) -> None:
+def test_text_that_occurs_once_is_replaced_and_text_that_occurs_more_often_is_refused(text: str, old: str) -> None:
     count = text.count(old)
     assume(count)
     if count == 1:
@@ -216,7 +216,7 @@ def test_what_is_there_once_is_replaced_and_what_is_there_more_often_is_refused(
         assert len(caught.value.lines) == count == caught.value.matches
 
 
-def test_texts_of_millions_of_matches_and_near_matches_are_no_trouble() -> None:
+def test_millions_of_matches_and_near_matches_take_linear_time() -> None:
     """Quadratic work here would take hours."""
     text = "a" * 4_000_000
 

@@ -1,4 +1,4 @@
-"""What a refusal says of a text that is not there: where it nearly is, and what to do."""
+"""What a refusal says about a text that does not occur: where it nearly does, and what to do."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ NEAR = [
 
 
 @pytest.mark.parametrize(("old", "hint", "lines", "said"), [case[1:] for case in NEAR], ids=[case[0] for case in NEAR])
-def test_a_near_miss_is_told_with_its_place_and_its_cause(
+def test_a_near_miss_is_reported_with_its_place_and_its_cause(
     old: str, hint: str, lines: tuple[int, int], said: str
 ) -> None:
     with pytest.raises(TargetNotFound) as caught:
@@ -88,7 +88,7 @@ def test_a_near_miss_is_told_with_its_place_and_its_cause(
 
 
 @pytest.mark.parametrize("number", ["{}. ", "{}) ", "Line {}: ", "{}> ", "#{} ", "shop/a.py:{}:", "{}-"])
-def test_line_numbers_are_known_in_any_style_where_the_text_is_there_without_them(number: str) -> None:
+def test_pasted_line_numbers_of_any_style_are_recognized(number: str) -> None:
     old = f"{number.format(12)}        for item in items:\n{number.format(13)}            total += item.price"
     with pytest.raises(TargetNotFound) as caught:
         replace(SHOP, old, "x")
@@ -100,7 +100,7 @@ def test_line_numbers_are_known_in_any_style_where_the_text_is_there_without_the
 
 
 @pytest.mark.parametrize("old", ["caf\\u00e9 = 1", "caf\\u00e9 = 1 # \\ud83d\\ude00"])
-def test_characters_that_are_escaped_by_their_number_are_told(old: str) -> None:
+def test_numeric_character_escapes_are_reported(old: str) -> None:
     with pytest.raises(TargetNotFound) as caught:
         replace("caf\u00e9 = 1 # \U0001f600\n", old, "x")
     assert (caught.value.hint, caught.value.lines) == ("escapes", (1, 1))
@@ -114,7 +114,7 @@ def test_characters_that_are_escaped_by_their_number_are_told(old: str) -> None:
         "def total(self, items):\n    # the remaining lines\n    return total",
     ],
 )
-def test_what_is_left_out_is_told_where_both_ends_are_there(old: str) -> None:
+def test_an_elision_is_reported_if_both_ends_occur(old: str) -> None:
     with pytest.raises(TargetNotFound, match="leaves lines out") as caught:
         replace(SHOP, old, "x")
     assert (caught.value.hint, caught.value.lines) == ("elision", (10, 14))
@@ -143,7 +143,7 @@ def test_the_first_line_that_differs_is_quoted() -> None:
         ("price + count", "total += item.price * item.count", (13, 13)),
     ],
 )
-def test_an_edit_that_is_made_already_is_told_as_such(old: str, new: str, lines: tuple[int, int]) -> None:
+def test_an_edit_that_was_already_made_is_reported_as_such(old: str, new: str, lines: tuple[int, int]) -> None:
     with pytest.raises(TargetNotFound, match="already there") as caught:
         replace(SHOP, old, new)
 
@@ -159,7 +159,7 @@ def test_an_edit_that_is_made_already_is_told_as_such(old: str, new: str, lines:
         ("10  ten\n20  twenty\n", "10 ten\n20 twnty"),
     ],
 )
-def test_numbers_that_the_file_has_itself_are_not_taken_for_line_numbers(text: str, old: str) -> None:
+def test_numbers_in_the_file_itself_are_not_mistaken_for_line_numbers(text: str, old: str) -> None:
     with pytest.raises(TargetNotFound) as caught:
         replace(text, old, "new text")
 
@@ -168,7 +168,7 @@ def test_numbers_that_the_file_has_itself_are_not_taken_for_line_numbers(text: s
 
 
 @pytest.mark.parametrize("new", ["", "x", "self", "}", "name = na"])
-def test_a_short_new_text_that_happens_to_be_there_is_not_taken_for_the_edit(new: str) -> None:
+def test_a_short_new_text_that_occurs_by_chance_is_not_mistaken_for_the_edit(new: str) -> None:
     with pytest.raises(TargetNotFound) as caught:
         replace(SHOP, "self.nmae = nmae", new)
 
@@ -176,7 +176,7 @@ def test_a_short_new_text_that_happens_to_be_there_is_not_taken_for_the_edit(new
 
 
 @pytest.mark.parametrize("old", ["zzzz", "print(quux)", "%%"])
-def test_what_is_like_nothing_in_the_file_has_no_lines(old: str) -> None:
+def test_text_unlike_anything_in_the_file_gets_no_lines(old: str) -> None:
     with pytest.raises(TargetNotFound, match="nothing in the file is similar") as caught:
         replace(SHOP, old, "y")
 
@@ -218,7 +218,7 @@ def test_hostile_texts_get_a_short_answer(text: str, old: str) -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=40))
-def test_lines_that_are_named_are_lines_of_the_text(text: str, old: str) -> None:
+def test_named_lines_are_lines_of_the_text(text: str, old: str) -> None:
     try:
         replace(text, old, "\ue000")
     except EditError as error:
@@ -230,7 +230,7 @@ def test_lines_that_are_named_are_lines_of_the_text(text: str, old: str) -> None
 
 
 @pytest.mark.parametrize("old", ["&#" + "1" * 5000 + ";", "&#x" + "f" * 5000 + ";", "a &amp; &#" + "9" * 20])
-def test_references_to_no_character_are_no_trouble(old: str) -> None:
+def test_invalid_character_references_are_harmless(old: str) -> None:
     with pytest.raises(TargetNotFound):
         replace("a & b\n", old, "x")
 
@@ -252,7 +252,7 @@ def test_references_to_no_character_are_no_trouble(old: str) -> None:
         ),
     ],
 )
-def test_what_was_pasted_around_a_text_is_told(old: str, hint: str, said: str) -> None:
+def test_text_pasted_around_a_quote_is_reported(old: str, hint: str, said: str) -> None:
     with pytest.raises(TargetNotFound) as caught:
         replace(SHOP, old, "x")
 
@@ -260,7 +260,7 @@ def test_what_was_pasted_around_a_text_is_told(old: str, hint: str, said: str) -
     assert said in str(caught.value)
 
 
-def test_markers_that_the_file_has_itself_are_not_said_to_be_pasted() -> None:
+def test_markers_in_the_file_itself_are_not_reported_as_pasted() -> None:
     with pytest.raises(TargetNotFound) as caught:
         replace("<<<<<<< SEARCH\nalpha = 1\n", "<<<<<<< SEARCH\nalpha = 2", "x")
 

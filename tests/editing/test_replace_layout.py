@@ -1,4 +1,4 @@
-"""What is put in where a match is not exact: the file's indentation, line ends and untouched lines."""
+"""How the new text is fitted if a match is not exact: the file's indentation, line endings and untouched lines."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_steps_of_indentation_stay_steps(text: str, old: str, new: str, expected
 
 
 @pytest.mark.parametrize(("text", "old", "new", "expected"), [case[1:] for case in FITTED], ids=[c[0] for c in FITTED])
-def test_the_file_keeps_its_ways(text: str, old: str, new: str, expected: str) -> None:
+def test_the_file_keeps_its_conventions(text: str, old: str, new: str, expected: str) -> None:
     done = replace(text, old, new)
 
     assert done.text == expected
@@ -261,7 +261,7 @@ def test_the_file_keeps_its_ways(text: str, old: str, new: str, expected: str) -
         ("", "a"),
     ],
 )
-def test_what_is_not_equivalent_is_not_found(text: str, old: str) -> None:
+def test_text_that_is_not_equivalent_is_not_found(text: str, old: str) -> None:
     with pytest.raises(TargetNotFound):
         replace(text, old, "new", replace_all=True)
 
@@ -285,39 +285,39 @@ def test_what_is_not_equivalent_is_not_found(text: str, old: str) -> None:
         ("q\u0327\u0301\n", "q\u0301\u0327"),
     ],
 )
-def test_what_is_equivalent_is_found(text: str, old: str) -> None:
+def test_equivalent_text_is_found(text: str, old: str) -> None:
     done = replace(text, old, "new")
 
     assert done.how == "fuzzy"
     assert done.text.strip() == "new"
 
 
-def test_words_of_a_script_without_blanks_have_no_borders() -> None:
+def test_words_in_a_script_without_spaces_have_no_boundaries() -> None:
     assert replace("\u6570\u5b57  \u662f\u4e00\n", "\u5b57 \u662f", "x").text == "\u6570x\u4e00\n"
 
 
-def test_a_gap_between_two_matches_serves_both() -> None:
+def test_two_matches_may_share_the_gap_between_them() -> None:
     done = replace("\ta  b\ta\u00a0b ", " a b ", "c", replace_all=True)
 
     assert done.count == 2
     assert done.text == "\tc\tc "
 
 
-def test_overlapping_places_are_taken_from_the_left() -> None:
+def test_overlapping_matches_are_taken_from_the_left() -> None:
     done = replace("a\ta\ta\ta\ta", "a a", "b", replace_all=True)
 
     assert done.spans == ((0, 3), (4, 7))
     assert done.text == "b\tb\ta"
 
 
-def test_places_that_overlap_leave_a_doubt() -> None:
+def test_overlapping_matches_are_ambiguous() -> None:
     with pytest.raises(AmbiguousTarget) as caught:
         replace("b\nb\n\nb\n", "b \nb", "c")
 
     assert (caught.value.matches, caught.value.lines) == (2, (1, 2))
 
 
-def test_each_place_is_fitted_by_itself() -> None:
+def test_each_match_is_fitted_separately() -> None:
     text = "\tif a:\n\t\tb\n    if a:\n        b\n"
 
     done = replace(text, "if a:\n  b", "if a:\n  c\n  d", replace_all=True)
@@ -325,20 +325,20 @@ def test_each_place_is_fitted_by_itself() -> None:
     assert done.text == "\tif a:\n\t\tc\n\t\td\n    if a:\n        c\n        d\n"
 
 
-def test_a_new_text_that_is_there_in_the_place_of_the_old_one_is_no_change() -> None:
+def test_a_match_that_equals_the_new_text_is_not_a_change() -> None:
     with pytest.raises(NoChange, match="already has the text to insert"):
         replace("x  = 1\n", "x = 1", "x  = 1")
     with pytest.raises(NoChange, match="line ends"):
         replace("a\r\nb\r\n", "a\r\nb", "a\nb")
 
 
-def test_white_space_around_that_cannot_change_is_told_as_such() -> None:
+def test_unchangeable_surrounding_white_space_is_reported_as_such() -> None:
     with pytest.raises(NoChange, match=r"only white space around .* exactly, with the line ends of the file"):
         replace("a\n\nb  c\n", "\n\nb c", "\nb c")
     assert replace("a\r\n\r\nb\r\n", "\r\n\r\nb", "\r\nb").text == "a\r\nb\r\n"
 
 
-def test_text_that_differs_in_line_ends_alone_is_replaced_to_the_letter() -> None:
+def test_text_that_differs_only_in_line_endings_is_replaced_exactly() -> None:
     content = "if p:\r\n    a()\r\n    q()\r\n"
     assert replace(content, "    q()\n", "else:\n    q()\n").text == content.replace("    q()", "else:\r\n    q()")
     assert replace("a\r\n\r\nb\r\n", "\n\nb", "\nb").text == "a\r\nb\r\n"
@@ -347,7 +347,7 @@ def test_text_that_differs_in_line_ends_alone_is_replaced_to_the_letter() -> Non
     assert (done.text, done.how, done.overlooked) == ("x = a\r\nb2 = 1\r\n", "fuzzy", "line ends")
 
 
-def test_what_differed_is_told() -> None:
+def test_differences_are_reported() -> None:
     assert replace("a\r\nb\r\n", "a\nb", "c").overlooked == "line ends"
     assert replace("a\tb\n", "a b", "c").overlooked == "white space"
     assert replace("a\n", "  a\n", "  c\n").overlooked == "white space around it"
@@ -356,7 +356,7 @@ def test_what_differed_is_told() -> None:
     assert replace("a b\n", "a b", "c").overlooked == ""
 
 
-def test_an_exact_edit_takes_the_line_ends_of_the_file() -> None:
+def test_an_exact_edit_uses_the_line_endings_of_the_file() -> None:
     assert replace("a\r\nb\r\n", "a", "c\nd\n").text == "c\r\nd\r\n\r\nb\r\n"
     assert replace("a\nb\n", "a", "c\r\nd").text == "c\nd\nb\n"
     assert replace("a\r\nb\n", "a", "c\nd").text == "c\nd\r\nb\n"
@@ -368,8 +368,10 @@ lines = rows.map("\n".join)
 
 
 @given(rows, lines, st.data())
-def test_files_with_other_line_ends_are_edited_as_all_others(given: list[str], new: str, data: st.DataObject) -> None:
-    """White space around the old text stays in one and goes in the other, so there is none here."""
+def test_files_with_other_line_endings_are_edited_in_the_same_way(
+    given: list[str], new: str, data: st.DataObject
+) -> None:
+    """White space around the old text is kept in one case and removed in the other, so there is none here."""
     text = "\n".join(given)
     first = data.draw(st.integers(0, len(given)))
     stop = data.draw(st.integers(first, len(given)))
@@ -402,10 +404,10 @@ bases = st.integers(0, 3)
 
 
 @given(units, units, bases, bases, st.booleans(), st.integers(1, 4))
-def test_lines_further_in_stay_further_in_with_the_steps_of_the_file(
+def test_more_deeply_indented_lines_stay_so_with_the_indentation_step_of_the_file(
     unit: str, other: str, base: int, given_base: int, is_first_line_bare: bool, depth: int
 ) -> None:
-    """The file has only tabs or only spaces, and so has what is put into it."""
+    """The file has only tabs or only spaces, and so does the new text."""
     body = [(0, "if a:"), (1, "b  = 1"), (1, "c = 1")]
     nested = [(0, "if a:"), (1, "b = 1"), *((1 + deep, f"if d{deep}:") for deep in range(depth)), (1 + depth, "c = 1")]
 

@@ -10,7 +10,7 @@ from weakfs.editing import HunkFit, HunkRejected, PatchOps, PatchParseError, app
 from weakfs.editing.patches.formats.search_replace import looks_like_search_replace
 
 
-def test_blocks_change_several_files_and_the_report_tells_how_each_fitted() -> None:
+def test_blocks_change_several_files_and_the_report_says_how_each_matched() -> None:
     fs = filesystem(a="a\nb\nc\n", d="d\n")
     report = applied(fs, "a.txt\n" + block("b\n", "B\n") + block("c  \n", "C\n") + "d.txt\n" + block("d\n", "D\n"))
 
@@ -64,7 +64,7 @@ def test_a_name_in_backticks_is_taken_as_it_is(name: str) -> None:
 @pytest.mark.parametrize(
     "line", ["Change a.txt as follows", "Done.", "Then:", "Now `a.txt`:", "```a.txt", "src/", "**"]
 )
-def test_text_above_a_block_that_may_be_prose_is_no_file_name(line: str) -> None:
+def test_text_above_a_block_that_may_be_prose_is_not_a_file_name(line: str) -> None:
     fs = filesystem(a="b\n")
     error = refused(fs, PATCH + f"{line}\n" + block("B\n", "C\n"))
 
@@ -92,7 +92,7 @@ def test_markers_may_be_written_in_other_ways(patch: str) -> None:
     assert text(fs) == "a\nB\n"
 
 
-def test_a_block_works_on_what_the_blocks_above_it_left() -> None:
+def test_a_block_is_applied_to_the_result_of_the_blocks_above_it() -> None:
     fs = filesystem(a="a\nb\n", d="d\n")
     blocks = ("a.txt\n" + block("b\n", "c\nd\n"), "d.txt\n" + block("d\n", "D\n"), "a.txt\n" + block("c\n", "b\n"))
     report = applied(fs, "".join(blocks))
@@ -101,7 +101,7 @@ def test_a_block_works_on_what_the_blocks_above_it_left() -> None:
     assert [fit.hunk for fit in report.hunks] == [1, 2, 1]
 
 
-def test_the_lines_of_an_empty_replace_go_with_their_line_ends() -> None:
+def test_an_empty_replacement_removes_lines_with_their_line_endings() -> None:
     fs = filesystem(a="a\nb\nc\n", d="  d \ne\n", e="e")
     applied(fs, "a.txt\n" + block("b\n", "") + "d.txt\n" + block("d\n", "") + "e.txt\n" + block("e\n", ""))
     assert (text(fs), text(fs, "/d.txt"), text(fs, "/e.txt")) == ("a\nc\n", "e\n", "")
@@ -116,7 +116,7 @@ def test_an_empty_search_creates_a_file_that_later_blocks_can_change() -> None:
 
 
 @pytest.mark.parametrize("search", ["", "\n", "  \n"])
-def test_an_empty_search_fills_an_empty_file_and_replaces_no_other(search: str) -> None:
+def test_an_empty_search_fills_an_empty_file_but_replaces_no_other(search: str) -> None:
     fs = filesystem(a="", d="\n")
     fs.chmod("/a.txt", 0o755)
     applied(fs, "a.txt\n" + block(search, "x\n"))
@@ -128,32 +128,32 @@ def test_an_empty_search_fills_an_empty_file_and_replaces_no_other(search: str) 
         assert "give the lines to replace in SEARCH, or write the whole file with write_file" in str(error)
 
 
-def test_an_empty_search_never_replaces_what_an_earlier_block_put_there() -> None:
+def test_an_empty_search_never_replaces_the_result_of_an_earlier_block() -> None:
     error = refused(InMemoryFilesystem(), "n\n" + block("", "x\n") + block("", "y\n"))
     assert isinstance(error, HunkRejected)
     assert error.line == 6
 
 
-def test_an_empty_file_is_not_filled_where_nothing_may_be_replaced() -> None:
+def test_an_empty_file_is_not_filled_if_nothing_may_be_replaced() -> None:
     fs = filesystem(a="")
     with pytest.raises(HunkRejected, match="must not be replaced"):
         apply_patch(fs, "a.txt\n" + block("", "x\n"), patch_format="search_replace", on_existing="reject")
 
 
-def test_underlines_of_headings_with_another_number_of_signs_are_contents() -> None:
+def test_heading_underlines_with_another_number_of_signs_are_content() -> None:
     fs = filesystem(a="Title\n=====\n\ntext\n")
     applied(fs, "a.txt\n" + block("Title\n=====\n", "Heading\n=========\n"))
     assert text(fs) == "Heading\n=========\n\ntext\n"
 
 
-def test_a_block_with_other_numbers_of_signs_may_hold_blocks() -> None:
+def test_a_block_with_longer_markers_may_contain_blocks() -> None:
     inner = block("x\n", "y\n")
     fs = filesystem(a=f"example:\n{inner}")
     applied(fs, "a.txt\n" + block(inner, inner.replace("y", "z"), signs=9) + block("example:\n", "Example\n=====\n"))
     assert text(fs) == "Example\n=====\n" + inner.replace("y", "z")
 
 
-def test_a_closing_marker_that_would_end_no_block_is_contents() -> None:
+def test_a_closing_marker_that_would_end_no_block_is_content() -> None:
     fs = filesystem(a="b\n")
     applied(fs, "a.txt\n" + block("b\n", "B\n>>>>>>> REPLACE\n", signs=5) + block("B\n", "=======\n", signs=6))
     assert text(fs) == "=======\n>>>>>>> REPLACE\n"
@@ -166,7 +166,7 @@ def test_markers_with_miscounted_signs_are_read() -> None:
     assert text(fs) == "B\nC\n"
 
 
-def test_an_underline_outside_a_block_is_passed_over() -> None:
+def test_an_underline_outside_a_block_is_ignored() -> None:
     fs = filesystem(a="b\n")
     applied(fs, "Changes\n=======\n\n" + PATCH + "\nNotes\n=======\n")
     assert text(fs) == "B\n"
@@ -202,7 +202,7 @@ def test_an_underline_outside_a_block_is_passed_over() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(patch: str, line: int, message: str) -> None:
+def test_unreadable_patches_are_reported_with_the_line(patch: str, line: int, message: str) -> None:
     error = refused(filesystem(a="b\n"), patch)
 
     assert isinstance(error, PatchParseError)
@@ -211,13 +211,13 @@ def test_what_cannot_be_read_is_told_with_its_line(patch: str, line: int, messag
     assert message in str(error)
 
 
-def test_half_of_a_surrogate_pair_is_no_text() -> None:
+def test_a_lone_surrogate_is_not_text() -> None:
     for patch in ("a.txt\n" + block("b\n", "\ud800\n"), "n\n" + block("", "\ud800\n")):
         assert isinstance(refused(filesystem(a="b\n"), patch), PatchParseError)
     assert isinstance(refused(filesystem(a="b\n"), "a.txt\n" + block("\ud800\n", "c\n")), HunkRejected)
 
 
-def test_the_format_is_known_by_the_opening_line_of_a_block() -> None:
+def test_the_format_is_recognized_by_the_opening_line_of_a_block() -> None:
     assert looks_like_search_replace(PATCH)
     assert looks_like_search_replace(PATCH.replace("\n", "\r\n"))
     assert not looks_like_search_replace("+<<<<<<< SEARCH\n<<<<<<< HEAD\n=======\n>>>>>>> REPLACE\n")
@@ -234,7 +234,7 @@ def test_the_format_is_known_by_the_opening_line_of_a_block() -> None:
         "x" * 200_000 + ".\n" + block("b\n", "c\n"),
     ],
 )
-def test_a_long_text_that_is_no_patch_is_refused(patch: str) -> None:
+def test_a_long_text_that_is_not_a_patch_is_refused(patch: str) -> None:
     assert len(str(refused(filesystem(a="b\n"), patch))) < 2000
 
 

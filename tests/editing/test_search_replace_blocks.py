@@ -1,4 +1,4 @@
-"""Blocks of SEARCH/REPLACE patches: which lines they match, and what of the file stays as it is."""
+"""Blocks of SEARCH/REPLACE patches: which lines they match, and what they leave unchanged."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_a_part_of_a_line_is_not_replaced(content: str, search: str) -> None:
         ("x b\n\tb\n", "x b\n\tB\n"),
     ],
 )
-def test_lines_that_hold_the_text_among_others_make_no_block_ambiguous(content: str, left: str) -> None:
+def test_longer_lines_that_contain_the_text_do_not_make_a_block_ambiguous(content: str, left: str) -> None:
     fs = filesystem(a=content)
     applied(fs, PATCH)
     assert text(fs) == left
 
 
-def test_an_exact_match_counts_before_an_equivalent_one() -> None:
+def test_an_exact_match_is_preferred_to_an_equivalent_one() -> None:
     fs = filesystem(a="  b\nb\nb \n")
     applied(fs, PATCH)
     assert text(fs) == "  b\nB\nb \n"
@@ -67,13 +67,13 @@ def test_a_block_that_fits_in_several_places_is_refused_with_their_lines(
     assert "replace_all" not in str(error)
 
 
-def test_a_block_that_fits_in_a_great_many_places_names_the_first_lines() -> None:
+def test_the_refusal_of_a_block_with_very_many_places_names_the_first_lines() -> None:
     error = refused(filesystem(a="b\n" * 2000), PATCH)
     assert "more than 1000 times, on lines 1, 2, 3" in str(error)
     assert len(str(error)) < 1000
 
 
-def test_the_first_place_is_taken_if_that_is_asked_for() -> None:
+def test_the_first_place_is_used_on_request() -> None:
     fs = filesystem(a="b\nb\n", d=" d\n d\n")
     patch = PATCH + "d.txt\n" + block("d\n", "D\n")
     apply_patch(fs, patch, patch_format="search_replace", on_ambiguous="first")
@@ -96,13 +96,13 @@ def test_the_first_place_is_taken_if_that_is_asked_for() -> None:
     ],
     ids=["indentation", "byte order mark", "blank lines around it", "lines that do not change", "the first line"],
 )
-def test_a_block_keeps_what_the_file_has_around_and_inside_it(content: str, old: str, new: str, left: str) -> None:
+def test_a_block_keeps_the_conventions_of_the_file(content: str, old: str, new: str, left: str) -> None:
     fs = filesystem(a=content)
     applied(fs, "a.txt\n" + block(old, new))
     assert text(fs) == left
 
 
-def test_a_block_that_is_not_there_is_refused_with_the_nearest_lines() -> None:
+def test_a_block_that_does_not_occur_is_refused_with_the_nearest_lines() -> None:
     error = refused(
         filesystem(a="one\ndef f(first, second):\n    return 1\n"), "a.txt\n" + block("def f(first, third):\n", "x\n")
     )
@@ -115,7 +115,7 @@ def test_a_block_that_is_not_there_is_refused_with_the_nearest_lines() -> None:
     assert (error.errors[0].hunk, error.errors[0].file_lines) == (1, (2, 2))
 
 
-def test_every_block_that_does_not_fit_is_told() -> None:
+def test_every_block_that_does_not_fit_is_reported() -> None:
     patch = "a.txt\n" + block("x\n", "1\n") + block("b\n", "2\n") + block("y\n", "3\n") + "no\n" + block("z\n", "4\n")
     error = refused(filesystem(a="b\n"), patch)
     assert [(problem.error_code, problem.hunk) for problem in error.errors] == [
@@ -125,7 +125,7 @@ def test_every_block_that_does_not_fit_is_told() -> None:
     ]
 
 
-def test_at_most_ten_problems_are_told() -> None:
+def test_at_most_ten_problems_are_reported() -> None:
     patch = "a.txt\n" + "".join(block(f"x{number}\n", "1\n") for number in range(12))
     assert len(refused(filesystem(a="b\n"), patch).errors) == 10
 
@@ -141,7 +141,7 @@ def test_at_most_ten_problems_are_told() -> None:
         ("a\r\n b ", "a\r\n B\r\n B2 "),
     ],
 )
-def test_line_ends_the_byte_order_mark_and_the_end_of_the_file_stay(content: str, left: str) -> None:
+def test_line_endings_byte_order_mark_and_end_of_file_are_kept(content: str, left: str) -> None:
     fs = filesystem(a=content)
     applied(fs, "a.txt\n" + block("b\n", "B\nB2\n"))
     assert text(fs) == left
@@ -178,7 +178,7 @@ def test_one_file_may_be_named_in_several_ways(names: tuple[str, ...]) -> None:
     assert sum(map(len, last_pieces(fs))) < len(text(fs))
 
 
-def test_a_file_that_has_grown_may_be_named_in_another_way_again() -> None:
+def test_a_file_that_has_grown_may_be_named_in_another_way() -> None:
     fs = filesystem(a="a\nb\n")
     names = ("a.txt", "./a.txt", "/a.txt")
     searches = ("a\n", "x\n", "b\n")
@@ -194,7 +194,7 @@ def test_a_dry_run_reports_the_same_and_changes_nothing() -> None:
     assert (planned.summary, planned.hunks, planned.dry_run) == (done.summary, done.hunks, True)
 
 
-def test_a_file_behind_a_link_is_changed_and_the_link_stays() -> None:
+def test_the_target_of_a_link_is_changed_and_the_link_stays() -> None:
     fs = InMemoryFilesystem(follow_symlinks="within_root_only")
     fs.write_bytes("/a.txt", b"b\n")
     fs.symlink("a.txt", "/link")
@@ -212,7 +212,9 @@ def test_a_file_behind_a_link_is_changed_and_the_link_stays() -> None:
         ("d", PatchPathForbidden, "name a file inside it"),
     ],
 )
-def test_what_cannot_be_changed_has_its_own_kind_of_error(path: str, kind: type[PatchError], remedy: str) -> None:
+def test_files_that_cannot_be_changed_have_their_own_kind_of_error(
+    path: str, kind: type[PatchError], remedy: str
+) -> None:
     fs = filesystem(a="b\n")
     fs.write_bytes("/bin", b"\xff\n")
     fs.mkdir("/d")
@@ -223,7 +225,7 @@ def test_what_cannot_be_changed_has_its_own_kind_of_error(path: str, kind: type[
     assert remedy in str(error)
 
 
-def test_a_line_put_in_above_the_first_takes_the_line_end_of_the_first() -> None:
+def test_a_line_inserted_above_the_first_uses_its_line_ending() -> None:
     fs = filesystem(a="b\r\nc")
     applied(fs, "a.txt\n" + block("b\n", "new\nb\n"))
     assert text(fs).startswith("new\r\nb")

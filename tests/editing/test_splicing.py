@@ -1,4 +1,4 @@
-"""The pieces in which two contents differ: what a record holds of an edit."""
+"""The pieces in which two contents differ: what a record stores of an edit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_piece_begins_and_ends_where_the_contents_differ(old: bytes, new: byte
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("seed", range(30))
-def test_a_document_that_was_changed_once_gives_a_piece_for_each_run_of_whole_lines(seed: int, ending: str) -> None:
+def test_a_document_changed_once_yields_a_piece_for_each_run_of_whole_lines(seed: int, ending: str) -> None:
     random = Random(seed)
     lines = random.choices(("", "a", "\xe4\xf6", "\U0001f40d" * 3, "a long line " * 9), k=random.randint(3, 40))
     text = "\ufeff" * (seed % 2) + ending.join(lines) + ending * random.randint(0, 1)
@@ -62,7 +62,7 @@ def test_a_document_that_was_changed_once_gives_a_piece_for_each_run_of_whole_li
     assert held == made
 
 
-def test_a_patch_reads_a_file_to_change_it_and_to_see_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_patch_reads_a_file_to_change_it_and_to_find_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     read_bytes = InMemoryFilesystem.read_bytes
 

@@ -1,4 +1,4 @@
-"""Lines found in the text itself, as an index of all lines would find them."""
+"""Searching for lines in the text itself gives the same results as an index of all lines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_search_of_a_text_finds_what_a_search_of_its_lines_finds(text: str) ->
                     assert from_text.occurs_again([*wanted], at) == again
 
 
-def test_places_are_the_same_while_the_search_passes_from_the_text_to_the_index() -> None:
+def test_matches_are_the_same_when_the_search_switches_from_text_to_index() -> None:
     many = MOST_TEXT_SEARCHES * 2
     document = Document("one\ntwo\n" * many)
 
@@ -70,7 +70,7 @@ def test_a_document_finds_lines_in_its_new_text_after_a_change() -> None:
     assert document.find(["lines", "two", "three"], 0, 0) == 1
 
 
-def test_a_patch_with_more_hunks_than_searches_of_the_text_is_applied_whole() -> None:
+def test_a_patch_with_more_hunks_than_text_searches_is_applied_completely() -> None:
     count = MOST_TEXT_SEARCHES * 2
     fs = InMemoryFilesystem(Session())
     fs.write("/a.txt", "".join(f"head {number}\r\nline\r\n" for number in range(count)))
@@ -82,7 +82,7 @@ def test_a_patch_with_more_hunks_than_searches_of_the_text_is_applied_whole() ->
     assert fs.read("/a.txt").content == "".join(f"head {number}\r\nnew {number}\r\n" for number in range(count))
 
 
-def test_lines_with_carriage_returns_come_after_an_added_one() -> None:
+def test_lines_with_carriage_returns_follow_an_added_one() -> None:
     document = Document("one\ntwo\n")
     assert not document.has_returns
 

@@ -1,4 +1,4 @@
-"""Unified diffs: what git and diff -u write, and what people and models make of it."""
+"""Unified diffs: the output of git and diff -u, and what people and models turn it into."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_series_of_patches_in_one_mail_box_applies_in_order(tmp_path: Path) ->
     assert patches.files_of(fs) == states[-1]
 
 
-def test_no_prefix_and_directories_that_are_named_like_one(tmp_path: Path) -> None:
+def test_paths_without_a_prefix_and_directories_named_like_one(tmp_path: Path) -> None:
     root = repository(tmp_path)
     old, new = {"a/x": "1\n", "b/y": "1\n"}, {"a/x": "2\n", "b/y": "2\n", "b/new": "3\n"}
     for options in ((), ("--no-prefix",), ("--src-prefix=x/y/", "--dst-prefix=x/y/")[:0]):
@@ -131,7 +131,7 @@ def test_no_prefix_and_directories_that_are_named_like_one(tmp_path: Path) -> No
         assert patches.files_of(fs) == new
 
 
-def test_what_diff_writes_with_times_and_directories(tmp_path: Path) -> None:
+def test_output_of_diff_with_times_and_directories(tmp_path: Path) -> None:
     for side, files in {"old": {"d/f": "1\n2\n", "gone": "x\n"}, "new": {"d/f": "1\n3", "made": "y\n"}}.items():
         for name, content in files.items():
             path = tmp_path / side / name
@@ -150,7 +150,7 @@ def diff_of(*hunks: str, path: str = "a") -> str:
     return f"--- a/{path}\n+++ b/{path}\n" + "".join(hunks)
 
 
-def test_line_numbers_are_advice() -> None:
+def test_line_numbers_are_only_advice() -> None:
     content = "".join(f"{number}\n" for number in range(50))
     fs = filesystem(a=content)
     report = apply(fs, diff_of("@@ -3,3 +3,3 @@\n 29\n-30\n+x\n 31\n", "@@ -12,2 +12,2 @@\n 39\n-40\n+y\n"))
@@ -162,7 +162,7 @@ def test_line_numbers_are_advice() -> None:
     ]
 
 
-def test_the_stated_line_chooses_between_places_and_nothing_else_does() -> None:
+def test_only_the_stated_line_decides_between_places() -> None:
     fs = filesystem(a="x\ny\n" * 5)
     apply(fs, diff_of("@@ -5,2 +5,2 @@\n x\n-y\n+z\n"))
     assert fs.read("/a").content == "x\ny\nx\ny\nx\nz\nx\ny\nx\ny\n"
@@ -187,13 +187,13 @@ def test_the_stated_line_chooses_between_places_and_nothing_else_does() -> None:
         ("a\nb\n", "@@ -1,0 +2 @@ heading\n+x\n", "a\nx\nb\n"),
     ],
 )
-def test_line_ends_are_as_the_diff_says_and_else_as_the_file_has_them(content: str, hunk: str, expected: str) -> None:
+def test_line_endings_follow_the_diff_or_else_the_file(content: str, hunk: str, expected: str) -> None:
     fs = filesystem(a=content)
     apply(fs, diff_of(hunk))
     assert fs.read_bytes("/a").content.decode() == expected
 
 
-def test_a_diff_that_was_sent_with_carriage_returns() -> None:
+def test_a_diff_with_carriage_returns() -> None:
     fs = filesystem(a="a\nb\n")
     apply(fs, diff_of("@@ -1,2 +1,2 @@\n a\n-b\n+c\n").replace("\n", "\r\n"))
     assert fs.read("/a").content == "a\nc\n"
@@ -254,12 +254,12 @@ def test_a_path_that_climbs_out_is_refused() -> None:
         assert caught.value.error_code == "path_forbidden"
 
 
-def test_a_hunk_of_a_diff_that_fits_in_several_places_gets_advice_for_diffs() -> None:
+def test_the_refusal_of_an_ambiguous_hunk_has_advice_for_diffs() -> None:
     with pytest.raises(HunkRejected, match="at lines 1, 3; add more lines of context, or correct the line numbers"):
         apply(filesystem(a="x\nb\nx\nb\n"), "--- a/a\n+++ b/a\n@@ -9 +9 @@\n-x\n+y\n")
 
 
-def test_one_hunk_shows_what_line_ends_another_means() -> None:
+def test_one_hunk_reveals_the_line_endings_of_another() -> None:
     fs = InMemoryFilesystem()
     fs.write_bytes("a", b"1\r\n2\r\n3\r\n")
     apply(fs, "--- a/a\n+++ b/a\n@@ -1 +0,0 @@\n-1\r\n@@ -2,0 +2 @@\n+new\n")
@@ -271,7 +271,7 @@ def test_one_hunk_shows_what_line_ends_another_means() -> None:
 # What models get wrong
 
 
-def test_counts_that_are_off_are_recounted() -> None:
+def test_wrong_counts_are_recounted() -> None:
     for ranges in ("-1,9 +1,9", "-1 +1", "-1,1 +1,4"):
         fs = filesystem(a="a\nb\nc\n")
         report = apply(fs, diff_of(f"@@ {ranges} @@\n a\n-b\n+B\n c\n"))
@@ -295,7 +295,7 @@ def test_a_header_needs_no_numbers(header: str) -> None:
     assert fs.read("/a").content == "def f():\n    y\n"
 
 
-def test_the_place_nearest_to_the_stated_line_comes_first() -> None:
+def test_the_place_nearest_to_the_stated_line_is_preferred() -> None:
     lines = ["-"] * 50
     lines[9], lines[10], lines[40] = "    x", "  y", "  x"
     fs = filesystem(a="\n".join(lines) + "\n")
@@ -303,7 +303,7 @@ def test_the_place_nearest_to_the_stated_line_comes_first() -> None:
     assert fs.read("/a").content == "\n".join(lines).replace("    x", "    z") + "\n"
 
 
-def test_several_places_beside_the_stated_line_are_refused_unless_its_heading_tells() -> None:
+def test_several_places_near_the_stated_line_are_refused_unless_the_heading_decides() -> None:
     content = "def f():\n    x\n\ndef g():\n    x\n"
     with pytest.raises(HunkRejected, match="several places, at lines 2, 5"):
         apply(filesystem(a=content), diff_of("@@ -8 +8 @@\n-    x\n+    y\n"))
@@ -312,13 +312,13 @@ def test_several_places_beside_the_stated_line_are_refused_unless_its_heading_te
     assert fs.read("/a").content == "def f():\n    x\n\ndef g():\n    y\n"
 
 
-def test_context_without_its_mark_is_taken_where_it_stands_to_the_letter() -> None:
+def test_context_without_its_mark_is_accepted_if_it_matches_exactly() -> None:
     fs = filesystem(a="a\nb\nc\n")
     apply(fs, diff_of("@@ -1,3 +1,3 @@\na\n-b\n+B\nc\n"))
     assert fs.read("/a").content == "a\nB\nc\n"
 
 
-def test_each_format_is_told_by_name() -> None:
+def test_each_format_is_recognized() -> None:
     v4a = "*** Begin Patch\n*** Update File: a\n@@\n-a\n+A\n*** End Patch\n"
     blocks = "a\n<<<<<<< SEARCH\na\n=======\nA\n>>>>>>> REPLACE\n"
     unified = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+A\n"

@@ -77,13 +77,13 @@ def test_operations_know_their_lines() -> None:
         f"```sh\napply_patch <<'EOF'\n{BODY}\nEOF\n```",
     ],
 )
-def test_a_heredoc_a_fence_and_blanks_around_a_patch_are_passed_over(patch: str) -> None:
+def test_a_heredoc_a_fence_and_blanks_around_a_patch_are_ignored(patch: str) -> None:
     (operation,) = parse_v4a(patch)
     assert isinstance(operation, DeleteFile)
     assert operation.path == "a"
 
 
-def test_a_quote_in_a_word_of_a_shell_is_one() -> None:
+def test_quotes_in_a_shell_word_are_unquoted() -> None:
     (operation,) = parse_v4a(
         "bash -lc 'apply_patch <<EOF\n*** Begin Patch\n*** Add File: a\n+it'\\''s\n*** End Patch\nEOF'"
     )
@@ -91,7 +91,7 @@ def test_a_quote_in_a_word_of_a_shell_is_one() -> None:
     assert operation.lines == ("it's",)
 
 
-def test_lines_of_a_file_are_no_end_of_what_is_around_the_patch() -> None:
+def test_lines_of_a_file_do_not_end_the_wrapper_of_a_patch() -> None:
     body = "*** Begin Patch\n*** Add File: a\n+EOF\n+```\n*** End Patch"
     for patch in (f"apply_patch <<EOF\n{body}\nEOF", f"```\n{body}\n```"):
         (operation,) = parse_v4a(patch)
@@ -99,7 +99,7 @@ def test_lines_of_a_file_are_no_end_of_what_is_around_the_patch() -> None:
         assert operation.lines == ("EOF", "```")
 
 
-def test_markers_behind_a_mark_are_lines_like_others() -> None:
+def test_markers_after_a_line_mark_are_ordinary_lines() -> None:
     lines = (" *** End Patch", "-*** Add File: b", "+@@", " *** End of File")
     (operation,) = parse_v4a("\n".join(("*** Begin Patch", "*** Update File: a", "@@", *lines, "*** End Patch")))
     assert isinstance(operation, UpdateFile)
@@ -142,7 +142,7 @@ def test_a_malformed_patch_is_refused_with_the_line(patch: str, line: int, says:
     assert (caught.value.status, caught.value.error_code) == ("parse_error", "patch_parse_error")
 
 
-def test_a_message_quotes_no_more_than_a_little() -> None:
+def test_a_message_quotes_only_a_little() -> None:
     with pytest.raises(PatchParseError) as caught:
         parse_v4a("*** Begin Patch\n" + "x" * 100_000 + "\n*** End Patch")
     assert len(str(caught.value)) < 500

@@ -1,4 +1,4 @@
-"""What the tests of the agent loop share: a script with mistakes in it, and a run of the loop against a server."""
+"""Shared by the tests of the agent loop: a script with mistakes in it, and a run of the loop against a server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BAD_PATCH = """\
 
 
 def edit_turns(provider: Provider) -> list[Turn]:
-    """Change the port, at first with mistakes: models of OpenAI by patches, of Anthropic by edits."""
+    """Return turns that change the port, at first with mistakes: with patches for OpenAI, with edits for Anthropic."""
     if provider == "openai":
         return [
             Turn(
@@ -166,7 +166,7 @@ def messages_of(path: Path) -> list[Json]:
 
 
 def answers_in(messages: Sequence[Json]) -> dict[str, tuple[bool, str]]:
-    """List what became of each call, by its id: whether it went well, and what the model was told."""
+    """List the outcome of each call, by its id: whether it succeeded, and the message to the model."""
     found: dict[str, tuple[bool, str]] = {}
     for message in messages:
         if message["role"] == "tool":

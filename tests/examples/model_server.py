@@ -1,7 +1,7 @@
-"""A server that speaks as OpenAI's Chat Completions and Anthropic's Messages do, streamed, and says what it is told to.
+"""A server that imitates OpenAI's Chat Completions and Anthropic's Messages, streamed, and follows a script.
 
-Which turn is said is read from the request: the number of messages in which the model spoke. So a process that is asked
-again after another was killed hears the same.
+The number of messages by the model in the request determines the turn. So a process that repeats a request after
+another one was killed gets the same answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PIECES = 500
 
 @frozen
 class ToolUse:
-    """A call that the model makes: its arguments as JSON, or as text that is none."""
+    """A call that the model makes: its arguments as JSON, or as text that is not JSON."""
 
     id: str
     name: str
@@ -34,13 +34,13 @@ class ToolUse:
 
     @property
     def text(self) -> str:
-        """What is streamed."""
+        """The text that is streamed."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 @frozen
 class Turn:
-    """What the model says once. `stop` is the provider's own word; `breaks` ends the stream before it."""
+    """One reply of the model. `stop` is the provider's own word; `breaks` ends the stream before it."""
 
     text: str = ""
     calls: tuple[ToolUse, ...] = ()
@@ -118,8 +118,8 @@ def plain(event: tuple[str | None, Json | str]) -> bytes:
 class ModelServer:
     """Serves a script on a port of its own, and keeps every request's body.
 
-    `on_request` is called with the number of the turn before it is said; what it gives takes the turn's place: an HTTP
-    status for an error, or another turn.
+    `on_request` is called with the number of a turn before it is sent; its result replaces the turn: an HTTP status for
+    an error, or another turn.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The example of an agent loop against the real client libraries: mistakes, and calls side by side."""
+"""The example of an agent loop with the real client libraries: mistakes, and parallel calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from weakfs.tools import ToolCalls
 
 
 @BOTH
-def test_a_task_is_worked_on_to_its_end_with_mistakes_told_and_undone(
+def test_a_task_is_completed_with_mistakes_reported_and_undone(
     provider: Provider, tmp_path: Path, project: Path
 ) -> None:
     heard: list[str] = []
@@ -65,7 +65,7 @@ def test_a_task_is_worked_on_to_its_end_with_mistakes_told_and_undone(
 
 
 @BOTH
-def test_each_request_says_again_all_that_was_said_and_every_call_is_answered_in_order(
+def test_each_request_repeats_the_conversation_and_every_call_is_answered_in_order(
     provider: Provider, tmp_path: Path, project: Path
 ) -> None:
     with serving(script(provider)) as server:
@@ -86,7 +86,7 @@ def test_each_request_says_again_all_that_was_said_and_every_call_is_answered_in
 
 @pytest.mark.sampled(by_rule=True)
 @BOTH
-def test_work_that_an_error_stopped_at_any_turn_comes_to_the_same_end(
+def test_work_stopped_by_an_error_at_any_turn_ends_with_the_same_result(
     provider: Provider, tmp_path: Path, project: Path
 ) -> None:
     with serving(script(provider)) as server:
@@ -113,12 +113,12 @@ def test_work_that_an_error_stopped_at_any_turn_comes_to_the_same_end(
 
 
 @BOTH
-def test_calls_whose_answers_were_not_saved_are_made_again(provider: Provider, tmp_path: Path, project: Path) -> None:
+def test_calls_whose_answers_were_not_saved_are_repeated(provider: Provider, tmp_path: Path, project: Path) -> None:
     class Crash(BaseException):
         pass
 
     class Crashing:
-        """A model over which the process ends after the calls of one reply were made."""
+        """A model whose process ends after the calls of one reply were made."""
 
         def __init__(self, model: Model) -> None:
             self.provider: Provider = model.provider
@@ -145,7 +145,7 @@ def test_calls_whose_answers_were_not_saved_are_made_again(provider: Provider, t
 
 @pytest.mark.slow
 @BOTH
-def test_a_rollback_takes_files_and_conversation_back_and_the_work_goes_on_from_there(
+def test_a_rollback_restores_files_and_conversation_and_work_continues_from_there(
     provider: Provider, tmp_path: Path, project: Path
 ) -> None:
     path = tmp_path / "work.json"

@@ -26,7 +26,9 @@ from weakfs.tools.sections import Prompt
 
 
 @BOTH
-def test_another_task_goes_on_in_the_same_conversation_over_the_same_files(provider: Provider, tmp_path: Path) -> None:
+def test_another_task_continues_in_the_same_conversation_over_the_same_files(
+    provider: Provider, tmp_path: Path
+) -> None:
     turns = [
         Turn("Hello."),
         Turn(calls=(ToolUse("d1", "write_file", {"file_path": "/a", "content": "1"}),)),
@@ -47,7 +49,7 @@ def test_another_task_goes_on_in_the_same_conversation_over_the_same_files(provi
 
 
 @BOTH
-def test_a_reply_that_was_cut_off_has_its_whole_calls_made_and_the_torn_one_answered(
+def test_complete_calls_of_a_truncated_reply_are_made_and_the_torn_one_is_answered(
     provider: Provider, tmp_path: Path
 ) -> None:
     calls = (
@@ -76,7 +78,7 @@ def test_a_reply_that_was_cut_off_has_its_whole_calls_made_and_the_torn_one_answ
         ("anthropic", Turn("Half a", (ToolUse("d1", "rm", {"path": "/"}),), stop="refusal")),
     ],
 )
-def test_of_a_refusal_nothing_is_kept_and_nothing_is_done(provider: Provider, turn: Turn, tmp_path: Path) -> None:
+def test_a_refusal_of_the_model_is_not_kept_and_changes_nothing(provider: Provider, turn: Turn, tmp_path: Path) -> None:
     path = tmp_path / "work.json"
     with serving([Turn("Of course.")], lambda number: turn) as server:
         refused = asyncio.run(work(provider, server, path, "Do harm."))
@@ -91,7 +93,7 @@ def test_of_a_refusal_nothing_is_kept_and_nothing_is_done(provider: Provider, tu
 
 
 @BOTH
-def test_a_model_that_never_ends_is_stopped_and_may_go_on_later(provider: Provider, tmp_path: Path) -> None:
+def test_a_model_that_never_stops_is_stopped_and_can_continue_later(provider: Provider, tmp_path: Path) -> None:
     turns = [
         *(Turn(calls=(ToolUse(f"d{n}", "write_file", {"file_path": f"/{n}", "content": ""}),)) for n in range(5)),
         Turn("Done."),
@@ -107,7 +109,7 @@ def test_a_model_that_never_ends_is_stopped_and_may_go_on_later(provider: Provid
 
 
 @BOTH
-def test_what_the_client_library_tries_again_is_asked_again(provider: Provider, tmp_path: Path) -> None:
+def test_requests_that_the_client_library_retries_are_sent_again(provider: Provider, tmp_path: Path) -> None:
     answers: list[int | None] = [500, 429, None]
     with serving([Turn("Here.")], lambda turn: answers.pop(0)) as server:
         outcome = asyncio.run(work(provider, server, tmp_path / "work.json"))
@@ -129,7 +131,7 @@ def test_an_error_of_the_provider_is_raised_and_the_task_is_not_lost(tmp_path: P
     assert [message["role"] for message in messages_of(path)] == ["user", "assistant"]
 
 
-def test_what_a_model_of_anthropic_thought_is_sent_back_as_it_was(tmp_path: Path) -> None:
+def test_thinking_blocks_of_an_anthropic_model_are_sent_back_unchanged(tmp_path: Path) -> None:
     turns = [
         Turn("", (ToolUse("d1", "ls", ""),), thinking="I should look first."),
         Turn("A pause.", stop="pause_turn"),
@@ -152,7 +154,7 @@ def test_what_a_model_of_anthropic_thought_is_sent_back_as_it_was(tmp_path: Path
     assert empty["content"] == [{"type": "text", "text": "(no words)"}]
 
 
-def test_a_fault_in_a_tool_is_raised_and_undone_and_the_calls_are_made_again_later(
+def test_a_bug_in_a_tool_is_raised_and_undone_and_the_calls_are_repeated_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = (
@@ -179,7 +181,7 @@ def test_a_fault_in_a_tool_is_raised_and_undone_and_the_calls_are_made_again_lat
     assert InMemoryFilesystem(outcome.session).tree().digest == digest_of({"/a": "1", "/broken": "2"})
 
 
-def test_a_conversation_is_not_gone_on_with_by_another_providers_model(tmp_path: Path) -> None:
+def test_a_conversation_is_not_continued_with_a_model_of_another_provider(tmp_path: Path) -> None:
     path = tmp_path / "work.json"
     with serving([Turn("Hello.")]) as server:
         asyncio.run(work("openai", server, path))
@@ -192,7 +194,7 @@ def test_without_a_task_there_must_be_something_to_do(tmp_path: Path) -> None:
         asyncio.run(work("openai", server, tmp_path / "work.json", None))
 
 
-def test_the_loop_needs_no_client_library_but_something_that_answers(tmp_path: Path) -> None:
+def test_the_loop_works_with_any_object_that_answers(tmp_path: Path) -> None:
     class Echo:
         provider = "openai"
 
@@ -233,7 +235,7 @@ HALF = "\ud83d"
     ],
     ids=["escape", "text", "nan", "infinite", "nested", "open", "long-number", "long-text", "list", "name"],
 )
-def test_whatever_the_model_writes_is_answered_and_the_conversation_goes_on(
+def test_whatever_the_model_writes_is_answered_and_the_conversation_continues(
     provider: Provider, turn: Turn, tmp_path: Path
 ) -> None:
     path = tmp_path / "work.json"
@@ -247,7 +249,7 @@ def test_whatever_the_model_writes_is_answered_and_the_conversation_goes_on(
     assert InMemoryFilesystem(again.session).tree().digest == digest_of({})
 
 
-def test_a_pair_of_halves_that_came_in_two_pieces_is_joined(tmp_path: Path) -> None:
+def test_a_surrogate_pair_split_over_two_chunks_is_joined(tmp_path: Path) -> None:
     text = "abcdef\U0001f600"
     halves = text.encode("utf-16-le", "surrogatepass")
     apart = "".join(halves[at : at + 2].decode("utf-16-le", "surrogatepass") for at in range(0, len(halves), 2))
@@ -258,7 +260,7 @@ def test_a_pair_of_halves_that_came_in_two_pieces_is_joined(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("provider", "stop"), [("openai", "tool_calls"), ("anthropic", "tool_use")])
-def test_a_reply_that_says_it_calls_and_calls_nothing_is_an_end(provider: Provider, stop: str, tmp_path: Path) -> None:
+def test_a_reply_that_announces_calls_but_has_none_ends_the_task(provider: Provider, stop: str, tmp_path: Path) -> None:
     with serving([Turn("Well.", stop=stop)]) as server:
         outcome = asyncio.run(work(provider, server, tmp_path / "work.json"))
 
@@ -266,7 +268,9 @@ def test_a_reply_that_says_it_calls_and_calls_nothing_is_an_end(provider: Provid
 
 
 @BOTH
-def test_a_name_that_is_none_is_told_as_it_was_and_sent_back_as_a_name(provider: Provider, tmp_path: Path) -> None:
+def test_an_invalid_tool_name_is_reported_unchanged_and_sent_back_as_a_valid_one(
+    provider: Provider, tmp_path: Path
+) -> None:
     path = tmp_path / "work.json"
     with serving([Turn(calls=(ToolUse("d1", "fs.read"), ToolUse("d2", ""))), Turn("Done.")]) as server:
         asyncio.run(work(provider, server, path))

@@ -1,4 +1,4 @@
-"""An agent loop whose process is killed, and that another process goes on with."""
+"""An agent loop whose process is killed, and which another process continues."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ asyncio.run(run(Exiting(AsyncOpenAI(base_url=sys.argv[1]), "m"), sys.argv[2]))
 
 
 def start(*words: str) -> subprocess.Popen[str]:
-    """Start a process of its own, with a key that no server asks for."""
+    """Start a separate process, with a key that no server checks."""
     environment = {**os.environ, "OPENAI_API_KEY": "test", "ANTHROPIC_API_KEY": "test"}
     return subprocess.Popen(
         [sys.executable, *words], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -51,9 +51,7 @@ def work_elsewhere(provider: Provider, server: ModelServer, path: Path, project:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", pytest.param("anthropic", marks=pytest.mark.exhaustive)])
-def test_other_processes_go_on_with_the_work_of_one_that_was_killed(
-    provider: Provider, tmp_path: Path, project: Path
-) -> None:
+def test_other_processes_continue_the_work_of_a_killed_one(provider: Provider, tmp_path: Path, project: Path) -> None:
     running: list[subprocess.Popen[str]] = []
     deadly = {2, len(script(provider)) - 1}
 
@@ -82,9 +80,7 @@ def test_other_processes_go_on_with_the_work_of_one_that_was_killed(
 
 
 @pytest.mark.exhaustive
-def test_calls_that_were_made_and_not_saved_when_the_process_ended_are_made_again(
-    tmp_path: Path, project: Path
-) -> None:
+def test_calls_not_saved_when_the_process_ended_are_repeated(tmp_path: Path, project: Path) -> None:
     path, whole = tmp_path / "work.json", tmp_path / "whole.json"
     with ModelServer(script("openai")) as server:
         stopped = asyncio.run(work("openai", server, path, project=project, max_turns=1))
@@ -103,7 +99,7 @@ def test_calls_that_were_made_and_not_saved_when_the_process_ended_are_made_agai
     assert InMemoryFilesystem(Session.load(path, registry=REGISTRY)).tree().digest == digest_of(FILES)
 
 
-def test_the_command_line_replays_what_was_said_and_done(tmp_path: Path, project: Path) -> None:
+def test_the_command_line_replays_conversation_and_work(tmp_path: Path, project: Path) -> None:
     path = tmp_path / "work.json"
     with ModelServer(script("openai")) as server:
         asyncio.run(work("openai", server, path, project=project))

@@ -36,7 +36,7 @@ def shown(kept: Path) -> str:
     return done.stdout
 
 
-def test_the_demo_ends_with_all_proofs_holding(shown: str, kept: Path) -> None:
+def test_the_demo_ends_with_all_proofs_confirmed(shown: str, kept: Path) -> None:
     assert "5 files in 3 directories" in shown
     assert "refused /latin.py: not_utf8" in shown
     assert "proofs hold" in shown
@@ -79,7 +79,7 @@ def test_the_demo_on_the_host_proves_it_all(shown: str) -> None:
     assert "a walk of the disk finds every byte, mode and time as at the beginning" in shown
 
 
-def test_what_is_not_the_same_is_not_proved(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_difference_is_not_reported_as_proved(capsys: pytest.CaptureFixture[str]) -> None:
     report = Report()
     report.prove("one is one", 1, 1)
     with pytest.raises(NotProved, match="one is two: 1 is not 2"):

@@ -20,7 +20,7 @@ def on_the_host(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_git_the_digests_tell_and_without_a_sandbox_no_command_is_run(
+def test_without_git_digests_are_compared_and_without_a_sandbox_no_command_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("examples.demo.witness.which", lambda _name: None)
@@ -49,7 +49,7 @@ def test_a_rollback_that_forgets_something_is_not_proved(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("kind", ["git", "walk", "fingerprint"])
-def test_each_witness_is_heard(kind: str) -> None:
+def test_each_check_can_fail_the_proof(kind: str) -> None:
     seen = {"git": "a", "walk": "a", "fingerprint": "a"}
     call = FailedCall("rm", "c1", "not_found", Seen(**seen), Seen(**{**seen, kind: "b"}))
     with pytest.raises(NotProved, match="c1"):
@@ -75,7 +75,7 @@ def forge(path: Path) -> None:
     ],
     ids=["content", "mode", "time", "directory", "name", "link", "git"],
 )
-def test_a_walk_sees_every_change(tmp_path: Path, change: Callable[[Path], object]) -> None:
+def test_a_walk_detects_every_change(tmp_path: Path, change: Callable[[Path], object]) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("a")
@@ -87,7 +87,7 @@ def test_a_walk_sees_every_change(tmp_path: Path, change: Callable[[Path], objec
     assert walked(tmp_path) != before
 
 
-def test_git_is_asked_whatever_the_user_told_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_is_used_whatever_its_user_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "broken"))
     (tmp_path / "broken").write_text("no configuration")

@@ -8,7 +8,7 @@ from tests.examples.agent_work import lines_of_example
 
 
 @pytest.mark.exhaustive
-def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
+def test_everything_is_undone_and_the_session_continues_in_another_process() -> None:
     assert lines_of_example("acp") == [
         "left: README.md",
         "left: README.md docs/ports.md src/app.py",

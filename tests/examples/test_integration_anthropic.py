@@ -1,4 +1,4 @@
-"""The recorded run with Anthropic's SDK: the work, what went wrong, and that it is taken back in another process."""
+"""The recorded run with Anthropic's SDK: the work, what went wrong, and that it is undone in another process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.exhaustive
-def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_undone_and_the_session_continues_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
     from examples.integrations.anthropic import main
 
     main()

@@ -1,4 +1,4 @@
-"""The recorded run of Claude Code: the work, what went wrong, that all is undone, and going on in another process."""
+"""The recorded run of Claude Code: the work, what went wrong, undoing it, and continuing in another process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.exhaustive
-def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_undone_and_the_session_continues_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("claude_agent_sdk")
     from examples.integrations.claude_agent import main
 

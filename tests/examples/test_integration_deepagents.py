@@ -1,4 +1,4 @@
-"""The recorded run of a deep agent: the work, what went wrong, and that all of it is taken back in another process."""
+"""The recorded run of a deep agent: the work, what went wrong, and that all of it is undone in another process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakfs.processes import Bubblewrap
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
-def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_undone_and_the_session_continues_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
     from examples.integrations.deepagents import main
 
     main()

@@ -1,4 +1,4 @@
-"""The recorded run with Google's ADK: the work, what went wrong, the rewind, and going on in another process."""
+"""The recorded run with Google's ADK: the work, what went wrong, the rewind, and continuing in another process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.examples.agent_work import lines_of_example
 
 
 @pytest.mark.exhaustive
-def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
+def test_everything_is_undone_and_the_session_continues_in_another_process() -> None:
     printed = lines_of_example("google_adk")
     assert [line for line in printed if line.startswith(("left", "calls"))] == [
         "left: nothing",

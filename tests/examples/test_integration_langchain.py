@@ -1,4 +1,4 @@
-"""The recorded run with LangChain: the work, what went wrong, going back in time, and going on in another process."""
+"""The recorded run with LangChain: the work, what went wrong, going back in time, and continuing in another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorded run in a mount: the work, what went wrong, and that all of it is taken back in another process."""
+"""The recorded run in a mount: the work, what went wrong, and that all of it is undone in another process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["fuse"]
 
 
 @pytest.mark.exhaustive
-def test_all_is_undone_and_the_session_goes_on_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_undone_and_the_session_continues_in_another_process(capfd: pytest.CaptureFixture[str]) -> None:
     from examples.integrations.mount import main
 
     main()

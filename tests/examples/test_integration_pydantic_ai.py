@@ -1,4 +1,4 @@
-"""The recorded run with pydantic-ai: the work, what went wrong, and that all of it is taken back in another process."""
+"""The recorded run with pydantic-ai: the work, what went wrong, and that all of it is undone in another process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.examples.agent_work import lines_of_example
 
 
 @pytest.mark.exhaustive
-def test_all_is_undone_and_the_session_goes_on_in_another_process() -> None:
+def test_everything_is_undone_and_the_session_continues_in_another_process() -> None:
     # A process of its own: `run_sync` leaves the event loop that it makes open.
     printed = lines_of_example("pydantic_ai")
     assert sorted(line for line in printed if line.startswith(("left", "calls"))) == [

@@ -1,4 +1,4 @@
-"""The example of a tool of one's own."""
+"""The example of a custom tool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from examples.own_tool import main
 
 
-def test_the_tool_answers_and_its_failures_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tool_answers_and_reports_its_failures(capsys: pytest.CaptureFixture[str]) -> None:
     main()
 
     printed = capsys.readouterr().out.splitlines()

@@ -1,7 +1,8 @@
-"""Do things to filesystems as a user without rights: `python -m tests.faults.as_nobody`.
+"""Use filesystems as an unprivileged user: `python -m tests.faults.as_nobody`.
 
-Each line of the input is a JSON list: root, store, what to do, path. The answer is a JSON list of lines: what was seen,
-and at last the error with its number, or `done`. One process for all, because to start one takes longer than the work.
+Each line of the input is a JSON list: root, store, action, path. The answer is a JSON list of lines: what was seen, and
+finally the error with its number, or `done`. One process does all of them, because starting one takes longer than the
+work.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def fail_after_restoring(fs: HostFilesystem, path: str) -> None:
 
 
 def fail_after_deleting(fs: HostFilesystem, path: str) -> None:
-    """Delete and move directories that may not be written, in a transaction that fails."""
+    """Delete and move read-only directories, in a transaction that fails."""
     before = fs.tree().fingerprint
     try:
         with fs.session.transaction():

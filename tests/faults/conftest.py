@@ -1,4 +1,4 @@
-"""A disk that is small enough to be filled."""
+"""A disk that is small enough to fill up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Die in the middle of saving, again and again: `python -m tests.faults.crashing FOLDER`, which prints what it found.
+"""Crash repeatedly while saving: `python -m tests.faults.crashing FOLDER`, which prints what it found.
 
-Every attempt is a process of its own, forked from this one, that is killed before or after one call to the
-system. This process then looks at what is there. Run by test_crash_save.py.
+Every attempt is a separate process, forked from this one, that is killed before or after one system call. This process
+then examines what is left. Run by test_crash_save.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AT_ONCE = 700
 
 
 def told(words: str) -> Session:
-    """Return a session whose file is a few kilobytes."""
+    """Return a session whose file has a few kilobytes."""
     session = Session(session_id="crash", clock=lambda: 5)
     filesystem = InMemoryFilesystem(session)
     for number in range(20):
@@ -32,7 +32,7 @@ def told(words: str) -> Session:
 
 
 def in_a_child(work: Callable[[], object]) -> int:
-    """Do something in a process of its own and give the signal that killed it, or 0."""
+    """Call a function in a separate process, and return the signal that killed it, or 0."""
     child = os.fork()
     if not child:
         status = 1
@@ -50,7 +50,7 @@ def in_a_child(work: Callable[[], object]) -> int:
 
 
 class Attempts:
-    """All the deaths of one scenario, with what was there after each."""
+    """All crashes of one scenario, with what was left after each."""
 
     def __init__(self, folder: Path, old: bytes | None, new: Session) -> None:
         self.folder = folder
@@ -70,14 +70,14 @@ class Attempts:
         return Session.load(elsewhere)
 
     def put_back(self) -> None:
-        """Let the file be as it was before saving; what else lies about stays."""
+        """Restore the file as it was before saving; other files stay."""
         if self.old is None:
             self.path.unlink(missing_ok=True)
         else:
             self.path.write_bytes(self.old)
 
     def look(self) -> dict[str, object]:
-        """Tell what is there."""
+        """Describe what is there."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -92,14 +92,14 @@ class Attempts:
         return {"file": which, "others": sorted(os.listdir(self.folder))}
 
     def die_everywhere(self) -> None:
-        """Die before and after every call, one process each."""
+        """Crash before and after every call, one process each."""
         for when in ("before", "after"):
             number = 0
             while self.die(when, number):
                 number += 1
 
     def die(self, when: str, number: int) -> bool:
-        """Die at one call; false if there are not so many."""
+        """Crash at one call; return false if there are fewer calls."""
         self.put_back()
         notes = self.folder.parent / "calls.txt"
 
@@ -122,7 +122,7 @@ class Attempts:
         return bool(died)
 
     def finish(self) -> dict[str, object]:
-        """Save in peace after all that, and tell what is there."""
+        """Save undisturbed after all that, and describe what is there."""
         self.put_back()
         self.new.save(self.path)
         return self.look()

@@ -1,4 +1,4 @@
-"""Session files with something wrong in them: how they are made, and what may become of one that is loaded."""
+"""Damaged session files: how they are created, and which outcomes of loading them are allowed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 def small_story() -> Session:
-    """Tell a short story that has a section of every sort in its file."""
+    """Return a session whose file has a section of every kind."""
     session = story.opened()
     filesystem = InMemoryFilesystem(session)
     filesystem.write("/gone", "dropped by the compaction")
@@ -136,7 +136,7 @@ def events_of(written: Any) -> list[dict[str, Any]]:
 
 
 def sealed(document: dict[str, Any]) -> bytes:
-    """Return the file of a document with the checksum that belongs to it, as saving would."""
+    """Return a document as a file with its checksum, as saving writes it."""
     rest = {key: value for key, value in document.items() if key not in ("format", "version", "sha256")}
     body = orjson.dumps(rest)[1:] if rest else b"}"
     own = {"format": document.get("format"), "version": document.get("version"), "sha256": sha256(body).hexdigest()}
@@ -144,7 +144,7 @@ def sealed(document: dict[str, Any]) -> bytes:
 
 
 def resealed(data: bytes) -> bytes:
-    """Return a file whose checksum is made to match whatever stands behind it."""
+    """Return a file with its checksum adapted to the rest of its content."""
     head = HEAD.match(data)
     if head is None:
         return data
@@ -154,7 +154,7 @@ def resealed(data: bytes) -> bytes:
 
 
 def places(value: Any, at: Place = ()) -> Iterator[Place]:
-    """Go through every place of a document, its top left out."""
+    """Iterate over every place in a document, except its top."""
     steps: Iterable[Any] = ()
     if isinstance(value, dict):
         steps = cast(dict[str, Any], value)
@@ -166,7 +166,7 @@ def places(value: Any, at: Place = ()) -> Iterator[Place]:
 
 
 def at(document: Any, place: Place) -> Any:
-    """Return what stands at a place."""
+    """Return the value at a place."""
     for step in place:
         document = document[step]
     return document
@@ -180,7 +180,7 @@ def changed(document: dict[str, Any], place: Place, value: Any) -> dict[str, Any
 
 
 def mutated(document: dict[str, Any], chance: random.Random) -> tuple[str, dict[str, Any]]:
-    """Return a document with something wrong in it, and what."""
+    """Return a damaged document, and a description of the damage."""
     own = copy.deepcopy(document)
     everywhere = list(places(own))
     place = chance.choice(everywhere)
@@ -212,12 +212,12 @@ def mutated(document: dict[str, Any], chance: random.Random) -> tuple[str, dict[
 
 
 def shown(place: Place) -> str:
-    """Return a place as the library writes it."""
+    """Return a place in the notation of the library."""
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
 
 
 class Court:
-    """Loads one damaged file after another, and judges what comes of it."""
+    """Loads one damaged file after another, and judges the outcome."""
 
     def __init__(self, folder: Path, session: Session) -> None:
         self.path = folder / "damaged.json"
@@ -253,11 +253,11 @@ class Court:
         assert len(refusal.where) + 10 < len(message) < 2000, message
 
     def check_modules(self) -> None:
-        """No file may make the program import something."""
+        """Check that loading has imported nothing."""
         assert set(sys.modules) == self.modules
 
     def use(self, session: Session) -> dict[str, object] | None:
-        """Do everything with a session that a file gave; `None` if its history cannot be read."""
+        """Use a loaded session in every way; return `None` if its history cannot be read."""
         painter = Painter()
         kinds = list(session._parts()[0].by_type)
         painter.slices(session, kinds)

@@ -1,4 +1,4 @@
-"""Processes that are killed: in front of one call to the system that changes something, or at any moment."""
+"""Processes that are killed: before one of their changing system calls, or at any moment."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ CHANGING = (
 
 
 class Death:
-    """The death of the process that installs it, in front of its call number `moment` to the system."""
+    """The death of the process that installs it, before its system call number `moment`."""
 
     def __init__(self, moment: int) -> None:
         self.left = moment
         self.process = 0
 
     def install(self) -> None:
-        """Stand between this process and the system, for the rest of its life."""
+        """Intercept the system calls of this process, for the rest of its life."""
         self.process = os.getpid()
         for name in CHANGING:
             setattr(os, name, self._watched(name, getattr(os, name)))
@@ -58,7 +58,7 @@ class Death:
 
 
 def dying(work: Callable[[Callable[[str], None]], None], kill_after: int | None = None) -> tuple[list[str], bool]:
-    """Run `work` in a process of its own; return what it acknowledged, and whether it was killed.
+    """Run `work` in a separate process; return what it acknowledged, and whether it was killed.
 
     `work` is given a function that acknowledges a word. After `kill_after` words the process is killed from here.
     """

@@ -1,6 +1,6 @@
-"""Interrupts at every place where one can come.
+"""Interrupts at every place where one can occur.
 
-The interpreter looks for signals when it enters a function of Python and when it comes back from one of C.
+The interpreter checks for signals when it enters a Python function and when it returns from a C function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Interrupted(BaseException):
 
 
 def interrupted_at(place: int, work: Callable[[], object]) -> bool:
-    """Do a piece of work with an interrupt at one place; tell whether it has so many places."""
+    """Do a piece of work with an interrupt at one place; return whether it has that many places."""
     passed = 0
     # Between a `with` statement and the generator behind it runs contextlib, and nothing of ours can act there.
     own = {__file__, work.__code__.co_filename, contextlib.__file__}
@@ -53,9 +53,9 @@ def interrupted_at(place: int, work: Callable[[], object]) -> bool:
 
 
 def every_place(attempt: Callable[[int], bool]) -> None:
-    """Make an attempt with each place in turn, or a sample of them, until it says that there is none.
+    """Make an attempt with each place in turn, or a sample of them, until it reports that there are no more.
 
-    Each attempt has a context of its own.
+    Each attempt has its own context.
     """
     for place in range(1, MANY, 1 if is_exhaustive() else ONE_OF):
         if not copy_context().run(attempt, place):

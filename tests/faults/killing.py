@@ -1,7 +1,7 @@
-"""Kill a process at random moments of its work on a real directory, again and again, and look at what it left.
+"""Kill a process repeatedly at random moments of its work on a real directory, and check what it left.
 
 `python -m tests.faults.killing FOLDER WHAT KIND TIMES SEED` prints what was found as JSON: nothing, if all is well.
-Each attempt is a process of its own, forked from this one. Run by test_host_kills.py.
+Each attempt is a separate process, forked from this one. Run by test_host_kills.py.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CHANGES: tuple[Callable[[HostFilesystem, str, str], object], ...] = (
 
 
 class Attempts:
-    """All the deaths of one kind of work."""
+    """All kills during one kind of work."""
 
     def __init__(self, folder: Path, kind: SnapshotKind, seed: int) -> None:
         self.root, self.store = folder / "root", folder / "store"
@@ -66,7 +66,7 @@ class Attempts:
         return HostFilesystem(self.root, session=Session(), store=self.store, snapshots=self.kind)
 
     def now(self) -> str:
-        """Return a digest of all that there is."""
+        """Return a digest of everything in the directory."""
         return sha256(repr(sorted(exact(record(self.root)).items())).encode()).hexdigest()
 
     def disturb(self) -> None:
@@ -87,7 +87,7 @@ class Attempts:
         return snapshot
 
     def die(self, work: Callable[[Callable[..., None]], None]) -> list[list[str]]:
-        """Let a process work for a moment, and give what it reported."""
+        """Let a process work for a moment, kill it, and return what it reported."""
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
@@ -115,7 +115,7 @@ class Attempts:
         return [line.split() for line in lines if line.endswith("\n")]
 
     def look(self, when: str, *allowed: str) -> HostFilesystem:
-        """Start again: nothing lies about, and the files are one of what is allowed."""
+        """Reopen the directory, and check that its files are in an allowed state and nothing is left over."""
         fs = self.open()
         lying = [path for path in record(self.root) if TEMPORARY.search(path)]
         logs = list((self.store / "journals").rglob("log"))
@@ -126,7 +126,7 @@ class Attempts:
         return fs
 
     def check_snapshots(self, fs: HostFilesystem) -> None:
-        """Each snapshot that was reported restores exactly."""
+        """Check that each reported snapshot restores exactly."""
         stored = {entry.snapshot_id for entry in fs.store.list()}
         for snapshot_id, (snapshot, digest) in self.snapshots.items():
             if snapshot_id not in stored:
@@ -139,7 +139,7 @@ class Attempts:
 
 
 def snapshots(attempts: Attempts, turn: int) -> None:
-    """Die while snapshots are taken of files that change in between."""
+    """Be killed while taking snapshots of files that change in between."""
 
     def work(report: Callable[..., None]) -> None:
         fs = attempts.open()
@@ -160,7 +160,7 @@ def snapshots(attempts: Attempts, turn: int) -> None:
 
 
 def restores(attempts: Attempts, turn: int) -> None:
-    """Die while going from one snapshot to another and back."""
+    """Be killed while going from one snapshot to another and back."""
     if turn % 20 == 0:
         attempts.snapshots.clear()
         fs = attempts.open()
@@ -184,7 +184,7 @@ def restores(attempts: Attempts, turn: int) -> None:
 
 
 def transactions(attempts: Attempts, turn: int) -> None:
-    """Die in transactions that fail in the end, so that nothing ever changes."""
+    """Be killed in transactions that fail in the end, so that nothing ever changes."""
     before = attempts.now()
 
     def work(report: Callable[..., None]) -> None:
@@ -206,7 +206,7 @@ def transactions(attempts: Attempts, turn: int) -> None:
 
 
 def moves(attempts: Attempts, turn: int) -> None:
-    """Die in changes that each stand by themselves: each is there as a whole, or not at all."""
+    """Be killed during separate changes: each is complete or absent."""
     here, there = ("a", "z") if (attempts.root / "a").exists() else ("z", "a")
     before = record(attempts.root / here)
     contents = {"0" * 200_000, "1" * 200_000}
@@ -240,7 +240,7 @@ WORKS: dict[str, Callable[[Attempts, int], None]] = {
 
 
 def main(folder: Path, what: str, kind: SnapshotKind, times: int, seed: int) -> dict[str, Any]:
-    """Die as often as is wanted."""
+    """Be killed as often as requested."""
     attempts = Attempts(folder, kind, seed)
     for turn in range(times):
         WORKS[what](attempts, turn)

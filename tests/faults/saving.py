@@ -1,7 +1,7 @@
-"""Save a session from a process of its own: `python -m tests.faults.saving PATH WORDS [TIMES] [nobody]`.
+"""Save a session from a separate process: `python -m tests.faults.saving PATH WORDS [TIMES] [nobody]`.
 
-Prints the error, or nothing. As nobody it gives up all rights once everything is imported: a user without
-rights may not even be able to read the interpreter. Run by tests, which must not fork a process with threads.
+Prints the error, or nothing. As nobody, it drops all privileges once everything is imported: an unprivileged user may
+not even be able to read the interpreter. Run by tests, which must not fork a process with threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOBODY = 65534
 
 
 def give_up_rights() -> None:
-    """Go on as a user who owns nothing."""
+    """Continue as a user who owns nothing."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

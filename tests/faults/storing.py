@@ -1,4 +1,4 @@
-"""Use a store from a process of its own: `python -m tests.faults.storing WHAT STORE ROOT [NUMBER]`.
+"""Use a store from a separate process: `python -m tests.faults.storing WHAT STORE ROOT [NUMBER]`.
 
     scan     scan ROOT as a user without rights, and print the error
     snapshot   take NUMBER snapshots, and print the id of each once it is taken
@@ -40,7 +40,7 @@ def take(store: Store, root: Path, number: int) -> None:
 
 
 def churn(store: Store, root: Path, seed: int) -> None:
-    """Change files of ROOT, take snapshots, drop and compact for ever."""
+    """Change files of ROOT, take snapshots, drop and compact endlessly."""
     random = Random(seed)
     known: Scan | None = None
     count = 0

@@ -15,7 +15,7 @@ RENAME_EXCHANGE = 2
 
 
 def main(pairs: list[tuple[bytes, bytes]]) -> None:
-    """Swap; the first line tells that it began."""
+    """Swap the entries; the first line of output reports the start."""
     system = ctypes.CDLL(None, use_errno=True)
     print("swapping", flush=True)
     for one, other in itertools.cycle(pairs):

@@ -1,4 +1,4 @@
-"""The calls that a piece of work makes to the system: watched, cut short, or failed."""
+"""The system calls of a piece of work: watched, cut short, or made to fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOKING = ("fstat", "stat", "lstat")
 
 @define
 class Call:
-    """One call: which, with what, and where it stands in the sequence, from 0."""
+    """One system call: its name, its arguments, and its place in the sequence, from 0."""
 
     number: int
     name: str
@@ -32,7 +32,7 @@ def _nothing(call: Call) -> None:
 
 @define
 class System:
-    """What happens to the calls that are made while it is in force."""
+    """The handling of system calls while it is installed."""
 
     before: Before = _nothing
     after: Before = _nothing
@@ -43,7 +43,7 @@ class System:
 
     @contextmanager
     def in_force(self) -> Generator[System, None, None]:
-        """Stand between the program and the system."""
+        """Intercept the system calls of the program."""
         names = (*CHANGING, *LOOKING) if self.looking else CHANGING
         places: list[tuple[Any, str]] = [(os, name) for name in names]
         if self.looking:
@@ -72,7 +72,7 @@ class System:
 
 
 def raising(number: int, error: BaseException) -> Before:
-    """Let one call fail, and no other."""
+    """Make one call fail, and no other."""
 
     def act(call: Call) -> None:
         if call.number == number:

@@ -1,4 +1,4 @@
-"""Runtimes, containers and monitors that are killed: files are as before a call or after it, and nothing runs on."""
+"""Runtimes, containers and monitors that are killed: files are as before or after a call; nothing is left running."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_runtime_that_is_killed_leaves_files_as_before_or_after_a_call(podman:
 
 
 def until_ended(files: ContainerFilesystem) -> None:
-    """Wait until nothing of a container runs, which nobody but itself ends."""
+    """Wait until a container has ended by itself."""
     while monitors_of(files.container.container_id):
         time.sleep(0.005)
 
@@ -131,7 +131,7 @@ def files(podman: Podman, tmp_path: Path) -> ContainerFilesystem:
     return ContainerFilesystem(Session(), image=IMAGE, store=tmp_path, runtime=podman)
 
 
-def test_a_container_that_is_killed_is_put_back_and_started_again(files: ContainerFilesystem) -> None:
+def test_a_killed_container_is_restored_and_started_again(files: ContainerFilesystem) -> None:
     try:
         files.exec("echo kept > kept")
         before = state(files)
@@ -174,7 +174,7 @@ def test_a_container_that_ended_without_its_monitor_is_replaced(files: Container
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("is_moved", [False, True])
-def test_a_replacement_that_is_cut_short_is_finished_by_the_next_process(
+def test_an_interrupted_replacement_is_finished_by_the_next_process(
     podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_moved: bool
 ) -> None:
     session = Session()
@@ -304,7 +304,7 @@ def test_a_client_of_podman_that_is_killed_can_be_called_again(podman: Podman, t
 
 
 @pytest.mark.parametrize("then", ["start", pytest.param("remove", marks=pytest.mark.exhaustive)])
-def test_what_a_client_that_is_killed_while_it_starts_a_container_has_left_is_ended(
+def test_processes_left_by_a_client_killed_while_starting_a_container_are_ended(
     files: ContainerFilesystem, then: str
 ) -> None:
     container = files.container
@@ -330,7 +330,7 @@ def test_what_a_client_that_is_killed_while_it_starts_a_container_has_left_is_en
 
 
 def _kill_clients() -> None:
-    """Kill the programs that this process waits for."""
+    """Kill the programs that this process is waiting for."""
     for thread in os.listdir("/proc/self/task"):
         with suppress(OSError):
             for pid in Path(f"/proc/self/task/{thread}/children").read_text().split():

@@ -1,4 +1,4 @@
-"""Saving contents beside a session file, ended at every call: the old file and its contents are whole, or the new."""
+"""Saving a session file with a sidecar, ended at every call: the old file or the new one has all of its contents."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def states(tmp_path: Path) -> list[dict[str, bytes]]:
 
 
 def after_each_end(folder: Path, end: Callable[[System, Callable[[], object], int], bool]) -> list[dict[str, bytes]]:
-    """Save over an old file, ended at one call after another; give what could be read after each."""
+    """Save over an old file, ended at one call after another; return what could be read after each."""
     found: list[dict[str, bytes]] = []
     number, ended = 0, True
     while ended:
@@ -164,7 +164,7 @@ def test_contents_are_on_the_disk_before_the_file_that_needs_them(tmp_path: Path
     assert [name for name, _ in after if name == "unlink"]
 
 
-def test_a_save_without_contents_leaves_alone_what_another_one_is_writing(
+def test_a_save_without_contents_leaves_the_files_of_a_concurrent_save_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "s.json"
@@ -184,7 +184,7 @@ def test_a_save_without_contents_leaves_alone_what_another_one_is_writing(
     assert written.read_bytes() == b"half"
 
 
-def test_two_that_save_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+def test_concurrent_saves_leave_a_complete_file(tmp_path: Path) -> None:
     from threading import Thread
 
     path = tmp_path / "s.json"

@@ -1,4 +1,4 @@
-"""Saving on a disk that fails: at every call the old file stays, nothing is left, and the error names the file."""
+"""Saving on a failing disk: at every call the old file stays, nothing is left over, and the error names the file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR, errno.EDQUOT, errno.EROFS, errno
 
 
 def calls_of_a_save(path: Path) -> list[Call]:
-    """Return the calls of saving over an old file; it is there again afterwards."""
+    """Return the system calls of saving over an old file, which is restored afterwards."""
     old = path.read_bytes()
     with System(at_once=AT_ONCE, looking=True).in_force() as system:
         told("new").save(path)
@@ -84,7 +84,7 @@ def test_an_error_is_not_swallowed_at_any_changing_call(tmp_path: Path) -> None:
                 told("new").save(path)
 
 
-def test_a_folder_that_cannot_be_synced_is_no_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_synced_is_not_an_error(tmp_path: Path) -> None:
     path, session = tmp_path / "session.json", told("new")
     told("old").save(path)
     last = [call for call in calls_of_a_save(path) if call.name == "fsync"][-1]
@@ -150,7 +150,7 @@ class _Unsaved:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Generator[Path, None, None]:
-    """Return a disk of 64 KiB, where mounting one is allowed."""
+    """Return a disk of 64 KiB, if mounting one is allowed."""
     folder = tmp_path / "disk"
     folder.mkdir()
     try:
@@ -166,7 +166,7 @@ def small_disk(tmp_path: Path) -> Generator[Path, None, None]:
         subprocess.run(["umount", str(folder)], check=True, timeout=20)
 
 
-def test_a_full_disk_keeps_the_old_file_and_gives_its_room_back(small_disk: Path) -> None:
+def test_a_full_disk_keeps_the_old_file_and_frees_its_space(small_disk: Path) -> None:
     path = small_disk / "session.json"
     old = told("fits")
     old.save(path)
@@ -180,7 +180,7 @@ def test_a_full_disk_keeps_the_old_file_and_gives_its_room_back(small_disk: Path
 
 
 @pytest.mark.slow
-def test_two_processes_that_save_at_once_take_turns(tmp_path: Path) -> None:
+def test_concurrent_saves_of_two_processes_take_turns(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     words = ["first", "second, with rather more to say"]
     expected: set[bytes] = set()
@@ -198,7 +198,7 @@ def test_two_processes_that_save_at_once_take_turns(tmp_path: Path) -> None:
     assert names(tmp_path) == ["session.json"]
 
 
-def test_threads_that_save_at_once_take_turns(tmp_path: Path) -> None:
+def test_concurrent_saves_of_threads_take_turns(tmp_path: Path) -> None:
     path = tmp_path / "session.json"
     session = told("threads")
     session.save(path)

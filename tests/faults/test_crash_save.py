@@ -30,7 +30,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_every_call_was_a_place_to_die(results: dict[str, Any], scenario: str) -> None:
+def test_the_process_was_killed_at_every_call(results: dict[str, Any], scenario: str) -> None:
     deaths = results[scenario]["deaths"]
     for when in ("before", "after"):
         calls = [death["call"] for death in deaths if death["when"] == when]
@@ -46,7 +46,7 @@ def test_the_file_is_the_old_one_or_the_new_one(results: dict[str, Any], scenari
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_file_is_the_old_one_until_it_is_renamed_and_the_new_one_from_then_on(
+def test_the_file_is_the_old_one_before_the_rename_and_the_new_one_after_it(
     results: dict[str, Any], scenario: str
 ) -> None:
     for when in ("before", "after"):
@@ -58,7 +58,7 @@ def test_the_file_is_the_old_one_until_it_is_renamed_and_the_new_one_from_then_o
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_killed_processes_leave_one_temporary_file_between_them(results: dict[str, Any], scenario: str) -> None:
+def test_killed_processes_leave_at_most_one_temporary_file(results: dict[str, Any], scenario: str) -> None:
     # Nothing was cleaned up between the deaths of a scenario.
     assert max(len(death["others"]) for death in results[scenario]["deaths"]) <= 2
     assert results[scenario]["end"] == {"file": "new", "others": ["session.json"]}
@@ -71,7 +71,7 @@ def trace(folder: Path) -> list[tuple[str, tuple[Any, ...]]]:
     return [(call.name, call.arguments) for call in system.calls]
 
 
-def test_the_data_is_on_the_disk_before_the_name_and_the_name_before_the_end(tmp_path: Path) -> None:
+def test_data_is_synced_before_the_rename_and_the_rename_before_the_end(tmp_path: Path) -> None:
     """What a power failure needs: the order of the two fsyncs and the rename."""
     calls = trace(tmp_path)
     names = [name for name, _ in calls]
@@ -85,7 +85,7 @@ def test_the_data_is_on_the_disk_before_the_name_and_the_name_before_the_end(tmp
     assert opened[0][1] & os.O_DIRECTORY
 
 
-def test_the_temporary_file_lies_in_the_same_folder(tmp_path: Path) -> None:
+def test_the_temporary_file_is_in_the_same_folder(tmp_path: Path) -> None:
     source, target = next(arguments for name, arguments in trace(tmp_path) if name == "rename")
     assert Path(target) == tmp_path / "session.json"
     assert Path(source).parent == tmp_path

@@ -1,4 +1,4 @@
-"""Files that were cut off or changed on their way: refused with a place and a cause, or the session that was saved."""
+"""Files that were truncated or changed: refused with a place and a cause, or loaded as the session that was saved."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_file_cut_off_anywhere_is_refused(court: Court) -> None:
     court.check_modules()
 
 
-def test_a_file_with_something_behind_its_end_is_refused(court: Court) -> None:
+def test_a_file_with_trailing_data_is_refused(court: Court) -> None:
     for more in (b"x", b"{}", b"\x00", b",", b"}", court.whole):
         assert court.judge(court.whole + more) == "refused", more
     for space in (b" ", b"\n", b"\r\n\t"):
@@ -114,11 +114,11 @@ def test_a_single_changed_bit_is_found_wherever_it_is(court: Court) -> None:
 
 
 @pytest.mark.parametrize("option", [0, orjson.OPT_INDENT_2, orjson.OPT_APPEND_NEWLINE])
-def test_a_file_that_a_formatter_went_over_is_the_same_session(court: Court, option: int) -> None:
+def test_a_reformatted_file_is_the_same_session(court: Court, option: int) -> None:
     assert court.judge(orjson.dumps(orjson.loads(court.whole), option=option)) == "same"
 
 
-def test_a_formatted_file_with_a_change_is_refused(court: Court) -> None:
+def test_a_reformatted_file_with_a_change_is_refused(court: Court) -> None:
     text = orjson.dumps(orjson.loads(court.whole), option=orjson.OPT_INDENT_2)
     assert b"a line that is long" in text
     assert court.judge(text.replace(b"a line that is long", b"a line that was long")) == "refused"
@@ -147,7 +147,7 @@ def test_a_formatted_file_with_a_change_is_refused(court: Court) -> None:
         b'{"format":"weakfs-session","version":1,"sha256":5}',
     ],
 )
-def test_what_is_no_session_at_all_is_refused(court: Court, data: bytes) -> None:
+def test_a_file_that_is_not_a_session_is_refused(court: Court, data: bytes) -> None:
     assert court.judge(data) == "refused"
 
 

@@ -1,4 +1,4 @@
-"""Files that somebody made on purpose: too deep, too many, out of range, or naming what they should not."""
+"""Crafted files: too deep, too many, out of range, or with references that are not allowed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def loaded(court: Court, document: Row) -> Session:
         return court.load(sealed(document))
 
 
-def test_the_made_document_is_a_session(court: Court) -> None:
+def test_the_crafted_document_is_a_session(court: Court) -> None:
     # A slice in a state, and no record that tells how it got there: nothing that loading has to know.
     session = loaded(court, made(court, trees=[directory(files=[["a", 0, 5]])], blobs=["words"]))
     assert InMemoryFilesystem(session).read("/a").content == "words"
@@ -103,7 +103,7 @@ def test_a_long_chain_of_bases_is_read_one_step_at_a_time(court: Court) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_very_deep_tree_can_be_loaded_hashed_saved_and_let_go(court: Court) -> None:
+def test_a_very_deep_tree_can_be_loaded_hashed_saved_and_freed(court: Court) -> None:
     trees = [directory(files=[["f", 0, 0]])]
     trees += [directory(directories=[["d", number]]) for number in range(50_000)]
     session = loaded(court, made(court, trees=trees, blobs=["x"]))
@@ -133,7 +133,7 @@ def test_a_content_that_is_its_own_parent_is_refused(court: Court, blob: object)
 
 
 @pytest.mark.parametrize("tail", [{"parent": 0, "tail": "x"}, {"base64": 5}, {"base64": "A"}, None, []])
-def test_a_tail_that_is_no_content_is_refused(court: Court, tail: object) -> None:
+def test_a_tail_that_is_not_content_is_refused(court: Court, tail: object) -> None:
     refused(court, made(court, blobs=["x", {"parent": 0, "tail": tail}]), r"^\$\.blobs\[1\]")
 
 
@@ -146,7 +146,7 @@ def test_a_directory_inside_itself_or_ahead_of_itself_is_refused(court: Court, k
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/", "a/b", "/etc/passwd", "../x", "\x00", "a\x00b", None, 5, ["a"]])
 @pytest.mark.parametrize("kind", ["files", "links", "directories", "gone", "five"])
-def test_a_name_that_is_none_is_refused(court: Court, name: object, kind: str) -> None:
+def test_an_invalid_name_is_refused(court: Court, name: object, kind: str) -> None:
     rows: dict[str, Row] = {
         "files": directory(files=[[name, 0, 0]]),
         "five": directory(files=[[name, 0, 0, 0, 0o600]]),
@@ -172,7 +172,7 @@ def test_a_name_that_is_none_is_refused(court: Court, name: object, kind: str) -
         {"gone": ["old"]},
     ],
 )
-def test_a_name_that_is_there_twice_or_gone_twice_is_refused(court: Court, entries: Row) -> None:
+def test_a_name_that_is_listed_or_removed_twice_is_refused(court: Court, entries: Row) -> None:
     trees = [directory(files=[["old", 0, 0]]), directory(**entries)]
     refused(court, made(court, trees=trees, blobs=["x"]), r"^\$\.trees\[1\]")
 
@@ -232,7 +232,7 @@ def test_a_counter_that_was_set_back_loses_no_snapshot(court: Court, document: R
     assert len(session.snapshots) == len(kept) + 5
 
 
-def test_keys_that_are_there_twice_are_refused_or_the_last_one_counts(court: Court) -> None:
+def test_duplicate_keys_are_refused_or_the_last_one_counts(court: Court) -> None:
     for key in (b'"records":[],', b'"blobs":[],', b'"counter":5,', b'"dropped":0,', b'"session_id":"x",'):
         head, body = court.whole.split(b'"session_id"', 1)
         court.judge(resealed(head + key + b'"session_id"' + body))
@@ -242,13 +242,13 @@ def test_keys_that_are_there_twice_are_refused_or_the_last_one_counts(court: Cou
 @pytest.mark.parametrize(
     "number", [b"1e400", b"-1e400", b"99999999999999999999999", b"-0", b"-0.0", b"1E5", b"0.1e-400"]
 )
-def test_numbers_out_of_range_are_refused_or_come_back(court: Court, number: bytes) -> None:
+def test_numbers_out_of_range_are_refused_or_loaded_unchanged(court: Court, number: bytes) -> None:
     for old in (b"2.5", b'"n":1', b'"counter":8'):
         new = old[: old.rfind(b":") + 1] + number
         court.judge(resealed(court.whole.replace(old, new, 1)))
 
 
-def test_two_snapshots_of_one_id_are_refused(court: Court, document: Row) -> None:
+def test_two_snapshots_with_one_id_are_refused(court: Court, document: Row) -> None:
     snapshots = document["snapshots"]
     refused(court, {**document, "snapshots": [*snapshots, snapshots[0]]}, r"^\$\.snapshots\[\d\]\.id")
 

@@ -1,4 +1,4 @@
-"""Documents with wrong values under a checksum that fits: refused with the place, or a session that works."""
+"""Documents with wrong values under a matching checksum: refused with the place, or loaded as a working session."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_sealed_document_is_the_file_that_was_saved(court: Court, document: di
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_random_changes_are_refused_or_give_a_session_that_works(
+def test_random_changes_are_refused_or_give_a_working_session(
     court: Court, document: dict[str, Any], seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -73,7 +73,7 @@ def test_random_changes_without_a_new_checksum_are_refused_or_change_nothing(
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("turn", [0, 1])
-def test_another_value_anywhere_is_refused_or_gives_a_session_that_works(
+def test_a_changed_value_anywhere_is_refused_or_gives_a_working_session(
     court: Court, document: dict[str, Any], turn: int
 ) -> None:
     for number, place in sample(list(enumerate(places(document)))[turn::2]):
@@ -88,7 +88,7 @@ def test_another_value_anywhere_is_refused_or_gives_a_session_that_works(
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("turn", [0, 1])
-def test_anything_that_is_missing_is_refused_or_gives_a_session_that_works(
+def test_a_missing_value_anywhere_is_refused_or_gives_a_working_session(
     court: Court, document: dict[str, Any], turn: int
 ) -> None:
     for place in sample(list(places(document))[turn::2]):
@@ -103,9 +103,7 @@ def test_anything_that_is_missing_is_refused_or_gives_a_session_that_works(
 
 @pytest.mark.parametrize("section", ["state", "logs", "slices", "snapshots", "dropped", "records", "blobs"])
 @pytest.mark.parametrize("value", [None, {}, "x", 1.5, [[]], [None], -1], ids=repr)
-def test_a_section_that_is_no_section_is_named(
-    court: Court, document: dict[str, Any], section: str, value: object
-) -> None:
+def test_a_malformed_section_is_named(court: Court, document: dict[str, Any], section: str, value: object) -> None:
     if section == "dropped" and value == -1:
         with pytest.raises(SessionFileError):
             court.load(sealed({**document, section: value}))
@@ -227,7 +225,7 @@ OF_WRITE = (*IN_STRETCH, "events", "fs/file_written")
         ((*IN_STRETCH, "events", "session/rolled_back", 0, "state", 0), 10**6, "$.records[0].events.session/rolled_b"),
     ],
 )
-def test_what_is_wrong_in_a_stretch_of_records_is_named_with_its_place(
+def test_an_error_in_a_stretch_of_records_is_named_with_its_place(
     court: Court, document: dict[str, Any], place: Place, value: object, where: str
 ) -> None:
     with pytest.raises(SessionFileError) as refusal:
@@ -235,7 +233,7 @@ def test_what_is_wrong_in_a_stretch_of_records_is_named_with_its_place(
     assert refusal.value.where.startswith(where)
 
 
-def test_records_in_rows_and_in_stretches_are_the_same(court: Court, document: dict[str, Any]) -> None:
+def test_records_in_rows_and_in_stretches_are_equivalent(court: Court, document: dict[str, Any]) -> None:
     assert in_rows(document)["records"] != document["records"]
     assert court.judge(sealed(in_rows(document))) == "same"
     assert court.judge(sealed({**in_rows(document), "version": 4})) == "same"
@@ -267,7 +265,7 @@ def test_an_unknown_tag_is_refused_and_says_how_to_register_it(
     court.check_modules()
 
 
-def test_a_field_that_nobody_knows_is_refused(court: Court, document: dict[str, Any]) -> None:
+def test_an_unknown_field_is_refused(court: Court, document: dict[str, Any]) -> None:
     rows = in_rows(document)
     for own, place in ((document, ()), (rows, find(rows, "records"))):
         other = copy.deepcopy(own)

@@ -1,4 +1,4 @@
-"""A disk that is full, really, while snapshots go into a repository: the old ones stay whole, and nothing is left."""
+"""A disk that is really full during snapshots into a repository: the old ones stay intact, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check(fs: HostFilesystem) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_disk_at_any_moment_leaves_the_old_snapshots_whole(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_at_any_moment_leaves_the_old_snapshots_intact(small_disk: Path, tmp_path: Path) -> None:
     root, ballast = tmp_path / "root", small_disk / "ballast"
     root.mkdir()
     (root / "a.txt").write_text("first")
@@ -61,7 +61,7 @@ def test_a_full_disk_at_any_moment_leaves_the_old_snapshots_whole(small_disk: Pa
 
 
 @pytest.mark.exhaustive
-def test_compactions_and_snapshots_side_by_side_lose_nothing(tmp_path: Path) -> None:
+def test_concurrent_compactions_and_snapshots_lose_nothing(tmp_path: Path) -> None:
     roots = [tmp_path / f"root{number}" for number in range(3)]
     for root in roots:
         root.mkdir()

@@ -1,4 +1,4 @@
-"""A process that is killed: a call is wholly in the files and in the durable session, or in neither."""
+"""A process that is killed: a call is completely in the files and in the durable session, or in neither."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Desk:
         return {call.call_id for call in self.session[ToolCall].all()}
 
     def check(self) -> None:
-        """The files are what the session says, nothing lies about, and no call is half there."""
+        """Check that the files are as the session says, that nothing is left over, and that no call is half done."""
         assert list(self.journals.rglob("log")) == []
         known = self.session[ExternalTrees].latest()
         assert known is not None
@@ -63,7 +63,7 @@ def standard_desk(place: Path, engine: str = "folder") -> None:
 
 
 def prepare(desk: Desk) -> None:
-    """Let the files be such that every work changes something."""
+    """Prepare the files so that every kind of work changes something."""
     fs = desk.files
     with desk.session.transaction():
         for path in ("/new", "/moved", "/made"):

@@ -1,4 +1,4 @@
-"""A disk that is full, really: a clear error, the old state whole, and work goes on when there is room."""
+"""A disk that is really full: a clear error, the old state intact, and work continues once there is space."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEFT = (*range(12), 14, 17, 20, 25, 60, 150)
 
 
 class Place:
-    """A filesystem of which the root, the store or both lie on a small disk."""
+    """A filesystem whose root, store or both are on a small disk."""
 
     def __init__(self, which: str, disk: Path, tmp_path: Path) -> None:
         self.disk = disk
@@ -42,7 +42,7 @@ class Place:
         self.second = self.fs.snapshot("second")
 
     def fill(self, left: int) -> None:
-        """Leave so many pages."""
+        """Fill the disk except for this many pages."""
         with open(self.disk / "ballast", "wb") as stream:
             stream.write(bytes(PAGE * max(os.statvfs(self.disk).f_bavail - left, 0)))
 
@@ -93,7 +93,7 @@ def _streamed(place: Place) -> None:
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("which", ["root", "store", "both"])
 @pytest.mark.parametrize("what", OPERATIONS)
-def test_an_operation_on_a_full_disk_takes_place_or_leaves_everything_as_it_was(
+def test_an_operation_on_a_full_disk_is_complete_or_absent(
     tmp_path: Path, small_disk: Path, what: str, which: str
 ) -> None:
     place = Place(which, small_disk, tmp_path)

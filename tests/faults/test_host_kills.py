@@ -23,7 +23,7 @@ SEED = 1
         *[(what, "tree") for what in ("transactions", "moves")],
     ],
 )
-def test_what_was_reported_is_there_after_a_kill_and_nothing_is_half_done(tmp_path: Path, what: str, kind: str) -> None:
+def test_reported_work_survives_a_kill_and_nothing_is_half_done(tmp_path: Path, what: str, kind: str) -> None:
     command = [sys.executable, "-m", "tests.faults.killing", str(tmp_path / "place"), what, kind, str(KILLS), str(SEED)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 

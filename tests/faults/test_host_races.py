@@ -1,6 +1,6 @@
-"""A process swaps directories and files for links to the outside while we work: nothing of ours follows them.
+"""A process swaps directories and files for links to the outside during the work: no operation follows them.
 
-How many operations that are is `WEAKFS_TEST_RACES`; a million takes some minutes.
+`WEAKFS_TEST_RACES` is the number of operations; a million takes some minutes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def any_house(tmp_path: Path, request: pytest.FixtureRequest) -> House:
 
 
 def furnish(house: House) -> None:
-    """Put things into the root that have the names of what lies outside."""
+    """Put entries into the root that have the names of those outside."""
     (house.beside / "only outside").write_text(SECRET)
     house.before = house.outside()
     for place in ("d", "p/d"):
@@ -80,7 +80,7 @@ def furnish(house: House) -> None:
 
 @contextmanager
 def swapping(*paths: Path) -> Generator[None, None, None]:
-    """Let a process swap pairs of paths meanwhile."""
+    """Start a process that swaps pairs of paths."""
     command = [sys.executable, "-m", "tests.faults.swapping", *map(str, paths)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
@@ -92,7 +92,7 @@ def swapping(*paths: Path) -> Generator[None, None, None]:
 
 
 def put_back(house: House, fs: HostFilesystem, snapshot: FilesystemSnapshot, before: str) -> None:
-    """Let everything be there again that is swapped; what could not be undone is, once nothing is in the way."""
+    """Restore everything that was swapped; what could not be undone before is undone now."""
     try:
         fs.session.repair()
     except RollbackIncomplete:

@@ -1,4 +1,4 @@
-"""What the user may not do, what others take away meanwhile, and what no disk can hold: errors that say so."""
+"""Missing permissions, files that others remove meanwhile, and names that no file system allows: clear errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become s
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Return a directory that everybody may pass through, with a root that nobody in particular owns."""
+    """Return a directory that everybody may pass through, with a root in it."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o777)
     root = folder / "root"
@@ -49,7 +49,7 @@ def nobody() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def as_nobody(nobody: subprocess.Popen[str], place: Path) -> AsNobody:
-    """Return a function that does something in the place as a user without rights, and returns what that user saw."""
+    """Return a function that acts in the directory as an unprivileged user, and returns what that user saw."""
     assert nobody.stdin is not None
     assert nobody.stdout is not None
     asked, answers = nobody.stdin, nobody.stdout
@@ -62,7 +62,7 @@ def as_nobody(nobody: subprocess.Popen[str], place: Path) -> AsNobody:
 
 
 def give_away(place: Path, *kept: str) -> None:
-    """Give all but some entries to nobody; a user without rights keeps what is its own."""
+    """Give all but some entries to the user nobody; an unprivileged user keeps its own."""
     if os.getuid():
         assert not kept
         return
@@ -113,7 +113,7 @@ def test_a_directory_that_may_not_be_entered_is_named(place: Path, as_nobody: As
         ("chmod", "/d"),
     ],
 )
-def test_what_the_user_may_not_change_stays(place: Path, as_nobody: AsNobody, what: str, path: str) -> None:
+def test_entries_that_the_user_may_not_change_stay(place: Path, as_nobody: AsNobody, what: str, path: str) -> None:
     give_away(place, "d", "d/a")
     before = record(place / "root")
 
@@ -126,7 +126,7 @@ def test_what_the_user_may_not_change_stays(place: Path, as_nobody: AsNobody, wh
 
 
 @pytest.mark.parametrize("what", ["write", "append"])
-def test_a_read_only_file_is_not_written_although_its_directory_would_allow_to_replace_it(
+def test_a_read_only_file_is_not_written_even_if_its_directory_allows_replacing_it(
     place: Path, as_nobody: AsNobody, what: str
 ) -> None:
     give_away(place)
@@ -141,7 +141,7 @@ def test_a_read_only_file_is_not_written_although_its_directory_would_allow_to_r
 
 @needs_root
 @pytest.mark.parametrize(("what", "path"), [("write", "/d/new"), ("delete", "/d/a"), ("mkdir", "/d/new")])
-def test_a_directory_of_others_that_lets_everybody_write_is_written_in(
+def test_a_world_writable_directory_of_another_user_can_be_changed(
     place: Path, as_nobody: AsNobody, what: str, path: str
 ) -> None:
     give_away(place, "d")
@@ -156,9 +156,7 @@ def test_a_restore_of_read_only_directories_is_undone_by_their_owner(place: Path
     assert as_nobody("fail after restoring") == ["changed True 0o755", "done"]
 
 
-def test_read_only_directories_are_moved_and_deleted_and_put_back_by_their_owner(
-    place: Path, as_nobody: AsNobody
-) -> None:
+def test_read_only_directories_are_moved_deleted_and_restored_by_their_owner(place: Path, as_nobody: AsNobody) -> None:
     give_away(place)
     for name in ("e/deep", "e", "d"):
         (place / "root" / name).chmod(0o555)
@@ -208,7 +206,7 @@ def test_a_disk_that_is_mounted_read_only_refuses_every_change(place: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["n" * 256, "\u00e9" * 128, "d/" * 70 + "x"])
-def test_a_name_that_no_disk_can_hold_is_refused(place: Path, name: str) -> None:
+def test_a_name_that_no_file_system_allows_is_refused(place: Path, name: str) -> None:
     fs = HostFilesystem(place / "root", store=place / "store")
     before = record(place / "root")
     for make in (fs.mkdir, lambda path: fs.write(path, "x"), lambda path: fs.copy("/a", path)):
@@ -221,7 +219,7 @@ def test_a_name_that_no_disk_can_hold_is_refused(place: Path, name: str) -> None
     assert record(place / "root") == before
 
 
-def test_a_name_that_is_too_long_for_the_host_alone_is_refused_by_its_error(place: Path) -> None:
+def test_a_name_that_is_too_long_only_for_the_host_is_refused_with_the_hosts_error(place: Path) -> None:
     fs = HostFilesystem(
         place / "root", store=place / "store", limits=Limits(max_segment_length=None, max_path_depth=None)
     )
@@ -258,10 +256,10 @@ def test_a_path_deeper_than_the_host_can_name_is_read_and_restored(place: Path) 
         lambda fs: fs.chmod("/d/a", 0o600),
     ],
 )
-def test_a_file_that_vanishes_in_the_middle_is_an_ordinary_error(
+def test_a_file_that_vanishes_during_a_call_is_an_ordinary_error(
     place: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[[HostFilesystem], object], vanishes: str
 ) -> None:
-    """It goes at every moment at which it is looked at, one attempt each."""
+    """It vanishes at each moment at which it is examined, one attempt each."""
     root = place / "root"
     fs = HostFilesystem(root, store=place / "store")
     snapshot = fs.snapshot()

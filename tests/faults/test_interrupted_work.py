@@ -1,4 +1,4 @@
-"""Long work of a call ends where the call is cancelled or its deadline is over, and leaves everything as it was."""
+"""Long work of a call ends when the call is cancelled or its deadline has passed, and leaves everything as it was."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGE = 6 * MIB
 
 
 class Stop:
-    """A check that counts how often it is asked, and raises at the `at`-th time and after that."""
+    """A check that counts how often it is called, and raises from the `at`-th time on."""
 
     def __init__(self, at: int | None = None, error: type[Exception] = DeadlineExceeded) -> None:
         self.asked = 0
@@ -123,7 +123,7 @@ WORK: dict[str, tuple[Callable[[HostFilesystem], object], int]] = {
 
 @pytest.fixture
 def nothing_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every scan read every file, so that the same work asks equally often each time.
+    """Make every scan read every file, so that the same work makes equally many checks each time.
 
     Otherwise a file is read again if it was written within a tick of the clock before the scan.
     """
@@ -210,7 +210,7 @@ def test_one_large_file_is_searched_part_by_part() -> None:
 
 
 def ticking(session_id: str = "s") -> Session:
-    """Return a session whose clock goes on by a second whenever it is read."""
+    """Return a session whose clock advances by a second whenever it is read."""
     ticks = count(0, 10**9)
     return Session(session_id=session_id, clock=lambda: next(ticks))
 
@@ -238,7 +238,7 @@ def test_a_call_past_its_deadline_ends_within_its_work_and_changes_nothing(
     assert files_of(root) == before
 
 
-def test_a_call_in_time_is_done(root: Path) -> None:
+def test_a_call_within_its_deadline_succeeds(root: Path) -> None:
     session = ticking()
     tools = Toolset(session, HostFilesystem(root, session=session, store=root.parent / "store"))
 
@@ -275,7 +275,7 @@ def test_a_cancelled_transaction_stops_in_its_scan(root: Path) -> None:
 # The context.
 
 
-def test_nothing_is_asked_outside_of_a_call_and_while_it_is_undone() -> None:
+def test_checks_are_not_made_outside_a_call_or_while_it_is_undone() -> None:
     check_interrupted()
     assert not is_interruptible()
     with interruptible(Stop(1)):
@@ -288,7 +288,7 @@ def test_nothing_is_asked_outside_of_a_call_and_while_it_is_undone() -> None:
     check_interrupted()
 
 
-def test_the_check_of_an_outer_call_is_asked_in_an_inner_one() -> None:
+def test_the_check_of_an_outer_call_also_applies_in_an_inner_one() -> None:
     outer, inner = Stop(), Stop()
     with interruptible(outer), interruptible(inner):
         check_interrupted()

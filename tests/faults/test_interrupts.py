@@ -1,4 +1,4 @@
-"""A keyboard interrupt may come anywhere: what was being done is done or not, and the session goes on."""
+"""A keyboard interrupt may occur anywhere: the current change is complete or absent, and the session stays usable."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def shelf_seen_elsewhere(session: Session) -> dict[str, int]:
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.__name__ for scene in SCENES])
-def test_an_interrupt_at_any_place_leaves_a_session_that_adds_up_and_goes_on(scene: Callable[[Session], None]) -> None:
+def test_an_interrupt_anywhere_leaves_a_consistent_and_usable_session(scene: Callable[[Session], None]) -> None:
     def attempt(place: int) -> bool:
         session = worked_session()
         there = interrupted_at(place, lambda: scene(session))
@@ -119,7 +119,7 @@ def test_an_interrupt_at_any_place_leaves_a_session_that_adds_up_and_goes_on(sce
     every_place(attempt)
 
 
-def test_a_merge_that_was_interrupted_can_be_taken_up_again_and_does_nothing_twice() -> None:
+def test_an_interrupted_merge_can_be_repeated_and_does_nothing_twice() -> None:
     def attempt(place: int) -> bool:
         session = worked_session()
         fork = session.fork()
@@ -137,7 +137,7 @@ def test_a_merge_that_was_interrupted_can_be_taken_up_again_and_does_nothing_twi
     every_place(attempt)
 
 
-def test_a_transaction_that_was_interrupted_took_place_once_or_not_at_all() -> None:
+def test_an_interrupted_transaction_happened_once_or_not_at_all() -> None:
     def attempt(place: int) -> bool:
         session = worked_session()
 
@@ -157,7 +157,7 @@ def test_a_transaction_that_was_interrupted_took_place_once_or_not_at_all() -> N
     every_place(attempt)
 
 
-def test_subscribers_are_told_of_later_records_after_an_interrupt_at_any_place() -> None:
+def test_subscribers_get_later_records_after_an_interrupt_anywhere() -> None:
     def attempt(place: int) -> bool:
         session = worked_session()
         told: list[int] = []

@@ -34,7 +34,7 @@ def take_snapshot(session: Session) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("on_conflict", ["raise", "merge"])
 @pytest.mark.parametrize("change", [write, write_two, take_snapshot])
-def test_a_change_interrupted_anywhere_is_whole_or_undone_in_memory_and_in_storage(
+def test_a_change_interrupted_anywhere_is_complete_or_undone_in_memory_and_in_storage(
     tmp_path: Path, change: Callable[[Session], None], on_conflict: Literal["raise", "merge"]
 ) -> None:
     def attempt(place: int) -> bool:
@@ -55,7 +55,7 @@ def test_a_change_interrupted_anywhere_is_whole_or_undone_in_memory_and_in_stora
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["close", "checkpoint", "refresh"])
-def test_what_comes_after_an_interrupted_change_settles_it(tmp_path: Path, how: str) -> None:
+def test_the_next_change_settles_an_interrupted_one(tmp_path: Path, how: str) -> None:
     def attempt(place: int) -> bool:
         folder = tmp_path / str(place)
         session = Session.open(folder, "s")

@@ -1,4 +1,4 @@
-"""Interrupts while a session also changes files outside: those and the slices agree, or the session says not."""
+"""Interrupts while a session also changes external files: they agree with the slices, or the session reports otherwise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_an_interrupted_transaction_leaves_the_files_outside_as_the_slices_or_says_so(fails: bool) -> None:
+def test_an_interrupted_transaction_leaves_external_files_matching_the_slices_or_says_so(fails: bool) -> None:
     def attempt(place: int) -> bool:
         session = worked_session()
         disk = FakeExternal("disk", {"/a": "old", "/b": "old"})
@@ -41,7 +41,7 @@ def test_an_interrupted_transaction_leaves_the_files_outside_as_the_slices_or_sa
     every_place(attempt)
 
 
-def test_an_interrupted_rollback_leaves_the_files_outside_as_the_slices_or_says_so() -> None:
+def test_an_interrupted_rollback_leaves_external_files_matching_the_slices_or_says_so() -> None:
     def attempt(place: int) -> bool:
         session = make_session()
         disks = [FakeExternal(name, {"/a": "old"}) for name in ("one", "two")]

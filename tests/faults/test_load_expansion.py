@@ -1,4 +1,4 @@
-"""What a file tells by reference may take so much memory when it is loaded: counted before it is made."""
+"""The memory that references in a file would take when loaded is limited, and counted before it is allocated."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def written(seq: int, blob: int) -> Row:
 
 
 def contents_of_one_parent(count: int) -> Row:
-    """Tell each content as a megabyte and one byte more, and write it in a record of its own."""
+    """Describe each content as a megabyte and one more byte, each in its own record."""
     blobs: list[Any] = ["x" * (1 << 20), *({"parent": 0, "tail": str(number % 10)} for number in range(count))]
     return {"blobs": blobs, "records": [written(number, number) for number in range(1, count + 1)]}
 
 
 def contents_in_untyped_values(count: int) -> Row:
-    """Tell contents as above, and name them where a value says itself what it is."""
+    """Describe contents as above, and refer to them from values that are marked with their type."""
     blobs: list[Any] = ["x" * (1 << 20), *({"parent": 0, "tail": ""} for _ in range(count))]
     values = {"tuple": [{"blob": number} for number in range(1, count + 1)]}
     note: Row = {"text": "n", "author": None, "labels": [], "extra": values, "links": {}, "form": "plain"}
@@ -45,7 +45,7 @@ def contents_in_untyped_values(count: int) -> Row:
 
 
 def directories_of_one_base(count: int) -> Row:
-    """Tell each directory as another one of 30 names with one of them gone."""
+    """Describe each directory as another one of 30 names without one of them."""
     names = [[f"name of a file that is long, {number}", 0, 0] for number in range(32)]
     return {
         "blobs": ["x"],
@@ -60,7 +60,7 @@ def directories_of_a_wide_base(count: int) -> Row:
 
 
 def slices_of_one_beginning(count: int) -> Row:
-    """Tell each slice as another one of 255 values with one more."""
+    """Describe each slice as another one of 255 values with one more."""
     step = {"name": "a", "receipt": {}, "output": {"blob": 0}}
     first = {"tag": "story/step", "kind": "log", "items": [step] * 255}
     more = ({"tag": "story/step", "kind": "log", "after": 0, "items": [step]} for _ in range(count))
@@ -130,12 +130,12 @@ def test_the_budget_can_be_raised_or_lifted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("factor", [-1, "20", True, float("nan")])
-def test_a_budget_that_is_no_number_is_refused(factor: Any, tmp_path: Path) -> None:
+def test_a_budget_that_is_not_a_number_is_refused(factor: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="max_expansion"):
         load(tmp_path, {}, max_expansion=factor)
 
 
-def test_a_content_that_many_records_name_is_counted_once(tmp_path: Path) -> None:
+def test_a_content_that_many_records_refer_to_is_counted_once(tmp_path: Path) -> None:
     told: Row = {
         "blobs": ["x" * (1 << 20), {"parent": 0, "tail": "y"}],
         "records": [written(number, 1) for number in range(1, 201)],
@@ -158,7 +158,7 @@ def no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_floor")
-def test_many_snapshots_of_a_shared_tree_do_not_meet_the_budget(tmp_path: Path) -> None:
+def test_many_snapshots_of_a_shared_tree_stay_within_the_budget(tmp_path: Path) -> None:
     fs = InMemoryFilesystem(Session(session_id="s"))
     assert fs.session is not None
     for number in range(30):
@@ -174,7 +174,7 @@ def test_many_snapshots_of_a_shared_tree_do_not_meet_the_budget(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("no_floor")
-def test_many_appends_to_one_file_do_not_meet_the_budget(tmp_path: Path) -> None:
+def test_many_appends_to_one_file_stay_within_the_budget(tmp_path: Path) -> None:
     fs = InMemoryFilesystem(Session(session_id="s"))
     assert fs.session is not None
     for number in range(5000):
@@ -189,7 +189,7 @@ def test_many_appends_to_one_file_do_not_meet_the_budget(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("no_floor")
-def test_a_file_that_is_written_anew_with_each_line_does_not_meet_the_budget(tmp_path: Path) -> None:
+def test_a_file_rewritten_with_each_line_stays_within_the_budget(tmp_path: Path) -> None:
     fs = InMemoryFilesystem(Session(session_id="s"))
     assert fs.session is not None
     text = "a line to begin with\n" * 1000
@@ -204,7 +204,7 @@ def test_a_file_that_is_written_anew_with_each_line_does_not_meet_the_budget(tmp
 
 
 @pytest.mark.usefixtures("no_floor")
-def test_slices_that_branch_do_not_meet_the_budget(tmp_path: Path) -> None:
+def test_branching_slices_stay_within_the_budget(tmp_path: Path) -> None:
     session = Session(session_id="s", registry=registry())
     fs = InMemoryFilesystem(session)
     fs.write("/a", "1")

@@ -47,7 +47,7 @@ CREATED, STARTED = 3, 6
 
 
 def program_in(folder: Path, way: str) -> Path:
-    """Make a Podman in a folder that goes wrong at the call whose number is in the file `wrong`."""
+    """Create a Podman in a folder that misbehaves at the call whose number is in the file `wrong`."""
     real = shutil.which("podman") or ""
     folder.mkdir()
     program = folder / "podman"
@@ -64,7 +64,7 @@ def program_in(folder: Path, way: str) -> Path:
 
 
 @pytest.mark.parametrize("said", ["gar", "[{}]", "[]", "{}", "[1]", "null", '[{"Id": 1, "State": 2}]'])
-def test_what_cannot_be_read_is_an_error_that_says_so(tmp_path: Path, said: str) -> None:
+def test_unreadable_output_is_an_error_that_says_so(tmp_path: Path, said: str) -> None:
     program = tmp_path / "podman"
     program.write_text(f"#!/bin/sh\necho {shlex.quote(said)}\n")
     program.chmod(0o755)
@@ -75,7 +75,7 @@ def test_what_cannot_be_read_is_an_error_that_says_so(tmp_path: Path, said: str)
         find_image(podman, "one")
 
 
-def test_a_program_that_fails_is_not_taken_for_a_missing_image_or_container(tmp_path: Path) -> None:
+def test_a_failing_program_is_not_mistaken_for_a_missing_image_or_container(tmp_path: Path) -> None:
     program = tmp_path / "podman"
     program.write_text("#!/bin/sh\necho 'Error: open /storage: no such file or directory' >&2; exit 125\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""A runtime that is killed while background processes run: nothing of them is left running."""
+"""A runtime that is killed while background processes run: none of them is left running."""
 
 from __future__ import annotations
 

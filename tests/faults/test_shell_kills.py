@@ -84,7 +84,7 @@ def running(directory: Path, mode: SandboxMode, cookie: str) -> Generator[subpro
 
 
 def living(cookie: str) -> dict[int, str]:
-    """Name the processes that were given the cookie in their environment, by their numbers."""
+    """Return the ids of the processes that have the cookie in their environment."""
     found: dict[int, str] = {}
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -143,7 +143,7 @@ def test_a_supervisor_that_is_killed_takes_the_command_with_it(tmp_path: Path) -
         os.kill(pid, signal.SIGKILL)
 
 
-def test_what_a_command_did_is_undone_by_the_next_runtime(tmp_path: Path) -> None:
+def test_changes_by_a_command_are_undone_by_the_next_runtime(tmp_path: Path) -> None:
     cookie = secrets.token_hex(16)
     (tmp_path / "root" / "src").mkdir(parents=True)
     (tmp_path / "root" / "src" / "app.py").write_text("port = 80\n")

@@ -1,4 +1,4 @@
-"""Processes that are killed in the middle of snapshots and compactions: what was reported is there, and whole."""
+"""Processes that are killed during snapshots and compactions: everything that was reported is present and intact."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_nothing_that_was_reported_is_lost_by_a_kill(tmp_path: Path) -> None:
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("work", ["snapshot", "compact"])
-def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when: str, work: str) -> None:
+def test_a_kill_at_any_call_leaves_the_old_state_or_the_new_one(tmp_path: Path, when: str, work: str) -> None:
     root = make_root(tmp_path / "root")
     store = Store(tmp_path / "store")
     number = died = 0
@@ -129,7 +129,7 @@ def test_dying_at_any_call_leaves_the_old_state_or_the_new(tmp_path: Path, when:
 
 
 def die(store: Store, root: Path, name: str, when: str, work: str, number: int) -> None:
-    """Do the work, and be killed at one of its calls."""
+    """Do the work, and be killed at one of its system calls."""
 
     def kill(call: Call) -> None:
         if call.number == number:
@@ -167,7 +167,7 @@ def test_the_contents_are_on_the_disk_before_the_snapshot_is_recorded(tmp_path: 
     assert len([number for number in synced if number > linked]) == 1
 
 
-def test_a_compaction_removes_the_old_packs_when_the_new_one_is_on_the_disk(tmp_path: Path) -> None:
+def test_a_compaction_removes_the_old_packs_once_the_new_one_is_on_the_disk(tmp_path: Path) -> None:
     root, store = make_root(tmp_path / "root"), Store(tmp_path / "store")
     for number in range(2):
         (root / "d0" / "new").write_bytes(os.urandom(10))
@@ -199,7 +199,7 @@ def test_several_processes_take_snapshots_concurrently(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_snapshots_and_compactions_of_several_processes_go_together(tmp_path: Path) -> None:
+def test_snapshots_and_compactions_of_several_processes_can_overlap(tmp_path: Path) -> None:
     roots = [make_root(tmp_path / f"root{number}") for number in range(3)]
     store = Store(tmp_path / "store")
     processes = [started("churn", store.path, root, number) for number, root in enumerate(roots)]

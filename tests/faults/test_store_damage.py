@@ -1,4 +1,4 @@
-"""A store whose files were damaged: nothing wrong is given out, and the error names the file and what to do."""
+"""A store whose files were damaged: no wrong data is returned, and the error names the file and the remedy."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_pack_that_was_cut_off_is_named(folder: Path, left: int) -> None:
         read_all(folder)
 
 
-def test_a_pack_cut_off_under_an_open_store_is_named(folder: Path) -> None:
+def test_a_pack_truncated_while_a_store_is_open_is_named(folder: Path) -> None:
     store = Store(folder)
     tree = store.tree(store.get("s"))
     pack = only_file(folder / "packs")
@@ -98,7 +98,7 @@ def test_no_flipped_byte_of_an_entry_goes_unnoticed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"null", b'{"format": 1}', b"\xff"])
-def test_an_entry_that_is_something_else_is_named_and_can_be_dropped(folder: Path, root: Path, content: bytes) -> None:
+def test_a_malformed_entry_is_named_and_can_be_dropped(folder: Path, root: Path, content: bytes) -> None:
     path = only_file(folder / "snapshots")
     path.write_bytes(content)
     store = Store(folder)
@@ -136,7 +136,7 @@ def test_a_snapshot_without_its_manifests_stops_a_compaction_by_name(folder: Pat
     store.compact()
 
 
-def test_a_next_snapshot_puts_in_again_what_a_damaged_pack_has_lost(folder: Path, root: Path) -> None:
+def test_the_next_snapshot_stores_again_what_a_damaged_pack_has_lost(folder: Path, root: Path) -> None:
     pack = only_file(folder / "packs")
     pack.write_bytes(pack.read_bytes()[:-1])
     store = Store(folder)

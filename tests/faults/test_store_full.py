@@ -1,4 +1,4 @@
-"""A disk that is full, really: the store stays as it was, and goes on when there is room."""
+"""A disk that is really full: the store stays as it was, and can be used again once there is space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.snapshots.hosts import files_of, snapshot
 from weakfs.snapshots import Store, StoreUnwritable
 
 
-def test_a_full_disk_refuses_the_snapshot_and_leaves_the_old_ones_whole(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_refuses_the_snapshot_and_leaves_the_old_ones_intact(small_disk: Path, tmp_path: Path) -> None:
     root, store = make_root(tmp_path / "root"), Store(small_disk / "store")
     first, known = snapshot(store, root, "first")
     before = files_of(small_disk / "store")
@@ -30,8 +30,8 @@ def test_a_full_disk_refuses_the_snapshot_and_leaves_the_old_ones_whole(small_di
     read_whole(Store(store.path).tree(second))
 
 
-def test_a_disk_that_is_full_at_any_moment_leaves_the_old_state_whole(small_disk: Path, tmp_path: Path) -> None:
-    """With ever more of it taken by somebody else, page by page, each step of a snapshot is once the last straw."""
+def test_a_disk_that_is_full_at_any_moment_leaves_the_old_state_intact(small_disk: Path, tmp_path: Path) -> None:
+    """The disk is filled page by page beforehand, so that each step of a snapshot fails once."""
     root, store = make_root(tmp_path / "root"), Store(small_disk / "store")
     first, known = snapshot(store, root, "first")
     before = files_of(small_disk / "store")
@@ -56,7 +56,7 @@ def test_a_disk_that_is_full_at_any_moment_leaves_the_old_state_whole(small_disk
     assert set(refusals) == {errno.ENOSPC}
 
 
-def test_a_compaction_on_a_full_disk_throws_nothing_away(small_disk: Path, tmp_path: Path) -> None:
+def test_a_compaction_on_a_full_disk_deletes_nothing(small_disk: Path, tmp_path: Path) -> None:
     root, store = make_root(tmp_path / "root"), Store(small_disk / "store")
     (root / "d0" / "large").write_bytes(os.urandom(900_000))
     _, known = snapshot(store, root, "first")

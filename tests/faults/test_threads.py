@@ -20,7 +20,7 @@ TURNS = share(1500)
 
 
 def retrying(session: Session, work: Callable[[], object]) -> None:
-    """Do a piece of work in a transaction, again while others came first."""
+    """Do a piece of work in a transaction, and repeat it as long as others commit first."""
     while True:
         try:
             with session.transaction():
@@ -31,7 +31,7 @@ def retrying(session: Session, work: Callable[[], object]) -> None:
 
 
 class Worker:
-    """One thread's work on files of its own, what it expects of them, and its share in a common counter."""
+    """One thread's work on its own files, their expected contents, and its share in a common counter."""
 
     def __init__(self, number: int, session: Session) -> None:
         self.home = f"/worker{number}"
@@ -93,7 +93,7 @@ class Worker:
         self.counted += 1
 
 
-def test_eight_threads_that_write_move_keep_and_roll_back_lose_nothing() -> None:
+def test_eight_threads_that_write_move_snapshot_and_roll_back_lose_nothing() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/counter", "0")
@@ -117,7 +117,7 @@ def test_eight_threads_that_write_move_keep_and_roll_back_lose_nothing() -> None
     assert [record.seq for record in session.records] == list(range(1, session.seq + 1))
 
 
-def test_threads_that_also_roll_the_whole_session_back_leave_a_history_that_adds_up() -> None:
+def test_threads_that_also_roll_back_the_session_leave_a_consistent_history() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/left", "start")
@@ -154,7 +154,7 @@ def test_threads_that_also_roll_the_whole_session_back_leave_a_history_that_adds
         )
 
 
-def test_a_counter_that_is_read_and_written_under_the_lock_counts_every_time() -> None:
+def test_a_counter_updated_under_the_lock_loses_no_increment() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/counter", "0")
@@ -170,7 +170,7 @@ def test_a_counter_that_is_read_and_written_under_the_lock_counts_every_time() -
     assert fs.read("/counter").content == str(TURNS * THREADS)
 
 
-def test_lines_that_threads_append_to_one_file_are_all_there_and_whole() -> None:
+def test_lines_appended_by_threads_to_one_file_are_all_present_and_complete() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/log", "")
@@ -192,7 +192,7 @@ def test_lines_that_threads_append_to_one_file_are_all_there_and_whole() -> None
     assert sorted(lines) == sorted(f"{number} {turn}" for number in range(THREADS) for turn in range(TURNS))
 
 
-def test_threads_on_forks_of_their_own_are_merged_with_all_that_they_did() -> None:
+def test_forks_of_threads_are_merged_with_all_their_changes() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/shared", "start\n")
@@ -213,7 +213,7 @@ def test_threads_on_forks_of_their_own_are_merged_with_all_that_they_did() -> No
         assert fs.read(f"/{number}/99").content == f"{number} 99"
 
 
-def test_a_fork_may_be_merged_while_its_own_thread_goes_on() -> None:
+def test_a_fork_may_be_merged_while_its_thread_continues() -> None:
     session = Session()
     forks = [session.fork(str(number)) for number in range(4)]
 
@@ -234,7 +234,7 @@ def test_a_fork_may_be_merged_while_its_own_thread_goes_on() -> None:
     assert [record.seq for record in session.records] == list(range(1, session.seq + 1))
 
 
-def test_records_are_read_whole_while_others_write_and_compact() -> None:
+def test_records_are_read_consistently_while_others_write_and_compact() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/f", "0")

@@ -1,4 +1,4 @@
-"""Threads that must come to an end: one that hangs fails the test and shows where every thread stands."""
+"""Threads that must end: one that hangs fails the test and shows where every thread is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def where_all_threads_stand() -> str:
 
 
 def run_together(*works: Callable[[], object], meanwhile: Callable[[], object] | None = None) -> None:
-    """Run each work in a thread of its own and wait for all; what one raised is raised here.
+    """Run each function in its own thread and wait for all; an exception in one of them is raised here.
 
     `meanwhile` runs in one more thread, again and again while the others work, and once more afterwards.
     """

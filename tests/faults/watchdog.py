@@ -9,7 +9,7 @@ from types import FrameType
 
 
 class Hung(BaseException):
-    """Work that should have ended long ago; no handler of ordinary errors catches it."""
+    """Work that should have ended long ago; handlers of ordinary errors do not catch it."""
 
 
 @contextmanager

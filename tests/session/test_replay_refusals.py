@@ -140,7 +140,7 @@ def test_a_reducer_replays_nothing() -> None:
         session.replay([Record(1, 1, Broken(), None)])
 
 
-def test_two_snapshots_of_one_id_are_refused() -> None:
+def test_two_snapshots_with_one_id_are_refused() -> None:
     session, again = make_session(), make_session()
     session.snapshot("theirs")
     session.dispatch(Added(1))

@@ -133,7 +133,7 @@ def test_the_states_that_a_checkpoint_refers_to_have_the_same_budget(store: Memo
 
 
 @pytest.mark.parametrize("factor", [-1, "20", True, float("nan")])
-def test_a_budget_that_is_no_number_is_refused(factor: Any, store: MemoryStreams) -> None:
+def test_a_budget_that_is_not_a_number_is_refused(factor: Any, store: MemoryStreams) -> None:
     with pytest.raises(ValueError, match="max_expansion"):
         Session.open(store, "s", max_expansion=factor)
 
