@@ -147,3 +147,12 @@ def test_nothing_is_looked_up_below_a_missing_directory(path: str) -> None:
         with suppress(FileNotFoundError):
             call(path)
         assert fs.lookups <= 10
+
+
+@pytest.mark.parametrize("path", ["/.." * 1000, "/a" * 3000, "/a" * 1000, "/" + "a" * 3000, "/a" * 1000 + "\0"])
+def test_a_message_leaves_out_the_middle_of_a_long_path(path: str) -> None:
+    fs = InMemoryFilesystem()
+    for call in (fs.read, fs.list, fs.delete, fs.mkdir):
+        with pytest.raises((OSError, ValueError), match=r" \.\.\. ") as caught:
+            call(path)
+        assert len(str(caught.value)) < 400

@@ -137,7 +137,7 @@ class InMemoryFilesystem(SessionFilesystem):
             canonical, segments = self._parse(path)
             if canonical == path:
                 # Not found: a link may be on the way.
-                return self._follow(path, segments, False)[2] is not None
+                return self._follow(path, segments, False, None)[2] is not None
         return super()._locate(path, follow=False)[2] is not None
 
     def _file(self, path: PathArg, verb: str) -> tuple[str, Leaf]:

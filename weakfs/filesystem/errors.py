@@ -6,6 +6,10 @@ from errno import ENOENT
 from typing import TypeVar
 
 from weakfs.class_decorators import frozen
+from weakfs.messages import clip
+
+# The characters of a path that a message quotes: enough for its beginning and its name.
+MAX_QUOTED = 120
 
 E = TypeVar("E", bound=OSError)
 
@@ -39,6 +43,11 @@ def absence_in(error: BaseException) -> Absence | None:
     return found if isinstance(found, Absence) else None
 
 
+def quoted(path: str) -> str:
+    """Return a path as messages quote it, with the middle of a long one left out."""
+    return repr(clip(path, MAX_QUOTED))
+
+
 def no_directory(missing: str) -> str:
     """Return the text saying that a directory does not exist in its parent, which exists."""
-    return f"there is no directory {missing!r} in {missing.rpartition('/')[0] or '/'!r}"
+    return f"there is no directory {quoted(missing)} in {quoted(missing.rpartition('/')[0] or '/')}"

@@ -7,7 +7,7 @@ from errno import EDQUOT, EFBIG, ENAMETOOLONG
 from attrs import evolve, field
 
 from weakfs.class_decorators import frozen
-from weakfs.filesystem.errors import fault
+from weakfs.filesystem.errors import fault, quoted
 from weakfs.messages import a_type
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.tree.leaf import size_of
@@ -75,7 +75,7 @@ class Limits:
             raise fault(
                 OSError,
                 ENAMETOOLONG,
-                f"cannot make {_short(path)!r}: it is {len(segments)} segments deep and {self.max_path_depth} are "
+                f"cannot make {quoted(path)}: it is {len(segments)} segments deep and {self.max_path_depth} are "
                 f"allowed; use a shorter path",
             )
         longest = self.max_segment_length
@@ -86,7 +86,7 @@ class Limits:
                     raise fault(
                         OSError,
                         ENAMETOOLONG,
-                        f"cannot make {_short(path)!r}: the name {_short(segment)!r} is {size} bytes long and "
+                        f"cannot make {quoted(path)}: the name {quoted(segment)} is {size} bytes long and "
                         f"{longest} are allowed; use a shorter name",
                     )
 
@@ -136,7 +136,3 @@ def checked_limits(limits: Limits) -> Limits:
     if not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"limits is {a_type(limits)}; pass Limits, such as Limits(max_file_size=10_000)")
     return limits
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:60]}...{text[-40:]}"

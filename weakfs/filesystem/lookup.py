@@ -8,7 +8,7 @@ from errno import EACCES, EBUSY, EINVAL, EISDIR, ELOOP, ENOTDIR, EROFS
 from typing import cast
 
 from weakfs.filesystem import paths
-from weakfs.filesystem.errors import fault, no_directory, not_found
+from weakfs.filesystem.errors import fault, no_directory, not_found, quoted
 from weakfs.filesystem.primitives import FilesystemPrimitives
 from weakfs.reducers.tree.leaf import CONTENT, NO_FILE, Leaf, is_link, is_special, kind_of
 from weakfs.reducers.tree.node import FileTree, Node, Segments, path_of
@@ -62,12 +62,40 @@ class PathLookup(FilesystemPrimitives):
         canonical, segments = path
         node = self.lookup(segments)
         if node is None or (type(node) is tuple and follow and is_link(node)):
-            return self._follow(canonical, segments, follow)
+            return self._follow(canonical, segments, follow, node)
         return canonical, segments, node
 
-    def _follow(self, path: str, segments: Segments, follow: bool) -> Place:
-        done: list[str] = []
-        todo = list(reversed(segments))
+    def _deepest_above(self, segments: Segments) -> tuple[int, Node | None]:
+        """Return the depth of the deepest entry above a path, and its node.
+
+        Takes one lookup if the directory that would contain the path exists, and else about 2 log2 of the depth.
+        """
+        depth = len(segments) - 1
+        node = self.lookup(segments[:depth])
+        if node is None and depth:
+            missing, depth = depth, 0
+            # Nothing is below what is missing. Most paths that lead nowhere do so near the root, so start there.
+            while missing - depth > 1:
+                middle = min(2 * depth or 1, (depth + missing) // 2)
+                found = self.lookup(segments[:middle])
+                if found is None:
+                    missing = middle
+                else:
+                    depth, node = middle, found
+            if not depth:
+                node = self.lookup(())
+        return depth, node
+
+    def _follow(self, path: str, segments: Segments, follow: bool, node: Node | None) -> Place:
+        """Follow the links of a path at which `lookup` found `node`: none, or a link."""
+        depth = len(segments)
+        if node is None and depth:
+            depth, node = self._deepest_above(segments)
+        if type(node) is not tuple or not is_link(node):
+            return path, segments, None
+        # Only directories are above the link.
+        done = list(segments[: depth - 1])
+        todo = list(reversed(segments[depth - 1 :]))
         links = 0
         while todo:
             name = todo.pop()
@@ -143,28 +171,26 @@ class PathLookup(FilesystemPrimitives):
 
     def _missing(self, path: str, segments: Segments, verb: str) -> OSError:
         """Return the error for a path with nothing at it: no entry, or a file in place of a directory."""
-        for depth in range(1, len(segments)):
-            node = self.lookup(segments[:depth])
-            if node is None and segments[0] == "..":
-                # Do not reveal where a link outside the root leads.
-                break
-            if node is None:
-                missing = path_of(segments[:depth])
-                return not_found(
-                    path,
-                    f"cannot {verb} {path!r}: {no_directory(missing)}",
-                    f"list {paths.parent(missing)!r} to see what is there",
-                )
-            if type(node) is tuple:
-                blocker = path_of(segments[:depth])
-                return fault(
-                    NotADirectoryError,
-                    ENOTDIR,
-                    f"cannot {verb} {path!r}: {blocker!r} is a file, not a directory; use another path",
-                )
-        directory = paths.parent(path)
+        depth, node = self._deepest_above(segments)
+        if type(node) is tuple:
+            blocker = path_of(segments[:depth])
+            return fault(
+                NotADirectoryError,
+                ENOTDIR,
+                f"cannot {verb} {quoted(path)}: {quoted(blocker)} is a file, not a directory; use another path",
+            )
+        # Do not reveal where a link outside the root leads.
+        if depth < len(segments) - 1 and segments[0] != "..":
+            missing = path_of(segments[: depth + 1])
+            return not_found(
+                path,
+                f"cannot {verb} {quoted(path)}: {no_directory(missing)}",
+                f"list {quoted(paths.parent(missing))} to see what is there",
+            )
         return not_found(
-            path, f"cannot {verb} {path!r}: there is no such entry", f"list {directory!r} to see what is there"
+            path,
+            f"cannot {verb} {quoted(path)}: there is no such entry",
+            f"list {quoted(paths.parent(path))} to see what is there",
         )
 
     def _file(self, path: str | os.PathLike[str], verb: str) -> tuple[str, Leaf]:

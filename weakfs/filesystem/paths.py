@@ -7,7 +7,7 @@ import re
 from errno import EACCES, ENAMETOOLONG
 from functools import lru_cache
 
-from weakfs.filesystem.errors import fault
+from weakfs.filesystem.errors import fault, quoted
 from weakfs.reducers.tree import name_escaping as names
 from weakfs.reducers.validation import is_plain
 
@@ -58,12 +58,14 @@ def _parse(path: str) -> Parsed:
     bad = re.search(_FORBIDDEN, path)
     if bad:
         what = "a NUL character" if bad.group() == "\0" else "a lone surrogate"
-        raise ValueError(f"the path {path!r} has {what} at {bad.start()}; use a path of ordinary characters")
+        raise ValueError(f"the path {quoted(path)} has {what} at {bad.start()}; use a path of ordinary characters")
     segments: list[str] = []
     for segment in path.replace("\\", "/").split("/"):
         if segment == "..":
             if not segments:
-                raise fault(PermissionError, EACCES, f"the path {path!r} climbs above the root; use a path inside it")
+                raise fault(
+                    PermissionError, EACCES, f"the path {quoted(path)} climbs above the root; use a path inside it"
+                )
             segments.pop()
         elif segment and segment != ".":
             segments.append(names.canonical(segment))
@@ -76,7 +78,7 @@ def _too_deep(path: str) -> OSError:
     return fault(
         OSError,
         ENAMETOOLONG,
-        f"cannot use the path '{path[:60]}...': it is more than {MAX_SEGMENTS} segments deep, which no path may be; "
+        f"cannot use the path {quoted(path)}: it is more than {MAX_SEGMENTS} segments deep, which no path may be; "
         f"use a shorter path",
     )
 

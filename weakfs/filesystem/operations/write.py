@@ -286,11 +286,9 @@ class Writing(Reading):
     def _check_new(self, path: str, segments: Segments, verb: str, create_parents: bool) -> int:
         """Raise if nothing can be created at a path; return how many entries creating it adds."""
         self.limits.check_path(path, segments)
-        depth = len(segments) - 1
-        while depth and self.lookup(segments[:depth]) is None:
-            depth -= 1
+        depth, above = self._deepest_above(segments)
         missing = len(segments) - 1 - depth
-        if type(self.lookup(segments[:depth])) is not FileTree:
+        if type(above) is not FileTree:
             raise self._missing(path, segments, verb)
         if missing and not create_parents:
             directory = paths.parent(path)
