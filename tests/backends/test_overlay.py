@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from errno import EBUSY
 from itertools import count
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
+from tests.models.cost import calls_of
 from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import BaseFilesystem, Limits
@@ -402,18 +401,7 @@ def deep_write(depth: int) -> tuple[int, OverlayFilesystem]:
     path = "/d" * depth + "/f"
     lower.write(path, "old")
     layer = OverlayFilesystem(lower, Session(session_id="upper"), limits=limits)
-    calls = 0
-
-    def called(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(called)
-    try:
-        layer.write(path, "new")
-    finally:
-        sys.setprofile(before)
+    calls = calls_of(lambda: layer.write(path, "new"), in_c=False)
     assert layer.read(path).content == "new"
     return calls, layer
 

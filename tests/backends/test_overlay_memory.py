@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from errno import EFBIG
 from pathlib import Path
 
 import pytest
 
+from tests.models.cost import peak_memory
 from weakfs import Session
 from weakfs.backends import HostFilesystem, InMemoryFilesystem, OverlayFilesystem
 from weakfs.filesystem import Limits
@@ -39,15 +39,6 @@ def host(tmp_path: Path) -> HostFilesystem:
     (tmp_path / "root" / "d").mkdir(parents=True)
     (tmp_path / "root" / "d" / "f").write_bytes(b"b" * SIZE)
     return HostFilesystem(tmp_path / "root", store=tmp_path / "store")
-
-
-def peak_memory(work: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from fixtures.sessions.kinds import registry
 from tests.faults.damage import sealed
 from tests.faults.watchdog import watched
+from tests.models.cost import peak_memory
 from weakfs import InMemoryFilesystem, Session, SessionFileError
 from weakfs.reducers import FileTree
 from weakfs.session import Session as AnySession
@@ -111,14 +111,12 @@ def test_a_file_that_expands_to_many_times_its_size_is_refused(
 
 def test_it_is_refused_before_memory_is_allocated(tmp_path: Path) -> None:
     told = contents_of_one_parent(400)
-    tracemalloc.start()
-    try:
+
+    def refuse() -> None:
         with pytest.raises(SessionFileError):
             load(tmp_path, told)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 2 * LEAST
+
+    assert peak_memory(refuse) < 2 * LEAST
 
 
 def test_the_budget_can_be_raised_or_lifted(tmp_path: Path) -> None:

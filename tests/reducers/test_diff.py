@@ -11,8 +11,8 @@ from unittest import mock
 
 import pytest
 
+from tests.models.cost import lines_of
 from tests.models.events import random_events
-from tests.models.steps import steps_of
 from tests.models.trees import PLAIN_NAMES, Plain, flatten, grow, random_tree
 from weakfs.reducers import FileTree, TreeDiff, reduce
 from weakfs.reducers import diff as diff_trees
@@ -207,7 +207,7 @@ def test_a_thousand_directories_that_moved_one_by_one_cost_a_thousand_times_one(
             tree_of({"to": tree_of({**moved, "x": leaf.file(b"", at=0)})}),
         )
         assert len(diff_trees(before, after).moved) == count
-        return steps_of(lambda: diff_trees(before, after), diff_module)
+        return lines_of(lambda: diff_trees(before, after), diff_module)
 
     assert steps(1000) < 6 * steps(250)
 
@@ -217,7 +217,7 @@ def test_a_thousand_equal_files_that_moved_cost_a_thousand_times_one() -> None:
         before = tree_of({"from": tree_of({f"a{n}": leaf.file(b"same", at=0) for n in range(count)})})
         after = tree_of({"to": tree_of({f"b{n}": leaf.file(b"same", at=0) for n in range(count)})})
         assert len(diff_trees(before, after).moved) == count
-        return steps_of(lambda: diff_trees(before, after), diff_module)
+        return lines_of(lambda: diff_trees(before, after), diff_module)
 
     assert steps(1000) < 6 * steps(250)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models.cost import lines_of
 from tests.models.merging import merge_lines
-from tests.models.steps import steps_of
 from tests.sampling import share
 from weakfs.reducers.merging import line_merge as lines
 from weakfs.reducers.merging.line_merge import (
@@ -239,7 +239,7 @@ def test_repetitive_texts_end_within_the_bound_or_give_up(a: list[bytes], b: lis
         with suppress(TooMuchWork):
             matches(a, b, work=work)
 
-    count = steps_of(compare, lines)
+    count = lines_of(compare, lines)
     # Some lines of code for each step of the comparison, and some for each line of the texts.
     assert count < 12 * work + 25 * (len(a) + len(b))
 

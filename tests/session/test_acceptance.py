@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import enum
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
-from types import FrameType
 from typing import Any, cast
 
 import attrs
 import pytest
 from attrs import evolve, frozen
 
+from tests.models.cost import calls_of
 from tests.session.ledger import Clock
 from weakfs import Record, Registry, Session, event
 from weakfs.session import Log, append_all, reducer
@@ -293,22 +292,6 @@ class Names:
         return Names((*self.names, cast(str, event.name)))
 
 
-def _calls_of(work: Callable[[], object]) -> int:
-    calls = 0
-
-    def count(frame: FrameType, kind: str, _: object) -> None:
-        nonlocal calls
-        calls += kind == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return calls
-
-
 @pytest.mark.parametrize("count", [0, 10, 10_000])
 def test_what_a_reducer_adds_to_many_items_is_refused_if_no_file_can_hold_it(count: int) -> None:
     session = Session()
@@ -325,7 +308,7 @@ def test_a_reducer_that_adds_an_item_costs_a_check_of_that_item() -> None:
     session = Session()
     session[Names].seed(Names(tuple(map(str, range(10_000)))))
     session.dispatch(Added("first"))
-    assert _calls_of(lambda: session.dispatch(Added("second"))) < 100
+    assert calls_of(lambda: session.dispatch(Added("second"))) < 100
 
 
 def test_what_a_slice_began_with_is_checked_with_its_first_change() -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gc
-import sys
 import tracemalloc
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
 from fixtures.sessions.story import Clock
+from tests.models.cost import calls_of
 from tests.sampling import is_exhaustive
 from weakfs import InMemoryFilesystem, Limits, Session
 from weakfs.fast_init import MANY
@@ -59,22 +58,6 @@ def allocated(work: Callable[[], object]) -> int:
     return tracemalloc.get_traced_memory()[1] - before
 
 
-def calls(work: Callable[[], object]) -> int:
-    """Return how many functions a piece of work calls, in Python and in C."""
-    count = 0
-
-    def profile(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(profile)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 def appending(filesystem: InMemoryFilesystem, times: int) -> Callable[[], None]:
     def work() -> None:
         for _ in range(times):
@@ -98,9 +81,9 @@ def test_many_appends_allocate_what_they_add() -> None:
 def test_many_appends_call_as_many_functions_at_the_end_as_at_the_start() -> None:
     _, filesystem = opened()
     filesystem.append("/log", KILOBYTE)
-    first = calls(appending(filesystem, 500))
+    first = calls_of(appending(filesystem, 500))
     appending(filesystem, APPENDS - 1000)()
-    last = calls(appending(filesystem, 500))
+    last = calls_of(appending(filesystem, 500))
     assert last <= 1.05 * first
 
 
@@ -160,7 +143,7 @@ def test_saving_an_appended_file_costs_calls_in_proportion(tmp_path: Path) -> No
         for _ in range(times):
             appending(filesystem, 1)()
             session.snapshot()
-        counted.append(calls(lambda: session.save(tmp_path / "s.json")))
+        counted.append(calls_of(lambda: session.save(tmp_path / "s.json")))
     assert counted[2] - counted[1] <= 1.2 * 2 * (counted[1] - counted[0])
 
 
@@ -175,8 +158,8 @@ def test_a_snapshot_more_costs_what_differs_and_not_the_tree(by: str, tmp_path: 
     path = tmp_path / "s.json"
 
     def cost() -> int:
-        saving = calls(lambda: session.save(path))
-        return saving if by == "saving" else calls(lambda: Session.load(path))
+        saving = calls_of(lambda: session.save(path))
+        return saving if by == "saving" else calls_of(lambda: Session.load(path))
 
     counted = [cost()]
     # Among the first fifty no directory changes twice: they cost less and are not compared.

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import pytest
 
+from tests.models.cost import calls_of
 from weakfs import InMemoryFilesystem, Session, Toolset
 
 MANY = 1000
 
 
 def calls_made(work: Callable[[], object]) -> int:
-    """Count the calls of functions, Python's and C's, that `work` makes the second time."""
-    made = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
+    """Count the functions that are called when `work` is done the second time."""
     work()
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return made
+    return calls_of(work)
 
 
 def session_with(snapshots: int) -> tuple[Session, InMemoryFilesystem]:

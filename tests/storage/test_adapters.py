@@ -32,55 +32,46 @@ def held() -> Iterator[Held]:
     held.let_go.set()
 
 
-def test_a_call_that_has_begun_is_waited_for_when_it_is_cancelled(held: Held) -> None:
-    async def cancel() -> None:
-        storage = ThreadedStorage(held)
-        task = asyncio.ensure_future(storage.set("a", b"1"))
-        await asyncio.to_thread(held.begun.wait)
-        for _ in range(3):
-            task.cancel()
-            await asyncio.sleep(0)
-        assert not task.done()
-        held.let_go.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await storage.get("a") == b"1"
-        await storage.close()
-
-    asyncio.run(cancel())
-
-
-def test_a_call_that_has_not_begun_never_happens_when_it_is_cancelled(held: Held) -> None:
-    async def cancel() -> None:
-        storage = ThreadedStorage(held, threads=1)
-        first = asyncio.ensure_future(storage.set("a", b"1"))
-        await asyncio.to_thread(held.begun.wait)
-        second = asyncio.ensure_future(storage.set("b", b"2"))
-        await asyncio.sleep(0)
-        second.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await second
-        held.let_go.set()
-        await first
-        assert await storage.keys() == ["a"]
-        await storage.close()
-        await storage.close()
-
-    asyncio.run(cancel())
-
-
-def test_the_failure_of_a_cancelled_call_is_not_reported(held: Held) -> None:
-    async def cancel() -> None:
-        storage = ThreadedStorage(held)
-        task = asyncio.ensure_future(storage.set("", b"1"))
-        await asyncio.to_thread(held.begun.wait)
+async def test_a_call_that_has_begun_is_waited_for_when_it_is_cancelled(held: Held) -> None:
+    storage = ThreadedStorage(held)
+    task = asyncio.ensure_future(storage.set("a", b"1"))
+    await asyncio.to_thread(held.begun.wait)
+    for _ in range(3):
         task.cancel()
-        held.let_go.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await storage.close()
+        await asyncio.sleep(0)
+    assert not task.done()
+    held.let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await storage.get("a") == b"1"
+    await storage.close()
 
-    asyncio.run(cancel())
+
+async def test_a_call_that_has_not_begun_never_happens_when_it_is_cancelled(held: Held) -> None:
+    storage = ThreadedStorage(held, threads=1)
+    first = asyncio.ensure_future(storage.set("a", b"1"))
+    await asyncio.to_thread(held.begun.wait)
+    second = asyncio.ensure_future(storage.set("b", b"2"))
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    held.let_go.set()
+    await first
+    assert await storage.keys() == ["a"]
+    await storage.close()
+    await storage.close()
+
+
+async def test_the_failure_of_a_cancelled_call_is_not_reported(held: Held) -> None:
+    storage = ThreadedStorage(held)
+    task = asyncio.ensure_future(storage.set("", b"1"))
+    await asyncio.to_thread(held.begun.wait)
+    task.cancel()
+    held.let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await storage.close()
 
 
 def test_coroutines_run_on_a_loop_in_the_background() -> None:

@@ -62,7 +62,7 @@ def test_calls_at_once_are_stored_once_and_read_back(engine: str, location: str)
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ["postgresql"])
-def test_eight_workers_that_merge_lose_no_update(engine: str, location: str) -> None:
+async def test_eight_workers_that_merge_lose_no_update(engine: str, location: str) -> None:
     rounds = 40 if is_exhaustive() else 2
 
     async def work(place: int) -> None:
@@ -79,15 +79,12 @@ def test_eight_workers_that_merge_lose_no_update(engine: str, location: str) -> 
                 results = await asyncio.gather(*calls, tools.acall("edit_file", edit))
                 assert all(result.success for result in results), results
 
-    async def main() -> None:
-        async with await Session.aopen(location, "s", on_conflict="merge") as session, session.transaction():
-            InMemoryFilesystem(session).write("/shared", "".join(f"worker {n}: 0\n--\n--\n" for n in range(8)))
-        await asyncio.gather(*(work(place) for place in range(8)))
-        async with await Session.aopen(location, "s") as session:
-            fs = InMemoryFilesystem(session)
-            assert fs.read("/shared").content == "".join(f"worker {n}: {rounds}\n--\n--\n" for n in range(8))
-            for place in range(8):
-                expected = sorted(f"{number}-{n}" for number in range(rounds) for n in range(3))
-                assert sorted(entry.name for entry in fs.list(f"/{place}")) == expected
-
-    asyncio.run(main())
+    async with await Session.aopen(location, "s", on_conflict="merge") as session, session.transaction():
+        InMemoryFilesystem(session).write("/shared", "".join(f"worker {n}: 0\n--\n--\n" for n in range(8)))
+    await asyncio.gather(*(work(place) for place in range(8)))
+    async with await Session.aopen(location, "s") as session:
+        fs = InMemoryFilesystem(session)
+        assert fs.read("/shared").content == "".join(f"worker {n}: {rounds}\n--\n--\n" for n in range(8))
+        for place in range(8):
+            expected = sorted(f"{number}-{n}" for number in range(rounds) for n in range(3))
+            assert sorted(entry.name for entry in fs.list(f"/{place}")) == expected

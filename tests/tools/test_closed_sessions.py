@@ -102,7 +102,7 @@ def test_a_toolset_is_made_of_a_closed_session(tools: Toolset) -> None:
     assert Toolset(tools.session, tools.filesystem).call("ls", {}).error_code == "session_closed"
 
 
-def test_a_call_that_is_cancelled_after_its_session_was_closed_is_cancelled() -> None:
+async def test_a_call_that_is_cancelled_after_its_session_was_closed_is_cancelled() -> None:
     began, goes_on = Event(), Event()
 
     def wait(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
@@ -110,15 +110,12 @@ def test_a_call_that_is_cancelled_after_its_session_was_closed_is_cancelled() ->
         goes_on.wait(10)
         return ToolResult("waited", None)
 
-    async def main() -> None:
-        session = Session()
-        tools = Toolset(session, tools=[Tool("wait", "wait", Nothing, wait)])
-        task = asyncio.create_task(tools.acall("wait", {}))
-        await asyncio.to_thread(began.wait, 10)
-        session.close()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        goes_on.set()
-
-    asyncio.run(main())
+    session = Session()
+    tools = Toolset(session, tools=[Tool("wait", "wait", Nothing, wait)])
+    task = asyncio.create_task(tools.acall("wait", {}))
+    await asyncio.to_thread(began.wait, 10)
+    session.close()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    goes_on.set()

@@ -10,7 +10,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Literal
 import pytest
 
 from tests.history.forgetting.files import files_with
+from tests.models.cost import peak_memory
 from weakfs import HostFilesystem, InMemoryFilesystem, Session, SessionClosed, SessionError, Toolset
 from weakfs.history import forget
 from weakfs.history.forgetting import search
@@ -253,12 +253,11 @@ def test_the_search_reads_a_large_file_in_pieces(tmp_path: Path, at: int, pack: 
         file.seek(at)
         file.write(pack(f"deep {SECRET}".encode()))
         file.truncate(1 << 27)
-    tracemalloc.start()
-    try:
+
+    def search_all() -> None:
         assert files_with(SECRET, tmp_path) == (str(tmp_path / "large"),)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 23
-    finally:
-        tracemalloc.stop()
+
+    assert peak_memory(search_all) < 1 << 23
 
 
 KILLED = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -200,16 +199,13 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert "link" not in answer(lambda: memory.call({"command": "view", "path": "/memories"}))[1]
 
 
-def test_the_async_tool_gives_the_same_answers() -> None:
+async def test_the_async_tool_gives_the_same_answers() -> None:
     session = Session(session_id="main")
 
-    async def main() -> None:
-        memory = AsyncMemoryTool(session)
-        created = await memory.call({"command": "create", "path": "/memories/a", "file_text": "1\n"})
-        assert created == "File created successfully at: /memories/a"
-        with pytest.raises(ToolError, match="already exists"):
-            await memory.call({"command": "create", "path": "/memories/a", "file_text": "1\n"})
-        assert await memory.clear_all_memory() == "All memory cleared"
-        assert memory.to_dict() == {"type": "memory_20250818", "name": "memory"}
-
-    asyncio.run(main())
+    memory = AsyncMemoryTool(session)
+    created = await memory.call({"command": "create", "path": "/memories/a", "file_text": "1\n"})
+    assert created == "File created successfully at: /memories/a"
+    with pytest.raises(ToolError, match="already exists"):
+        await memory.call({"command": "create", "path": "/memories/a", "file_text": "1\n"})
+    assert await memory.clear_all_memory() == "All memory cleared"
+    assert memory.to_dict() == {"type": "memory_20250818", "name": "memory"}

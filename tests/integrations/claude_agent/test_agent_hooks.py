@@ -141,17 +141,14 @@ def test_a_tool_that_could_see_hidden_files_is_denied(toolset: Toolset, by: str)
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit"])
-def test_a_strange_payload_breaks_nothing(toolset: Toolset, event: HookEvent) -> None:
-    async def work() -> None:
-        matchers = hooks(toolset)
-        for payload in (
-            {},
-            {"tool_name": None, "tool_use_id": 3, "tool_input": [1], "error": 5, "tool_response": None},
-        ):
-            (hook,) = matchers[event][0].hooks
-            assert await hook(cast(HookInput, payload), None, cast(HookContext, {"signal": None})) == {}
-
-    asyncio.run(work())
+async def test_a_strange_payload_breaks_nothing(toolset: Toolset, event: HookEvent) -> None:
+    matchers = hooks(toolset)
+    for payload in (
+        {},
+        {"tool_name": None, "tool_use_id": 3, "tool_input": [1], "error": 5, "tool_response": None},
+    ):
+        (hook,) = matchers[event][0].hooks
+        assert await hook(cast(HookInput, payload), None, cast(HookContext, {"signal": None})) == {}
 
 
 def test_the_tools_are_served_in_process(toolset: Toolset) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,76 +21,58 @@ def entry(uuid: str, text: str = "") -> SessionStoreEntry:
 
 
 @pytest.mark.parametrize("engine", ["memory", "folder", "sqlite"])
-def test_all_contracts_of_the_sdk_hold(engine: str, tmp_path: Path) -> None:
-    async def check() -> None:
-        opened: list[AsyncStorage] = []
+async def test_all_contracts_of_the_sdk_hold(engine: str, tmp_path: Path) -> None:
+    opened: list[AsyncStorage] = []
 
-        async def fresh() -> StorageSessionStore:
-            where = "memory:" if engine == "memory" else f"{engine}:{tmp_path / uuid4().hex}"
-            opened.append(await aopen(where))
-            return StorageSessionStore(opened[-1])
+    async def fresh() -> StorageSessionStore:
+        where = "memory:" if engine == "memory" else f"{engine}:{tmp_path / uuid4().hex}"
+        opened.append(await aopen(where))
+        return StorageSessionStore(opened[-1])
 
-        await run_session_store_conformance(fresh)
-        for storage in opened:
-            await storage.close()
-
-    asyncio.run(check())
+    await run_session_store_conformance(fresh)
+    for storage in opened:
+        await storage.close()
 
 
-def test_an_entry_that_arrives_twice_is_loaded_once() -> None:
-    async def check() -> None:
-        store = StorageSessionStore(await aopen("memory:"))
-        await store.append(KEY, [entry("a"), entry("b")])
-        await store.append(KEY, [entry("b"), entry("c")])
-        assert await store.load(KEY) == [entry("a"), entry("b"), entry("c")]
-
-    asyncio.run(check())
+async def test_an_entry_that_arrives_twice_is_loaded_once() -> None:
+    store = StorageSessionStore(await aopen("memory:"))
+    await store.append(KEY, [entry("a"), entry("b")])
+    await store.append(KEY, [entry("b"), entry("c")])
+    assert await store.load(KEY) == [entry("a"), entry("b"), entry("c")]
 
 
-def test_two_stores_append_to_one_session() -> None:
-    async def check() -> None:
-        storage = await aopen("memory:")
-        first, second = StorageSessionStore(storage), StorageSessionStore(storage)
-        for number in range(4):
-            await (first, second)[number % 2].append(KEY, [entry(str(number))])
-        assert await first.load(KEY) == [entry(str(number)) for number in range(4)]
-
-    asyncio.run(check())
+async def test_two_stores_append_to_one_session() -> None:
+    storage = await aopen("memory:")
+    first, second = StorageSessionStore(storage), StorageSessionStore(storage)
+    for number in range(4):
+        await (first, second)[number % 2].append(KEY, [entry(str(number))])
+    assert await first.load(KEY) == [entry(str(number)) for number in range(4)]
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "a%2Fb", "-home-me-.x", "é\n\x00", "x?*"])
-def test_any_name_is_kept_apart_and_listed_as_it_was(name: str, tmp_path: Path) -> None:
-    async def check() -> None:
-        storage = await aopen(f"folder:{tmp_path / 'store'}")
-        store = StorageSessionStore(storage)
-        await store.append({"project_key": name, "session_id": name}, [entry("a")])
-        await store.append({"project_key": name, "session_id": name, "subpath": name}, [entry("b")])
-        assert [one["session_id"] for one in await store.list_sessions(name)] == [name]
-        assert await store.list_subkeys({"project_key": name, "session_id": name}) == [name]
-        assert await store.load({"project_key": name, "session_id": name}) == [entry("a")]
-        await storage.close()
-        assert [path.name for path in tmp_path.iterdir()] == ["store"]
-
-    asyncio.run(check())
+async def test_any_name_is_kept_apart_and_listed_as_it_was(name: str, tmp_path: Path) -> None:
+    storage = await aopen(f"folder:{tmp_path / 'store'}")
+    store = StorageSessionStore(storage)
+    await store.append({"project_key": name, "session_id": name}, [entry("a")])
+    await store.append({"project_key": name, "session_id": name, "subpath": name}, [entry("b")])
+    assert [one["session_id"] for one in await store.list_sessions(name)] == [name]
+    assert await store.list_subkeys({"project_key": name, "session_id": name}) == [name]
+    assert await store.load({"project_key": name, "session_id": name}) == [entry("a")]
+    await storage.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-def test_an_empty_name_is_refused() -> None:
-    async def check() -> None:
-        store = StorageSessionStore(await aopen("memory:"))
-        with pytest.raises(ValueError, match="its session_id is empty; give a name"):
-            await store.append({"project_key": "p", "session_id": ""}, [entry("a")])
-
-    asyncio.run(check())
+async def test_an_empty_name_is_refused() -> None:
+    store = StorageSessionStore(await aopen("memory:"))
+    with pytest.raises(ValueError, match="its session_id is empty; give a name"):
+        await store.append({"project_key": "p", "session_id": ""}, [entry("a")])
 
 
-def test_damage_is_named() -> None:
-    async def check() -> None:
-        storage = await aopen("memory:")
-        await storage.set("claude/project/one/main/000000000000", b"{")
-        with pytest.raises(StorageDamaged, match="main/000000000000"):
-            await StorageSessionStore(storage).load(KEY)
-
-    asyncio.run(check())
+async def test_damage_is_named() -> None:
+    storage = await aopen("memory:")
+    await storage.set("claude/project/one/main/000000000000", b"{")
+    with pytest.raises(StorageDamaged, match="main/000000000000"):
+        await StorageSessionStore(storage).load(KEY)
 
 
 @pytest.mark.parametrize(
@@ -106,30 +87,24 @@ def test_damage_is_named() -> None:
         b"[" * 100_000,
     ],
 )
-def test_whatever_damage_is_named(damage: bytes) -> None:
-    async def check() -> None:
-        storage = await aopen("memory:")
-        store = StorageSessionStore(storage)
-        await store.append(KEY, [entry("a")])
-        await storage.set("claude/project/one/main/000000000000", damage)
-        for read in (lambda: store.load(KEY), lambda: store.list_sessions("project")):
-            with pytest.raises(StorageDamaged, match="main/000000000000"):
-                await read()
-        await storage.set("claude/project/one/summary", damage)
-        for use in (lambda: store.list_session_summaries("project"), lambda: store.append(KEY, [entry("b")])):
-            with pytest.raises(StorageDamaged, match="one/summary"):
-                await use()
-        await storage.set("claude/project/two/main/odd", b"{}")
-        with pytest.raises(StorageDamaged, match="two/main/odd"):
-            await store.append({"project_key": "project", "session_id": "two"}, [entry("a")])
-
-    asyncio.run(check())
+async def test_whatever_damage_is_named(damage: bytes) -> None:
+    storage = await aopen("memory:")
+    store = StorageSessionStore(storage)
+    await store.append(KEY, [entry("a")])
+    await storage.set("claude/project/one/main/000000000000", damage)
+    for read in (lambda: store.load(KEY), lambda: store.list_sessions("project")):
+        with pytest.raises(StorageDamaged, match="main/000000000000"):
+            await read()
+    await storage.set("claude/project/one/summary", damage)
+    for use in (lambda: store.list_session_summaries("project"), lambda: store.append(KEY, [entry("b")])):
+        with pytest.raises(StorageDamaged, match="one/summary"):
+            await use()
+    await storage.set("claude/project/two/main/odd", b"{}")
+    with pytest.raises(StorageDamaged, match="two/main/odd"):
+        await store.append({"project_key": "project", "session_id": "two"}, [entry("a")])
 
 
-def test_half_of_a_surrogate_pair_is_no_name() -> None:
-    async def check() -> None:
-        store = StorageSessionStore(await aopen("memory:"))
-        with pytest.raises(ValueError, match=r"its session_id .* is not Unicode text"):
-            await store.append({"project_key": "p", "session_id": "\ud800"}, [entry("a")])
-
-    asyncio.run(check())
+async def test_half_of_a_surrogate_pair_is_no_name() -> None:
+    store = StorageSessionStore(await aopen("memory:"))
+    with pytest.raises(ValueError, match=r"its session_id .* is not Unicode text"):
+        await store.append({"project_key": "p", "session_id": "\ud800"}, [entry("a")])

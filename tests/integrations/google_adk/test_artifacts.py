@@ -86,25 +86,22 @@ def test_versions_saved_at_once_have_numbers_of_their_own() -> None:
     assert sorted(asyncio.run(work())) == list(range(8))
 
 
-def test_references_are_followed_within_their_scope() -> None:
+async def test_references_are_followed_within_their_scope() -> None:
     artifacts = service(Session())
     uri = "artifact://apps/app/users/ann/sessions/one/artifacts/a/versions/0"
     where = {**KEYS, "session_id": "one"}
 
-    async def work() -> None:
-        await artifacts.save_artifact(filename="a", artifact=text("the text"), **where)
-        await artifacts.save_artifact(filename="b", artifact=link(uri), **where)
-        assert await artifacts.load_artifact(filename="b", **where) == text("the text")
-        await artifacts.save_artifact(filename="c", artifact=link(uri.replace("/a/", "/c/")), **where)
-        with pytest.raises(ValueError, match="more than 5"):
-            await artifacts.load_artifact(filename="c", **where)
-        before = await artifacts.list_artifact_keys(**where)
-        for bad in (uri.replace("/one/", "/two/"), uri.replace("/ann/", "/bob/"), "artifact://nothing"):
-            with pytest.raises(ValueError, match=r"[Aa]rtifact"):
-                await artifacts.save_artifact(filename="d", artifact=link(bad), **where)
-        assert await artifacts.list_artifact_keys(**where) == before
-
-    asyncio.run(work())
+    await artifacts.save_artifact(filename="a", artifact=text("the text"), **where)
+    await artifacts.save_artifact(filename="b", artifact=link(uri), **where)
+    assert await artifacts.load_artifact(filename="b", **where) == text("the text")
+    await artifacts.save_artifact(filename="c", artifact=link(uri.replace("/a/", "/c/")), **where)
+    with pytest.raises(ValueError, match="more than 5"):
+        await artifacts.load_artifact(filename="c", **where)
+    before = await artifacts.list_artifact_keys(**where)
+    for bad in (uri.replace("/one/", "/two/"), uri.replace("/ann/", "/bob/"), "artifact://nothing"):
+        with pytest.raises(ValueError, match=r"[Aa]rtifact"):
+            await artifacts.save_artifact(filename="d", artifact=link(bad), **where)
+    assert await artifacts.list_artifact_keys(**where) == before
 
 
 @pytest.mark.parametrize("bad", ["", "..", "a/../b", "/etc", "a\x00b", "C:x"])

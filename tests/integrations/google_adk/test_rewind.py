@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -33,72 +32,58 @@ def talk(session: Session, files: Any = None) -> tuple[Conversation, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "host"])
-def test_the_next_run_sees_the_files_of_before_the_rewind(where: str, tmp_path: Path) -> None:
+async def test_the_next_run_sees_the_files_of_before_the_rewind(where: str, tmp_path: Path) -> None:
     session = Session()
     files = InMemoryFilesystem(session) if where == "memory" else host(session, tmp_path)
     conversation, _ = talk(session, files)
 
-    async def work() -> None:
-        await conversation.run(WRITE)
-        second, answers = await conversation.run(EDIT, MISS)
-        assert [answer["status"] for answer in answers] == ["ok", "error"]
-        third, _ = await conversation.run(("WriteFile", {"path": "b.txt", "content": "b\n"}))
-        for invocation in (third, second):
-            await conversation.runner.rewind_async(
-                user_id="ann", session_id="chat", rewind_before_invocation_id=invocation
-            )
-        _, (answer,) = await conversation.run(READ)
-        assert "one" in answer["content"]
-        assert not files.exists("/b.txt")
-        # It is done once: what a later run does stays.
-        await conversation.run(EDIT)
-        await conversation.run(READ)
-        assert files.read("/a.txt").content == "two\n"
-
-    asyncio.run(work())
+    await conversation.run(WRITE)
+    second, answers = await conversation.run(EDIT, MISS)
+    assert [answer["status"] for answer in answers] == ["ok", "error"]
+    third, _ = await conversation.run(("WriteFile", {"path": "b.txt", "content": "b\n"}))
+    for invocation in (third, second):
+        await conversation.runner.rewind_async(user_id="ann", session_id="chat", rewind_before_invocation_id=invocation)
+    _, (answer,) = await conversation.run(READ)
+    assert "one" in answer["content"]
+    assert not files.exists("/b.txt")
+    # It is done once: what a later run does stays.
+    await conversation.run(EDIT)
+    await conversation.run(READ)
+    assert files.read("/a.txt").content == "two\n"
 
 
-def test_a_rewind_of_the_plugin_is_done_at_once_and_can_be_undone(tmp_path: Path) -> None:
+async def test_a_rewind_of_the_plugin_is_done_at_once_and_can_be_undone(tmp_path: Path) -> None:
     session = Session()
     files = host(session, tmp_path)
     conversation, plugin = talk(session, files)
 
-    async def work() -> None:
-        first, _ = await conversation.run(WRITE)
-        (tmp_path / "mine.txt").write_text("by hand\n")
-        await conversation.run(EDIT)
-        await plugin.rewind(conversation.runner, user_id="ann", session_id="chat", rewind_before_invocation_id=first)
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.txt"]
-        session.undo()
-        assert (tmp_path / "a.txt").read_text() == "two\n"
-
-    asyncio.run(work())
+    first, _ = await conversation.run(WRITE)
+    (tmp_path / "mine.txt").write_text("by hand\n")
+    await conversation.run(EDIT)
+    await plugin.rewind(conversation.runner, user_id="ann", session_id="chat", rewind_before_invocation_id=first)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.txt"]
+    session.undo()
+    assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
-def test_a_conversation_without_rewinds_restores_nothing() -> None:
+async def test_a_conversation_without_rewinds_restores_nothing() -> None:
     session = Session()
     conversation, _ = talk(session)
 
-    async def work() -> None:
-        await conversation.run(WRITE)
-        before = len(session.records)
-        await conversation.run()
-        assert len(session.records) == before
-
-    asyncio.run(work())
+    await conversation.run(WRITE)
+    before = len(session.records)
+    await conversation.run()
+    assert len(session.records) == before
 
 
 @pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
-def test_what_a_command_deleted_comes_back(tmp_path: Path) -> None:
+async def test_what_a_command_deleted_comes_back(tmp_path: Path) -> None:
     session = Session()
     conversation, plugin = talk(session, host(session, tmp_path))
 
-    async def work() -> None:
-        await conversation.run(WRITE)
-        second, (answer,) = await conversation.run(("Execute", {"command": "rm -r /workspace/*; echo gone"}))
-        assert answer == {"status": "ok", "stdout": "gone\n"}
-        assert not (tmp_path / "a.txt").exists()
-        await plugin.rewind(conversation.runner, user_id="ann", session_id="chat", rewind_before_invocation_id=second)
-        assert (tmp_path / "a.txt").read_text() == "one\n"
-
-    asyncio.run(work())
+    await conversation.run(WRITE)
+    second, (answer,) = await conversation.run(("Execute", {"command": "rm -r /workspace/*; echo gone"}))
+    assert answer == {"status": "ok", "stdout": "gone\n"}
+    assert not (tmp_path / "a.txt").exists()
+    await plugin.rewind(conversation.runner, user_id="ann", session_id="chat", rewind_before_invocation_id=second)
+    assert (tmp_path / "a.txt").read_text() == "one\n"

@@ -30,7 +30,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-def test_an_older_client_hears_of_what_it_subscribed_to() -> None:
+async def test_an_older_client_hears_of_what_it_subscribed_to() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.write("/d/a", "1")
@@ -42,50 +42,44 @@ def test_an_older_client_hears_of_what_it_subscribed_to() -> None:
         elif isinstance(message, types.ResourceListChangedNotification):
             heard.append("list")
 
-    async def run() -> None:
-        server = toolset_server(Toolset(session))
-        async with Client(server, mode="legacy", message_handler=note) as client:
-            for path in ("/d/a", "/d", "/e"):
-                await client.subscribe_resource(f"weakfs://{path}")
-            # From a thread that is not the event loop's.
-            await asyncio.to_thread(files.append, "/d/a", "2")
-            await until(lambda: len(heard) >= 2)
-            assert sorted(heard) == ["weakfs:///d", "weakfs:///d/a"]
+    server = toolset_server(Toolset(session))
+    async with Client(server, mode="legacy", message_handler=note) as client:
+        for path in ("/d/a", "/d", "/e"):
+            await client.subscribe_resource(f"weakfs://{path}")
+        # From a thread that is not the event loop's.
+        await asyncio.to_thread(files.append, "/d/a", "2")
+        await until(lambda: len(heard) >= 2)
+        assert sorted(heard) == ["weakfs:///d", "weakfs:///d/a"]
 
-            heard.clear()
-            await client.call_tool("write_file", {"path": "/new", "content": "x"})
-            await until(lambda: heard)
-            assert heard == ["list"]
+        heard.clear()
+        await client.call_tool("write_file", {"path": "/new", "content": "x"})
+        await until(lambda: heard)
+        assert heard == ["list"]
 
-            await client.unsubscribe_resource("weakfs:///d/a")
-            heard.clear()
-            # A rollback may have changed anything.
-            session.rollback(1)
-            await until(lambda: len(heard) >= 3)
-            assert sorted(heard) == ["list", "weakfs:///d", "weakfs:///e"]
-            with pytest.raises(MCPError):
-                await client.subscribe_resource("file:///etc/passwd")
-
-    asyncio.run(run())
+        await client.unsubscribe_resource("weakfs:///d/a")
+        heard.clear()
+        # A rollback may have changed anything.
+        session.rollback(1)
+        await until(lambda: len(heard) >= 3)
+        assert sorted(heard) == ["list", "weakfs:///d", "weakfs:///e"]
+        with pytest.raises(MCPError):
+            await client.subscribe_resource("file:///etc/passwd")
 
 
-def test_a_newer_client_listens() -> None:
+async def test_a_newer_client_listens() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
 
-    async def run() -> None:
-        server = toolset_server(Toolset(session))
-        async with (
-            Client(server, mode="2026-07-28") as client,
-            client.listen(resource_subscriptions=["weakfs:///a"]) as events,
-        ):
-            files.write("/other", "x")
-            files.write("/a", "x")
-            async for event in events:
-                assert event == ResourceUpdated(uri="weakfs:///a")
-                break
-
-    asyncio.run(run())
+    server = toolset_server(Toolset(session))
+    async with (
+        Client(server, mode="2026-07-28") as client,
+        client.listen(resource_subscriptions=["weakfs:///a"]) as events,
+    ):
+        files.write("/other", "x")
+        files.write("/a", "x")
+        async for event in events:
+            assert event == ResourceUpdated(uri="weakfs:///a")
+            break
 
 
 def notified(session: Session, toolset: Toolset, uris: list[str], work: Callable[[], object], last: str) -> list[str]:
@@ -196,14 +190,11 @@ def test_roots_of_an_older_client_replace_the_directories(tmp_path: Path, use_ro
     assert (root / "x").exists() is use_roots
 
 
-def test_without_a_directory_every_path_is_refused() -> None:
-    async def run() -> None:
-        async with Client(filesystem_server(), mode="legacy") as client:
-            refused = await client.call_tool("read_text_file", {"path": "/etc/passwd"})
-            assert refused.is_error
-            assert not (await client.call_tool("list_allowed_directories", {})).is_error
-
-    asyncio.run(run())
+async def test_without_a_directory_every_path_is_refused() -> None:
+    async with Client(filesystem_server(), mode="legacy") as client:
+        refused = await client.call_tool("read_text_file", {"path": "/etc/passwd"})
+        assert refused.is_error
+        assert not (await client.call_tool("list_allowed_directories", {})).is_error
 
 
 @pytest.mark.parametrize(
@@ -214,43 +205,37 @@ def test_without_a_directory_every_path_is_refused() -> None:
         ({"read_only": True}, ["timeline"]),
     ],
 )
-def test_the_reference_tools_are_listed_as_there(tmp_path: Path, options: Any, added: list[str]) -> None:
-    async def run() -> None:
-        server = filesystem_server([tmp_path], **options)
-        async with Client(server, mode="legacy") as client:
-            tools = (await client.list_tools()).tools
-            own = [
-                one
-                for one in reference_definitions()
-                if not options.get("read_only") or (one.annotations and one.annotations.read_only_hint)
-            ]
-            assert tools[: len(own)] == own
-            assert [one.name for one in tools[len(own) :]] == added
-            refused = await client.session.call_tool("write_file", {"path": str(tmp_path / "x"), "content": ""})
-            assert refused.is_error is bool(options.get("read_only"))
-
-    asyncio.run(run())
+async def test_the_reference_tools_are_listed_as_there(tmp_path: Path, options: Any, added: list[str]) -> None:
+    server = filesystem_server([tmp_path], **options)
+    async with Client(server, mode="legacy") as client:
+        tools = (await client.list_tools()).tools
+        own = [
+            one
+            for one in reference_definitions()
+            if not options.get("read_only") or (one.annotations and one.annotations.read_only_hint)
+        ]
+        assert tools[: len(own)] == own
+        assert [one.name for one in tools[len(own) :]] == added
+        refused = await client.session.call_tool("write_file", {"path": str(tmp_path / "x"), "content": ""})
+        assert refused.is_error is bool(options.get("read_only"))
 
 
-def test_work_in_several_directories_is_undone_and_a_failed_call_changes_none(tmp_path: Path) -> None:
+async def test_work_in_several_directories_is_undone_and_a_failed_call_changes_none(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for place in (one, other):
         place.mkdir()
         (place / "a.txt").write_text("a\n")
 
-    async def run() -> None:
-        server = filesystem_server([one, other, one / "."], store=str(tmp_path / "store"))
-        async with Client(server, mode="legacy") as client:
-            for place in (one, other):
-                edit = {"path": str(place / "a.txt"), "edits": [{"oldText": "a", "newText": "b"}]}
-                assert not (await client.call_tool("edit_file", edit)).is_error
-                assert (place / "a.txt").read_text() == "b\n"
-            for place in (other, one):
-                undone = await client.call_tool("undo", {})
-                assert not undone.is_error, undone
-                assert (place / "a.txt").read_text() == "a\n"
-
-    asyncio.run(run())
+    server = filesystem_server([one, other, one / "."], store=str(tmp_path / "store"))
+    async with Client(server, mode="legacy") as client:
+        for place in (one, other):
+            edit = {"path": str(place / "a.txt"), "edits": [{"oldText": "a", "newText": "b"}]}
+            assert not (await client.call_tool("edit_file", edit)).is_error
+            assert (place / "a.txt").read_text() == "b\n"
+        for place in (other, one):
+            undone = await client.call_tool("undo", {})
+            assert not undone.is_error, undone
+            assert (place / "a.txt").read_text() == "a\n"
 
 
 def fingerprint(place: Path) -> list[object]:
@@ -265,7 +250,7 @@ def fingerprint(place: Path) -> list[object]:
     ]
 
 
-def test_a_directory_is_moved_between_allowed_directories_and_back_by_undo(tmp_path: Path) -> None:
+async def test_a_directory_is_moved_between_allowed_directories_and_back_by_undo(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     (one / "tree/deep").mkdir(parents=True)
     other.mkdir()
@@ -276,29 +261,26 @@ def test_a_directory_is_moved_between_allowed_directories_and_back_by_undo(tmp_p
     (one / "tree/link").symlink_to("run.sh")
     tree, nothing = fingerprint(one / "tree"), fingerprint(other)
 
-    async def run() -> None:
-        server = filesystem_server([one, other], store=str(tmp_path / "store"))
-        async with Client(server, mode="legacy") as client:
+    server = filesystem_server([one, other], store=str(tmp_path / "store"))
+    async with Client(server, mode="legacy") as client:
 
-            async def move(source: Path, destination: Path) -> bool:
-                given = {"source": str(source), "destination": str(destination)}
-                return not (await client.call_tool("move_file", given)).is_error
+        async def move(source: Path, destination: Path) -> bool:
+            given = {"source": str(source), "destination": str(destination)}
+            return not (await client.call_tool("move_file", given)).is_error
 
-            assert await move(one / "tree", other / "moved")
-            assert fingerprint(other / "moved") == tree
-            assert not (one / "tree").exists()
-            assert not (await client.call_tool("undo", {})).is_error
-            assert (fingerprint(one / "tree"), fingerprint(other)) == (tree, nothing)
+        assert await move(one / "tree", other / "moved")
+        assert fingerprint(other / "moved") == tree
+        assert not (one / "tree").exists()
+        assert not (await client.call_tool("undo", {})).is_error
+        assert (fingerprint(one / "tree"), fingerprint(other)) == (tree, nothing)
 
-            # A FIFO cannot be moved: what was written before it is undone.
-            os.mkfifo(one / "tree/z")
-            assert not await move(one / "tree", other / "moved")
-            (one / "tree/z").unlink()
-            assert (fingerprint(one / "tree"), fingerprint(other)) == (tree, nothing)
-            (other / "moved").mkdir()
-            assert not await move(one / "tree", other / "moved")
-            assert not await move(one / "tree", other / "gone/moved")
-            assert await move(one / "tree/run.sh", other / "run.sh")
-            assert (other / "run.sh").stat().st_mode & 0o777 == 0o750
-
-    asyncio.run(run())
+        # A FIFO cannot be moved: what was written before it is undone.
+        os.mkfifo(one / "tree/z")
+        assert not await move(one / "tree", other / "moved")
+        (one / "tree/z").unlink()
+        assert (fingerprint(one / "tree"), fingerprint(other)) == (tree, nothing)
+        (other / "moved").mkdir()
+        assert not await move(one / "tree", other / "moved")
+        assert not await move(one / "tree", other / "gone/moved")
+        assert await move(one / "tree/run.sh", other / "run.sh")
+        assert (other / "run.sh").stat().st_mode & 0o777 == 0o750

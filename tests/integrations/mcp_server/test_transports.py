@@ -68,14 +68,11 @@ def test_a_directory_over_stdio_is_changed_and_undone_by_another_process(tmp_pat
 
 
 @pytest.mark.slow
-def test_the_profile_filesystem_over_stdio(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with stdio(str(tmp_path), "--profile", "filesystem", "--no-history-tools", mode="legacy") as client:
-            assert len((await client.list_tools()).tools) == 14
-            done = await client.call_tool("write_file", {"path": str(tmp_path / "x"), "content": "x"})
-            assert done.structured_content == {"content": f"Successfully wrote to {tmp_path}/x"}
-
-    asyncio.run(work())
+async def test_the_profile_filesystem_over_stdio(tmp_path: Path) -> None:
+    async with stdio(str(tmp_path), "--profile", "filesystem", "--no-history-tools", mode="legacy") as client:
+        assert len((await client.list_tools()).tools) == 14
+        done = await client.call_tool("write_file", {"path": str(tmp_path / "x"), "content": "x"})
+        assert done.structured_content == {"content": f"Successfully wrote to {tmp_path}/x"}
 
 
 @pytest.mark.slow
@@ -264,25 +261,22 @@ except ModuleNotFoundError as error:
 
 
 @pytest.mark.slow
-def test_another_process_undoes_while_the_server_runs(tmp_path: Path) -> None:
+async def test_another_process_undoes_while_the_server_runs(tmp_path: Path) -> None:
     root, store, sessions = tmp_path / "root", str(tmp_path / "store"), str(tmp_path / "sessions")
     root.mkdir()
     options = (str(root), "--profile", "filesystem", "--session", sessions, "--store", store)
 
-    async def work() -> None:
-        async with stdio(*options, mode="legacy") as client:
+    async with stdio(*options, mode="legacy") as client:
 
-            async def write(name: str) -> None:
-                assert not (await client.call_tool("write_file", {"path": str(root / name), "content": name})).is_error
+        async def write(name: str) -> None:
+            assert not (await client.call_tool("write_file", {"path": str(root / name), "content": name})).is_error
 
-            await asyncio.gather(*(write(f"file{number}") for number in range(10)))
-            await write("last")
-            undo = [*WEAKFS, "undo", sessions, "--root", str(root), "--store", store]
-            undone = await asyncio.to_thread(subprocess.run, undo, capture_output=True, text=True, check=False)
-            assert undone.returncode == 0, undone.stderr
-            assert not (root / "last").exists()
-            await write("after")
-            assert not (await client.call_tool("undo", {})).is_error
-            assert len([*root.iterdir()]) == 10
-
-    asyncio.run(work())
+        await asyncio.gather(*(write(f"file{number}") for number in range(10)))
+        await write("last")
+        undo = [*WEAKFS, "undo", sessions, "--root", str(root), "--store", store]
+        undone = await asyncio.to_thread(subprocess.run, undo, capture_output=True, text=True, check=False)
+        assert undone.returncode == 0, undone.stderr
+        assert not (root / "last").exists()
+        await write("after")
+        assert not (await client.call_tool("undo", {})).is_error
+        assert len([*root.iterdir()]) == 10

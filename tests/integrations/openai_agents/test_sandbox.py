@@ -190,7 +190,7 @@ def test_links_out_of_the_workspace_are_not_followed() -> None:
     drive(act)
 
 
-def test_what_a_capability_forbids_is_not_done() -> None:
+async def test_what_a_capability_forbids_is_not_done() -> None:
     from agents.sandbox.errors import ExecTransportError, WorkspaceArchiveWriteError
 
     async def act(sandbox: SandboxSession, session: Session) -> None:
@@ -200,12 +200,9 @@ def test_what_a_capability_forbids_is_not_done() -> None:
             await sandbox.exec("true")
         assert files_of(session) == {}
 
-    async def run() -> None:
-        made = client(capability=Capability(allowed_fs_ops=["read", "list", "stat"]))
-        sandbox = await made.create()
-        await act(sandbox, made.session_of(sandbox))
-
-    asyncio.run(run())
+    made = client(capability=Capability(allowed_fs_ops=["read", "list", "stat"]))
+    sandbox = await made.create()
+    await act(sandbox, made.session_of(sandbox))
 
 
 def test_what_a_manifest_asks_for_in_vain_is_refused() -> None:
@@ -314,29 +311,26 @@ def test_a_sandbox_in_memory_is_resumed_from_its_snapshot_exactly(tmp_path: Path
     resume(client(), dict(state), compare)
 
 
-def test_a_snapshot_works_with_any_client_and_keeps_its_history(tmp_path: Path) -> None:
+async def test_a_snapshot_works_with_any_client_and_keeps_its_history(tmp_path: Path) -> None:
     from agents.sandbox.errors import SnapshotNotRestorableError, SnapshotPersistError
 
     from weakfs.integrations.openai_agents import WeakfsSnapshot
 
-    async def run() -> None:
-        snapshot = WeakfsSnapshot(id="s", location=str(tmp_path / "snapshots"))
-        assert not await snapshot.restorable()
-        with pytest.raises(SnapshotNotRestorableError):
-            await snapshot.restore()
-        await snapshot.persist(tar(("a", b"1"), ("b", b"same")))
-        await snapshot.persist(tar(("a", b"2"), ("b", b"same")))
-        with pytest.raises(SnapshotPersistError):
-            await snapshot.persist(io.BytesIO(b"no archive"))
-        again = WeakfsSnapshot.parse(json.loads(snapshot.model_dump_json()))
-        with tarfile.open(fileobj=await again.restore()) as archive:
-            assert archive.extractfile("a").read() == b"2"  # type: ignore[union-attr]
-        with Session.open(tmp_path / "snapshots", "s") as session:
-            assert len(session.snapshots) == 2
-            session.rollback(session.snapshots[0])
-            assert files_of(session) == {"/a": b"1", "/b": b"same"}
-
-    asyncio.run(run())
+    snapshot = WeakfsSnapshot(id="s", location=str(tmp_path / "snapshots"))
+    assert not await snapshot.restorable()
+    with pytest.raises(SnapshotNotRestorableError):
+        await snapshot.restore()
+    await snapshot.persist(tar(("a", b"1"), ("b", b"same")))
+    await snapshot.persist(tar(("a", b"2"), ("b", b"same")))
+    with pytest.raises(SnapshotPersistError):
+        await snapshot.persist(io.BytesIO(b"no archive"))
+    again = WeakfsSnapshot.parse(json.loads(snapshot.model_dump_json()))
+    with tarfile.open(fileobj=await again.restore()) as archive:
+        assert archive.extractfile("a").read() == b"2"  # type: ignore[union-attr]
+    with Session.open(tmp_path / "snapshots", "s") as session:
+        assert len(session.snapshots) == 2
+        session.rollback(session.snapshots[0])
+        assert files_of(session) == {"/a": b"1", "/b": b"same"}
 
 
 @pytest.mark.parametrize(

@@ -177,35 +177,32 @@ def test_set_user_id_bits_are_not_unpacked() -> None:
     in_sandbox(work)
 
 
-def test_a_snapshot_is_restored_exactly_with_links_that_commands_made_or_not_at_all(tmp_path: Path) -> None:
+async def test_a_snapshot_is_restored_exactly_with_links_that_commands_made_or_not_at_all(tmp_path: Path) -> None:
     from agents.sandbox.errors import SandboxError
     from agents.sandbox.snapshot import LocalSnapshotSpec
 
     from weakfs.integrations.openai_agents import WeakfsSandboxClient
 
-    async def run() -> None:
-        client = WeakfsSandboxClient()
-        sandbox = await client.create(snapshot=LocalSnapshotSpec(base_path=tmp_path))
-        await sandbox.start()
-        inner: Any = sandbox._inner
-        inner.files.symlink("/usr/bin/python3", "/workspace/python")
-        await sandbox.stop()
-        kept = inner.files.tree().fingerprint
-        await sandbox.write(Path("later"), io.BytesIO(b"1"))
-        again = await client.resume(sandbox.state)
-        await again.start()
-        restored: Any = again._inner
-        assert restored.files.tree().fingerprint == kept
+    client = WeakfsSandboxClient()
+    sandbox = await client.create(snapshot=LocalSnapshotSpec(base_path=tmp_path))
+    await sandbox.start()
+    inner: Any = sandbox._inner
+    inner.files.symlink("/usr/bin/python3", "/workspace/python")
+    await sandbox.stop()
+    kept = inner.files.tree().fingerprint
+    await sandbox.write(Path("later"), io.BytesIO(b"1"))
+    again = await client.resume(sandbox.state)
+    await again.start()
+    restored: Any = again._inner
+    assert restored.files.tree().fingerprint == kept
 
-        await again.write(Path("later"), io.BytesIO(b"2"))
-        left = restored.files.tree().fingerprint
-        (saved,) = tmp_path.iterdir()
-        saved.write_bytes(b"broken")
-        with pytest.raises(SandboxError):
-            await (await client.resume(sandbox.state)).start()
-        assert restored.files.tree().fingerprint == left
-
-    asyncio.run(run())
+    await again.write(Path("later"), io.BytesIO(b"2"))
+    left = restored.files.tree().fingerprint
+    (saved,) = tmp_path.iterdir()
+    saved.write_bytes(b"broken")
+    with pytest.raises(SandboxError):
+        await (await client.resume(sandbox.state)).start()
+    assert restored.files.tree().fingerprint == left
 
 
 def test_a_stream_is_read_no_further_than_a_file_may_be_long() -> None:
@@ -242,17 +239,14 @@ def test_a_link_that_leads_out_is_an_error_of_the_path(name: str) -> None:
 
 
 @pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
-def test_commands_at_the_same_time_wait_for_one_another(tmp_path: Path) -> None:
+async def test_commands_at_the_same_time_wait_for_one_another(tmp_path: Path) -> None:
     from agents.sandbox import Manifest
 
     from weakfs.integrations.openai_agents import WeakfsSandboxClient
 
-    async def run() -> None:
-        client = WeakfsSandboxClient(files=lambda session: HostFilesystem(tmp_path, session=session))
-        async with await client.create(manifest=Manifest(root=str(tmp_path))) as sandbox:
-            commands = (sandbox.exec(f"echo {name} > {name}") for name in "abc")
-            writes = (sandbox.write(Path(name), io.BytesIO(b"1")) for name in "def")
-            await asyncio.gather(*commands, *writes)
-            assert sorted(path.name for path in tmp_path.iterdir()) == list("abcdef")
-
-    asyncio.run(run())
+    client = WeakfsSandboxClient(files=lambda session: HostFilesystem(tmp_path, session=session))
+    async with await client.create(manifest=Manifest(root=str(tmp_path))) as sandbox:
+        commands = (sandbox.exec(f"echo {name} > {name}") for name in "abc")
+        writes = (sandbox.write(Path(name), io.BytesIO(b"1")) for name in "def")
+        await asyncio.gather(*commands, *writes)
+        assert sorted(path.name for path in tmp_path.iterdir()) == list("abcdef")

@@ -24,6 +24,7 @@ from weakfs.tools.handlers import ProcessOptions
 
 if TYPE_CHECKING:
     from agents.sandbox.session import SandboxSession
+    from agents.sandbox.session.pty_types import PtyExecUpdate
 
 pytestmark = [
     pytest.mark.usefixtures("never_hung"),
@@ -63,6 +64,17 @@ def drive(
     asyncio.run(run())
 
 
+async def printed(sandbox: SandboxSession, started: PtyExecUpdate, end: bytes) -> bytes:
+    """Return what a command that keeps running has printed once it has printed `end`."""
+    assert started.process_id is not None
+    output = started.output
+    while not output.endswith(end):
+        more = await sandbox.pty_write_stdin(session_id=started.process_id, chars="", yield_time_s=0.25)
+        assert more.process_id is not None
+        output += more.output
+    return output
+
+
 def test_a_command_in_a_terminal_is_typed_to_and_its_changes_are_undone(tmp_path: Path) -> None:
     from agents.sandbox.errors import PtySessionNotFoundError
 
@@ -72,7 +84,8 @@ def test_a_command_in_a_terminal_is_typed_to_and_its_changes_are_undone(tmp_path
             "rm old; tty; echo $COLOR $TERM; pwd; read name; echo hello $name > new; exit 3", tty=True, yield_time_s=0.5
         )
         assert (started.exit_code, started.process_id is None) == (None, False)
-        assert re.fullmatch(rb"/dev/pts/\d+\r\nred \S+\r\n/workspace\r\n", started.output)
+        output = await printed(sandbox, started, b"/workspace\r\n")
+        assert re.fullmatch(rb"/dev/pts/\d+\r\nred \S+\r\n/workspace\r\n", output)
         assert started.process_id is not None
         ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars="Ann\n", yield_time_s=20)
         assert (ended.process_id, ended.exit_code, ended.output) == (None, 3, b"Ann\r\n")
@@ -89,8 +102,10 @@ def test_a_command_in_a_terminal_is_typed_to_and_its_changes_are_undone(tmp_path
 @pytest.mark.parametrize(("key", "number"), [("\x03", 2), ("\x1c", 3)])
 def test_keys_of_a_terminal_send_their_signals(tmp_path: Path, key: str, number: int) -> None:
     async def act(sandbox: SandboxSession, session: Session) -> None:
-        started = await sandbox.pty_exec_start("sleep", "60", shell=False, tty=True, yield_time_s=0.25)
+        words = ("sh", "-c", "echo ready; exec sleep 60")
+        started = await sandbox.pty_exec_start(*words, shell=False, tty=True, yield_time_s=0.25)
         assert started.process_id is not None
+        await printed(sandbox, started, b"ready\r\n")
         ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars=key, yield_time_s=20)
         assert (ended.process_id, ended.exit_code) == (None, 128 + number)
 
@@ -100,10 +115,11 @@ def test_keys_of_a_terminal_send_their_signals(tmp_path: Path, key: str, number:
 def test_a_command_without_a_terminal_runs_on_and_has_no_input(tmp_path: Path) -> None:
     async def act(sandbox: SandboxSession, session: Session) -> None:
         started = await sandbox.pty_exec_start(
-            "cat; tty; echo out; echo error >&2; sleep 1; echo late", yield_time_s=0.25
+            "cat; tty; echo out; echo error >&2; until [ -e beside ]; do sleep 0.05; done; echo late",
+            yield_time_s=0.25,
         )
         assert started.process_id is not None
-        assert started.output == b"not a tty\nout\nerror\n"
+        assert await printed(sandbox, started, b"error\n") == b"not a tty\nout\nerror\n"
         with pytest.raises(RuntimeError, match="stdin is not available"):
             await sandbox.pty_write_stdin(session_id=started.process_id, chars="x")
         # Files are read and written meanwhile.
@@ -133,8 +149,8 @@ def test_commands_that_still_run_are_ended_with_the_sandbox_and_what_they_change
     async def act(sandbox: SandboxSession, session: Session) -> None:
         held.append(session)
         for number in range(3):
-            started = await sandbox.pty_exec_start(f"echo {number} > f{number}; sleep 600", tty=True, yield_time_s=0.5)
-            assert started.process_id is not None
+            command = f"echo {number} > f{number}; echo made; sleep 600"
+            await printed(sandbox, await sandbox.pty_exec_start(command, tty=True, yield_time_s=0.5), b"made\r\n")
         await sandbox.stop()
         paths = {getattr(record.event, "path", None) for record in session.records}
         assert paths >= {"/f0", "/f1", "/f2"}
@@ -190,9 +206,10 @@ def test_commands_run_beside_those_that_keep_running(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("key", "number"), [("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)])
 def test_keys_send_signals_that_the_program_itself_ignores(tmp_path: Path, key: str, number: signal.Signals) -> None:
     async def act(sandbox: SandboxSession, session: Session) -> None:
-        started = await sandbox.pty_exec_start("sleep 60", tty=True, yield_time_s=0.25)
+        started = await sandbox.pty_exec_start("echo ready; sleep 60", tty=True, yield_time_s=0.25)
         assert started.process_id is not None
-        ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars=key, yield_time_s=5)
+        await printed(sandbox, started, b"ready\r\n")
+        ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars=key, yield_time_s=20)
         assert (ended.process_id, ended.exit_code) == (None, 128 + number)
 
     before = signal.signal(number, signal.SIG_IGN)
@@ -204,29 +221,27 @@ def test_keys_send_signals_that_the_program_itself_ignores(tmp_path: Path, key: 
 
 def test_a_cancelled_answer_leaves_the_command_running(tmp_path: Path) -> None:
     async def act(sandbox: SandboxSession, session: Session) -> None:
-        started = await sandbox.pty_exec_start("sleep 2; echo done", yield_time_s=0.25)
+        started = await sandbox.pty_exec_start("until [ -e go ]; do sleep 0.05; done; echo done", yield_time_s=0.25)
         assert started.process_id is not None
         waiting = asyncio.create_task(sandbox.pty_write_stdin(session_id=started.process_id, chars="", yield_time_s=30))
         await asyncio.sleep(0.3)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
+        await sandbox.write(Path("go"), io.BytesIO())
         ended = await sandbox.pty_write_stdin(session_id=started.process_id, chars="", yield_time_s=20)
         assert (ended.exit_code, ended.output) == (0, b"done\n")
 
     drive(act, tmp_path)
 
 
-def test_terminals_need_files_in_a_directory() -> None:
+async def test_terminals_need_files_in_a_directory() -> None:
     from weakfs.integrations.openai_agents import WeakfsSandboxClient
 
-    async def run() -> None:
-        with pytest.raises(OSError, match="cannot start a process on an InMemoryFilesystem"):
-            await WeakfsSandboxClient(processes=ProcessOptions()).create()
-        sandbox = await WeakfsSandboxClient().create()
-        assert not sandbox.supports_pty()
-
-    asyncio.run(run())
+    with pytest.raises(OSError, match="cannot start a process on an InMemoryFilesystem"):
+        await WeakfsSandboxClient(processes=ProcessOptions()).create()
+    sandbox = await WeakfsSandboxClient().create()
+    assert not sandbox.supports_pty()
 
 
 def test_a_port_is_exposed_only_where_commands_share_the_network(tmp_path: Path) -> None:

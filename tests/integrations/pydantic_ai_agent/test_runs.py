@@ -29,16 +29,13 @@ def test_a_run_that_succeeds_is_merged_and_one_undo_takes_it_back(
     assert not files.exists("/b")
 
 
-def test_the_session_changes_only_when_the_run_ends(
+async def test_the_session_changes_only_when_the_run_ends(
     session: Session, files: InMemoryFilesystem, tools: SessionToolset[object]
 ) -> None:
-    async def main() -> None:
-        async with agent(scripted([write("/a", "1\n")], [write("/b", "1\n")]), tools).iter("go") as run:
-            async for _ in run:
-                assert not files.exists("/a")
-        assert files.exists("/a")
-
-    asyncio.run(main())
+    async with agent(scripted([write("/a", "1\n")], [write("/b", "1\n")]), tools).iter("go") as run:
+        async for _ in run:
+            assert not files.exists("/a")
+    assert files.exists("/a")
 
 
 def test_a_run_that_fails_leaves_the_session_as_it_was(

@@ -59,6 +59,13 @@ class GatedStreams(AsyncStorageEventStore):
         return number
 
 
+async def gated_session() -> tuple[GatedStreams, Session, Toolset]:
+    """Open a session on new storage whose appends can be held."""
+    store = GatedStreams()
+    session = await Session.aopen(store, "s")
+    return store, session, Toolset(session)
+
+
 def ids(session: Session) -> list[str]:
     return [call.call_id for call in session[ToolCalls].all()]
 

@@ -39,29 +39,23 @@ def test_a_call_cancelled_at_any_turn_answers_or_has_changed_nothing(where: str,
     assert asyncio.run(main()) == (turns > 1)
 
 
-def test_other_tasks_have_their_turn_between_calls() -> None:
-    async def main() -> None:
-        session = Session()
-        tools = Toolset(session)
-        is_done = asyncio.Event()
-        asyncio.get_running_loop().call_soon(is_done.set)
-        for number in range(3):
-            await tools.acall("write_file", {"path": f"/{number}", "content": ""})
-            assert is_done.is_set()
-
-    asyncio.run(main())
+async def test_other_tasks_have_their_turn_between_calls() -> None:
+    session = Session()
+    tools = Toolset(session)
+    is_done = asyncio.Event()
+    asyncio.get_running_loop().call_soon(is_done.set)
+    for number in range(3):
+        await tools.acall("write_file", {"path": f"/{number}", "content": ""})
+        assert is_done.is_set()
 
 
-def test_a_transaction_that_begins_while_a_call_waits_for_its_turn_is_not_joined() -> None:
-    async def main() -> None:
-        session = Session()
-        tools = Toolset(session)
-        call = asyncio.create_task(tools.acall("write_file", {"path": "/a", "content": "1"}))
-        await asyncio.sleep(0)
-        with pytest.raises(ZeroDivisionError), session.transaction():
-            InMemoryFilesystem(session).write("/b", "1")
-            raise ZeroDivisionError
-        assert (await call).success
-        assert names(session) == {"a"}
-
-    asyncio.run(main())
+async def test_a_transaction_that_begins_while_a_call_waits_for_its_turn_is_not_joined() -> None:
+    session = Session()
+    tools = Toolset(session)
+    call = asyncio.create_task(tools.acall("write_file", {"path": "/a", "content": "1"}))
+    await asyncio.sleep(0)
+    with pytest.raises(ZeroDivisionError), session.transaction():
+        InMemoryFilesystem(session).write("/b", "1")
+        raise ZeroDivisionError
+    assert (await call).success
+    assert names(session) == {"a"}

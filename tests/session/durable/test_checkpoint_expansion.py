@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from tests.faults.test_load_expansion import directories_of_a_wide_base, directories_of_one_base
 from tests.faults.watchdog import watched
+from tests.models.cost import peak_memory
 from tests.session.durable.streams import MemoryStreams
 from weakfs import InMemoryFilesystem, Session, SessionFileError
 from weakfs.session.blobs.blob import digest_of
@@ -101,15 +101,6 @@ def test_a_checkpoint_is_refused_before_memory_is_allocated(store: MemoryStreams
     refused, loaded = peak_memory(lambda: open_with(1)), peak_memory(lambda: open_with(None))
 
     assert refused - parsed < (loaded - parsed) / 4
-
-
-def peak_memory(work: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def test_the_states_that_a_checkpoint_refers_to_have_the_same_budget(store: MemoryStreams) -> None:

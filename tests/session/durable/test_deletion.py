@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -147,27 +146,24 @@ except StorageError as error:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "memory"])
-def test_an_awaited_session_leaves_the_new_one_of_its_id_alone(tmp_path: Path, kind: str) -> None:
-    async def main() -> None:
-        where = AsyncMemoryStorage() if kind == "memory" else f"sqlite:{tmp_path}/store"
-        session = await Session.aopen(where, "s")
+async def test_an_awaited_session_leaves_the_new_one_of_its_id_alone(tmp_path: Path, kind: str) -> None:
+    where = AsyncMemoryStorage() if kind == "memory" else f"sqlite:{tmp_path}/store"
+    session = await Session.aopen(where, "s")
+    async with session.transaction():
+        InMemoryFilesystem(session).write("/old", "1")
+    store = await aopen_event_store(where)
+    await store.delete("s")
+    new = await Session.aopen(where, "s")
+    async with new.transaction():
+        InMemoryFilesystem(new).write("/new", "1")
+    with pytest.raises(StorageError, match="it was deleted"):
         async with session.transaction():
-            InMemoryFilesystem(session).write("/old", "1")
-        store = await aopen_event_store(where)
-        await store.delete("s")
-        new = await Session.aopen(where, "s")
-        async with new.transaction():
-            InMemoryFilesystem(new).write("/new", "1")
-        with pytest.raises(StorageError, match="it was deleted"):
-            async with session.transaction():
-                InMemoryFilesystem(session).write("/old", "2")
-        assert await store.head("s") == 1
-        await store.close()
-        await new.aclose()
-        again = await Session.aopen(where, "s")
-        assert [entry.name for entry in InMemoryFilesystem(again).list("/")] == ["new"]
-        await again.aclose()
-        with pytest.raises(StorageError, match="it was deleted"):
-            await session.aclose()
-
-    asyncio.run(main())
+            InMemoryFilesystem(session).write("/old", "2")
+    assert await store.head("s") == 1
+    await store.close()
+    await new.aclose()
+    again = await Session.aopen(where, "s")
+    assert [entry.name for entry in InMemoryFilesystem(again).list("/")] == ["new"]
+    await again.aclose()
+    with pytest.raises(StorageError, match="it was deleted"):
+        await session.aclose()

@@ -136,22 +136,19 @@ def test_writers_wait_for_a_compaction_that_they_overtook() -> None:
     assert Session.open(store, "s").to_bytes() == others.to_bytes()
 
 
-def test_an_event_loop_goes_on_while_its_writer_waits_for_a_compaction() -> None:
-    async def main() -> None:
-        store = AsyncStorageEventStore(AsyncMemoryStorage())
-        session = await Session.aopen(store, "s")
-        lease = await store.lease("s", f"{COMPACTION}x", 60)
+async def test_an_event_loop_goes_on_while_its_writer_waits_for_a_compaction() -> None:
+    store = AsyncStorageEventStore(AsyncMemoryStorage())
+    session = await Session.aopen(store, "s")
+    lease = await store.lease("s", f"{COMPACTION}x", 60)
 
-        writing = asyncio.create_task(Toolset(session).acall("write_file", {"path": "/a", "content": NEW}))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert not writing.done()
-        await store.release(lease)
+    writing = asyncio.create_task(Toolset(session).acall("write_file", {"path": "/a", "content": NEW}))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not writing.done()
+    await store.release(lease)
 
-        assert (await writing).success
-        assert InMemoryFilesystem(await Session.aopen(store, "s")).read("/a").content == NEW
-
-    asyncio.run(main())
+    assert (await writing).success
+    assert InMemoryFilesystem(await Session.aopen(store, "s")).read("/a").content == NEW
 
 
 def test_a_killed_compaction_keeps_writers_waiting_until_its_lease_expires(tmp_path: Path) -> None:

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
-from typing import TYPE_CHECKING
 
+from tests.models.cost import lines_of
 from tests.tools.stale_writes.conftest import write
 from weakfs import Session, Toolset
-
-if TYPE_CHECKING:
-    from _typeshed import TraceFunction
-
-
-def lines_run(work: Callable[[], object]) -> int:
-    """Count the lines of Python that run."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, arg: object) -> TraceFunction:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> None:
@@ -51,7 +27,7 @@ def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> No
     for path in ("/now.txt", "/then.txt"):
         assert write_as(None, path)
         pair(path)
-    early = lines_run(lambda: pair("/now.txt"))
+    early = lines_of(lambda: pair("/now.txt"))
     assert write_as("ann", "/then.txt")
     tools.filesystem.write("/by_the_runtime.txt", "1\n")
     assert write_as(None, "/by_the_runtime.txt")
@@ -63,9 +39,9 @@ def test_calls_with_and_without_a_caller_cost_the_same_in_a_long_history() -> No
     # What one call takes over from the records since the last such call is not counted: each is taken over once.
     assert write_as(None, "/last.txt")
 
-    assert lines_run(lambda: pair("/now.txt")) < early * 1.3
-    assert lines_run(lambda: write_as(None, "/then.txt")) < early
-    assert lines_run(lambda: write_as(None, "/by_the_runtime.txt")) < early
+    assert lines_of(lambda: pair("/now.txt")) < early * 1.3
+    assert lines_of(lambda: write_as(None, "/then.txt")) < early
+    assert lines_of(lambda: write_as(None, "/by_the_runtime.txt")) < early
     assert not write_as(None, "/then.txt")
 
 
