@@ -27,9 +27,9 @@ REMOVAL = 2.0
 class Scratch:
     """One scratch directory. `files` is the path of the directory to work in, initially empty."""
 
-    def __init__(self, folder: str | None = None) -> None:
+    def __init__(self) -> None:
         require_linux("make a scratch directory", "leave out the tools that run commands, and use a VfsSection")
-        folder = os.path.realpath(tempfile.gettempdir() if folder is None else folder)
+        folder = os.path.realpath(tempfile.gettempdir())
         remove_leftovers(folder)
         self._lock, self._path = _make(folder)
         self.files = os.path.join(self._path, "files")

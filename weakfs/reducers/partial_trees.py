@@ -8,7 +8,18 @@ from typing import cast
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.diff import equal
 from weakfs.reducers.tree.leaf import CONTENT, MODIFIED_AT, WHITEOUT
-from weakfs.reducers.tree.node import EMPTY_TREE, FileTree, Node, Segments, entries, find, put, remove, walk
+from weakfs.reducers.tree.node import (
+    EMPTY_TREE,
+    FileTree,
+    Node,
+    Segments,
+    entries,
+    find,
+    find_or_blocking_leaf,
+    put,
+    remove,
+    walk,
+)
 from weakfs.reducers.tree.repeated_subtrees import Comparisons, check_repeats
 
 
@@ -21,7 +32,7 @@ def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple
     stack = sorted(nodes, key=_by_path, reverse=True)
     while stack:
         segments, node = stack.pop()
-        existing = [found for one in (tree, *others) if (found := _at(one, segments)) is not None]
+        existing = [found for one in (tree, *others) if (found := find_or_blocking_leaf(one, segments)) is not None]
         if not existing:
             at = node.modified_at if type(node) is FileTree else node[MODIFIED_AT]
             tree = put(tree, segments, node, at)
@@ -33,16 +44,6 @@ def filled(tree: FileTree, nodes: Iterable[tuple[Segments, Node]], others: tuple
 
 def _by_path(entry: tuple[Segments, Node]) -> Segments:
     return entry[0]
-
-
-def _at(tree: FileTree, segments: Segments) -> Node | None:
-    """Return the node at a path, or the file that is in place of one of its directories."""
-    node: Node | None = tree
-    for name in segments:
-        if type(node) is not FileTree:
-            break
-        node = maps.get(node._children, name)
-    return node
 
 
 def missing(found: FileTree, later: FileTree) -> Iterator[tuple[Segments, Node]]:

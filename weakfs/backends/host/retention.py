@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weakfs.filesystem import FilesystemSnapshot
+from weakfs.reducers.codec.tree_pool import TreePool
 from weakfs.reducers.external_trees import ExternalTrees
-from weakfs.reducers.tree import children as maps
-from weakfs.reducers.tree.leaf import CONTENT
 from weakfs.reducers.tree.node import FileTree
 from weakfs.session import Session
 from weakfs.session.blobs.blob import Stored
@@ -15,22 +14,9 @@ from weakfs.session.blobs.blob import Stored
 
 def contents_needed(session: Session, source: object) -> set[bytes]:
     """Return the digests of all contents that a session's records and slices read from `source`. O(distinct trees)."""
-    needed: set[bytes] = set()
-    # Visited directories by id; keeping references prevents their ids from being reused.
-    seen: dict[int, FileTree] = {}
-    for tree in _trees(session):
-        stack = [tree]
-        while stack:
-            here = stack.pop()
-            if id(here) in seen:
-                continue
-            seen[id(here)] = here
-            for _, node in maps.items(here._children):
-                if type(node) is FileTree:
-                    stack.append(node)
-                elif type(node[CONTENT]) is Stored and node[CONTENT].source is source:
-                    needed.add(node[CONTENT].digest)
-    return needed
+    pool, seen = TreePool(), dict[int, object]()
+    blobs = (blob for tree in _trees(session) for blob in pool.contents(tree, seen))
+    return {blob.digest for blob in blobs if type(blob) is Stored and blob.source is source}
 
 
 def snapshots_needed(session: Session) -> set[str]:

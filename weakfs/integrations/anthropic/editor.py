@@ -35,19 +35,34 @@ def _definition(version: EditorVersion, max_characters: int | None) -> BetaToolU
     return cast("BetaToolUnionParam", definition)
 
 
-def _toolset(
-    session: Session,
-    filesystem: Filesystem | None,
-    version: EditorVersion,
-    max_characters: int | None,
-    capability: Capability | None,
-    policy: Policy | None,
-) -> Toolset:
-    tool = editor_tool(NAMES[version], max_characters, has_undo=NAMES[version] == "str_replace_editor")
-    return Toolset(session, filesystem, tools=[tool], capability=capability, policy=policy, refuse_stale_writes=False)
+class _Editor:
+    """What the tools for both clients share."""
+
+    def __init__(
+        self,
+        session: Session,
+        filesystem: Filesystem | None = None,
+        *,
+        version: EditorVersion = "20250728",
+        max_characters: int | None = None,
+        capability: Capability | None = None,
+        policy: Policy | None = None,
+        caller: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._definition = _definition(version, max_characters)
+        tool = editor_tool(NAMES[version], max_characters, has_undo=NAMES[version] == "str_replace_editor")
+        self.toolset = Toolset(
+            session, filesystem, tools=[tool], capability=capability, policy=policy, refuse_stale_writes=False
+        )
+        self._caller = caller
+
+    def to_dict(self) -> BetaToolUnionParam:
+        """Return the definition for a request."""
+        return self._definition
 
 
-class TextEditorTool(BetaBuiltinFunctionTool):
+class TextEditorTool(_Editor, BetaBuiltinFunctionTool):
     """Anthropic's text editor tool on the files of a session, or on a filesystem with that session.
 
     Each command is one call of the session: it is recorded, and undone if it fails. `version` is the version in the
@@ -55,53 +70,13 @@ class TextEditorTool(BetaBuiltinFunctionTool):
     a command may do: `str_replace` and `insert` read and write. `caller` is recorded with each call.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        filesystem: Filesystem | None = None,
-        *,
-        version: EditorVersion = "20250728",
-        max_characters: int | None = None,
-        capability: Capability | None = None,
-        policy: Policy | None = None,
-        caller: str | None = None,
-    ) -> None:
-        super().__init__()
-        self._definition = _definition(version, max_characters)
-        self.toolset = _toolset(session, filesystem, version, max_characters, capability, policy)
-        self._caller = caller
-
-    def to_dict(self) -> BetaToolUnionParam:
-        """Return the definition for a request."""
-        return self._definition
-
     def call(self, input: object) -> BetaFunctionToolResultType:
         """Run one command, as the model sent it."""
         return shown(self.toolset.call(self.name, cast("Any", input), caller=self._caller))
 
 
-class AsyncTextEditorTool(BetaAsyncBuiltinFunctionTool):
+class AsyncTextEditorTool(_Editor, BetaAsyncBuiltinFunctionTool):
     """`TextEditorTool` for an `AsyncAnthropic` client."""
-
-    def __init__(
-        self,
-        session: Session,
-        filesystem: Filesystem | None = None,
-        *,
-        version: EditorVersion = "20250728",
-        max_characters: int | None = None,
-        capability: Capability | None = None,
-        policy: Policy | None = None,
-        caller: str | None = None,
-    ) -> None:
-        super().__init__()
-        self._definition = _definition(version, max_characters)
-        self.toolset = _toolset(session, filesystem, version, max_characters, capability, policy)
-        self._caller = caller
-
-    def to_dict(self) -> BetaToolUnionParam:
-        """Return the definition for a request."""
-        return self._definition
 
     async def call(self, input: object) -> BetaFunctionToolResultType:
         """Run one command, as the model sent it."""

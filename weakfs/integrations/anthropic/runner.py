@@ -29,8 +29,8 @@ def async_runnable_tools(toolset: Toolset, *, caller: str | None = None) -> list
     return [AsyncRunnableTool(toolset, definition, caller) for definition in toolset.definitions("anthropic")]
 
 
-class RunnableTool(BetaBuiltinFunctionTool):
-    """One tool of a toolset for the runner."""
+class _ToolOfToolset:
+    """What the tools for both clients share."""
 
     def __init__(self, toolset: Toolset, definition: Mapping[str, object], caller: str | None) -> None:
         super().__init__()
@@ -39,22 +39,18 @@ class RunnableTool(BetaBuiltinFunctionTool):
     def to_dict(self) -> BetaToolUnionParam:
         """Return the definition for a request."""
         return cast("BetaToolUnionParam", dict(self._definition))
+
+
+class RunnableTool(_ToolOfToolset, BetaBuiltinFunctionTool):
+    """One tool of a toolset for the runner."""
 
     def call(self, input: object) -> BetaFunctionToolResultType:
         """Make one call."""
         return shown(self._toolset.call(self.name, cast("Any", input), caller=self._caller))
 
 
-class AsyncRunnableTool(BetaAsyncBuiltinFunctionTool):
+class AsyncRunnableTool(_ToolOfToolset, BetaAsyncBuiltinFunctionTool):
     """One tool of a toolset for the runner of an `AsyncAnthropic` client."""
-
-    def __init__(self, toolset: Toolset, definition: Mapping[str, object], caller: str | None) -> None:
-        super().__init__()
-        self._toolset, self._definition, self._caller = toolset, definition, caller
-
-    def to_dict(self) -> BetaToolUnionParam:
-        """Return the definition for a request."""
-        return cast("BetaToolUnionParam", dict(self._definition))
 
     async def call(self, input: object) -> BetaFunctionToolResultType:
         """Make one call."""

@@ -13,7 +13,7 @@ from weakfs.reducers.merging.entry_ids import ROOT, Id, Names, Place, Tracker, U
 from weakfs.reducers.merging.tree_merge import Ask, TreeConflict
 from weakfs.reducers.tree import children as maps
 from weakfs.reducers.tree.diff import equal
-from weakfs.reducers.tree.node import FileTree, Node, find, put, remove
+from weakfs.reducers.tree.node import FileTree, Node, find, find_or_blocking_leaf, put, remove
 from weakfs.session.merging.conflicts import ConflictKind, Side
 
 SIDES: tuple[Side, Side] = ("ours", "theirs")
@@ -274,7 +274,7 @@ class Relocation:
         while stack:
             here, part = stack.pop()
             segments = segments_of(here)
-            there = _there(tree, segments)
+            there = find_or_blocking_leaf(tree, segments)
             if there is None or is_whiteout(there):
                 tree = put(tree, segments, part, _modified(tree, segments))
             elif equal(there, part):
@@ -342,16 +342,6 @@ def _above(path: str) -> Iterator[str]:
     """Yield the directories above a path, the nearest first, without the root."""
     while path := path.rpartition("/")[0]:
         yield path
-
-
-def _there(tree: FileTree, segments: tuple[str, ...]) -> Node | None:
-    """Return the node at a path, or a leaf that blocks the path."""
-    node: Node | None = tree
-    for name in segments:
-        if type(node) is not FileTree:
-            break
-        node = maps.get(node._children, name)
-    return node
 
 
 def _opened(tree: FileTree, segments: tuple[str, ...]) -> FileTree:

@@ -108,6 +108,16 @@ def find(tree: FileTree, segments: Segments) -> Node | None:
     return cast("Node | None", node)
 
 
+def find_or_blocking_leaf(tree: FileTree, segments: Segments) -> Node | None:
+    """Return the node at a path, or the leaf that is in place of one of its directories."""
+    node: Node | None = tree
+    for name in segments:
+        if type(node) is not FileTree:
+            break
+        node = maps.get(node._children, name)
+    return node
+
+
 def entries(tree: FileTree) -> list[tuple[str, Node]]:
     """List a directory's entries by name. O(entries)."""
     return sorted(maps.items(tree._children), key=_by_name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from weakfs.storage.event_store import AsyncEventStore, Checkpoint, Frame, Lease
 from weakfs.storage.storage import AsyncStorage, Versioned
 
 T = TypeVar("T")
+E = TypeVar("E", bound=AsyncStorage | AsyncEventStore)
 
 
 class Run(Protocol):
@@ -80,108 +81,90 @@ async def _close(values: AsyncIterator[object]) -> None:
         await close()
 
 
-class SyncStorage:
-    """A `Storage` over an `AsyncStorage`."""
+class _SyncAccess(Generic[E]):
+    """Access to an engine whose coroutines are run to completion."""
 
-    def __init__(self, storage: AsyncStorage, *, run: Run | None = None) -> None:
+    def __init__(self, engine: E, *, run: Run | None = None) -> None:
         """Without `run`, coroutines run on a loop in the background that belongs to this object."""
-        self._storage = storage
+        self._engine = engine
         self._own_loop = BackgroundLoop() if run is None else None
         self._run: Run = self._own_loop or run or run_in_place
 
     @classmethod
-    def opened(cls, opening: Coroutine[object, None, AsyncStorage]) -> Self:
+    def opened(cls, opening: Coroutine[object, None, E]) -> Self:
         """Return an engine that is opened on its own loop in the background."""
         loop = BackgroundLoop()
         try:
-            storage = cls(loop(opening), run=loop)
+            made = cls(loop(opening), run=loop)
         except BaseException:
             loop.close()
             raise
-        storage._own_loop = loop
-        return storage
+        made._own_loop = loop
+        return made
 
     @property
     def url(self) -> str:
-        return self._storage.url
-
-    @property
-    def atomic_batches(self) -> bool:
-        return self._storage.atomic_batches
-
-    def get(self, key: str) -> bytes | None:
-        return self._run(self._storage.get(key))
-
-    def get_versioned(self, key: str) -> Versioned | None:
-        return self._run(self._storage.get_versioned(key))
-
-    def set(self, key: str, value: bytes) -> None:
-        self._run(self._storage.set(key, value))
-
-    def create(self, key: str, value: bytes) -> str | None:
-        return self._run(self._storage.create(key, value))
-
-    def replace(self, key: str, value: bytes, *, version: str) -> str | None:
-        return self._run(self._storage.replace(key, value, version=version))
-
-    def delete(self, key: str) -> bool:
-        return self._run(self._storage.delete(key))
-
-    def exists(self, key: str) -> bool:
-        return self._run(self._storage.exists(key))
-
-    def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return self._run(self._storage.keys(prefix, after=after, limit=limit))
-
-    def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return self._run(self._storage.children(directory, after=after, limit=limit))
-
-    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        return self._run(self._storage.get_many(keys))
-
-    def set_many(self, values: Mapping[str, bytes]) -> None:
-        self._run(self._storage.set_many(values))
-
-    def items(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-        return _iterate(self._run, self._storage.items(prefix))
-
-    def clear(self, prefix: str = "") -> int:
-        return self._run(self._storage.clear(prefix))
+        return self._engine.url
 
     def close(self) -> None:
         if self._own_loop is None or not self._own_loop.is_closed:
-            self._run(self._storage.close())
+            self._run(self._engine.close())
         if self._own_loop is not None:
             self._own_loop.close()
 
 
-class SyncEventStore:
-    """An `EventStore` over an `AsyncEventStore`."""
-
-    def __init__(self, streams: AsyncEventStore, *, run: Run | None = None) -> None:
-        """Without `run`, coroutines run on a loop in the background that belongs to this object."""
-        self._streams = streams
-        self._own_loop = BackgroundLoop() if run is None else None
-        self._run: Run = self._own_loop or run or run_in_place
-
-    @classmethod
-    def opened(cls, opening: Coroutine[object, None, AsyncEventStore]) -> Self:
-        """Return an event store that is opened on its own loop in the background."""
-        loop = BackgroundLoop()
-        try:
-            streams = cls(loop(opening), run=loop)
-        except BaseException:
-            loop.close()
-            raise
-        streams._own_loop = loop
-        return streams
+class SyncStorage(_SyncAccess[AsyncStorage]):
+    """A `Storage` over an `AsyncStorage`."""
 
     @property
-    def url(self) -> str:
-        return self._streams.url
+    def atomic_batches(self) -> bool:
+        return self._engine.atomic_batches
+
+    def get(self, key: str) -> bytes | None:
+        return self._run(self._engine.get(key))
+
+    def get_versioned(self, key: str) -> Versioned | None:
+        return self._run(self._engine.get_versioned(key))
+
+    def set(self, key: str, value: bytes) -> None:
+        self._run(self._engine.set(key, value))
+
+    def create(self, key: str, value: bytes) -> str | None:
+        return self._run(self._engine.create(key, value))
+
+    def replace(self, key: str, value: bytes, *, version: str) -> str | None:
+        return self._run(self._engine.replace(key, value, version=version))
+
+    def delete(self, key: str) -> bool:
+        return self._run(self._engine.delete(key))
+
+    def exists(self, key: str) -> bool:
+        return self._run(self._engine.exists(key))
+
+    def keys(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return self._run(self._engine.keys(prefix, after=after, limit=limit))
+
+    def children(self, directory: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
+        return self._run(self._engine.children(directory, after=after, limit=limit))
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        return self._run(self._engine.get_many(keys))
+
+    def set_many(self, values: Mapping[str, bytes]) -> None:
+        self._run(self._engine.set_many(values))
+
+    def items(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+        return _iterate(self._run, self._engine.items(prefix))
+
+    def clear(self, prefix: str = "") -> int:
+        return self._run(self._engine.clear(prefix))
+
+
+class SyncEventStore(_SyncAccess[AsyncEventStore]):
+    """An `EventStore` over an `AsyncEventStore`."""
 
     def head(self, stream: str) -> int:
-        return self._run(self._streams.head(stream))
+        return self._run(self._engine.head(stream))
 
     def append(
         self,
@@ -192,49 +175,43 @@ class SyncEventStore:
         contents: Mapping[str, bytes] | None = None,
         fencing: int | None = None,
     ) -> int:
-        return self._run(self._streams.append(stream, expected, frames, contents=contents, fencing=fencing))
+        return self._run(self._engine.append(stream, expected, frames, contents=contents, fencing=fencing))
 
     def read(self, stream: str, *, after: int = 0, limit: int | None = None) -> Iterator[Frame]:
-        return _iterate(self._run, self._streams.read(stream, after=after, limit=limit))
+        return _iterate(self._run, self._engine.read(stream, after=after, limit=limit))
 
     def wait(self, stream: str, after: int, timeout: float) -> int:
-        return self._run(self._streams.wait(stream, after, timeout))
+        return self._run(self._engine.wait(stream, after, timeout))
 
     def put_contents(self, stream: str, contents: Mapping[str, bytes]) -> None:
-        self._run(self._streams.put_contents(stream, contents))
+        self._run(self._engine.put_contents(stream, contents))
 
     def get_contents(self, stream: str, digests: Iterable[str]) -> dict[str, bytes]:
-        return self._run(self._streams.get_contents(stream, digests))
+        return self._run(self._engine.get_contents(stream, digests))
 
     def has_contents(self, stream: str, digests: Iterable[str]) -> set[str]:
-        return self._run(self._streams.has_contents(stream, digests))
+        return self._run(self._engine.has_contents(stream, digests))
 
     def put_checkpoint(self, stream: str, checkpoint: Checkpoint) -> None:
-        self._run(self._streams.put_checkpoint(stream, checkpoint))
+        self._run(self._engine.put_checkpoint(stream, checkpoint))
 
     def get_checkpoint(self, stream: str) -> Checkpoint | None:
-        return self._run(self._streams.get_checkpoint(stream))
+        return self._run(self._engine.get_checkpoint(stream))
 
     def trim(self, stream: str, before: int, *, contents: Iterable[str] = (), expected: int | None = None) -> None:
-        self._run(self._streams.trim(stream, before, contents=contents, expected=expected))
+        self._run(self._engine.trim(stream, before, contents=contents, expected=expected))
 
     def streams(self, prefix: str = "", *, after: str = "", limit: int | None = None) -> list[str]:
-        return self._run(self._streams.streams(prefix, after=after, limit=limit))
+        return self._run(self._engine.streams(prefix, after=after, limit=limit))
 
     def delete(self, stream: str) -> bool:
-        return self._run(self._streams.delete(stream))
+        return self._run(self._engine.delete(stream))
 
     def lease(self, stream: str, owner: str, seconds: float) -> Lease:
-        return self._run(self._streams.lease(stream, owner, seconds))
+        return self._run(self._engine.lease(stream, owner, seconds))
 
     def release(self, lease: Lease) -> None:
-        self._run(self._streams.release(lease))
+        self._run(self._engine.release(lease))
 
     def flush(self) -> None:
-        self._run(self._streams.flush())
-
-    def close(self) -> None:
-        if self._own_loop is None or not self._own_loop.is_closed:
-            self._run(self._streams.close())
-        if self._own_loop is not None:
-            self._own_loop.close()
+        self._run(self._engine.flush())
