@@ -10,7 +10,8 @@ from weakfs.lazy_names import lazy_names
 if TYPE_CHECKING:
     from weakfs.history.blame.lines import BlameLine
     from weakfs.history.forgetting.forget import Forgetting, forget
-    from weakfs.history.git_export import ExportRefused, ExportReport, export_git
+    from weakfs.history.git_export.export import ExportReport, export_git
+    from weakfs.history.git_export.repository import ExportRefused
     from weakfs.history.git_import.importing import ImportReport, import_git
     from weakfs.history.git_import.objects import ImportRefused
     from weakfs.history.git_import.tree_changes import SkippedEntry
@@ -46,7 +47,8 @@ __getattr__, __dir__ = lazy_names(
     {
         "blame.lines": "BlameLine",
         "forgetting.forget": "Forgetting forget",
-        "git_export": "ExportRefused ExportReport export_git",
+        "git_export.export": "ExportReport export_git",
+        "git_export.repository": "ExportRefused",
         "git_import.importing": "ImportReport import_git",
         "git_import.objects": "ImportRefused",
         "git_import.tree_changes": "SkippedEntry",

@@ -57,7 +57,7 @@ def _postgresql() -> Engine:
 
 
 def _objects() -> Engine:
-    from weakfs.storage.engines.objects import ENGINE
+    from weakfs.storage.engines.objects.opening import ENGINE
 
     return ENGINE
 

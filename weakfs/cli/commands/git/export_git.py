@@ -47,7 +47,7 @@ def export_git_command(
     command again to add what is new.
     """
     from weakfs.cli.sessions import chosen, load
-    from weakfs.history.git_export import export_git
+    from weakfs.history.git_export.export import export_git
 
     session = load(file, registry, max_expansion)
     meant = chosen(session, filesystem)
