@@ -23,6 +23,8 @@ CAUSES = {
     errno.EPERM: ("permission denied", "check its permissions"),
     errno.ENOSPC: ("the disk is full", "free some space, or name a place on another disk"),
     errno.EROFS: ("the disk is read-only", "name a place on another disk"),
+    errno.EADDRINUSE: ("another program uses the port", "name another port, or 0 for any free one"),
+    errno.EADDRNOTAVAIL: ("it is not an address of this machine", "name one of its addresses"),
 }
 
 

@@ -45,7 +45,7 @@ def served(session: Session, work: Callable[[Client], Awaitable[None]], mode: st
 
     async def run() -> None:
         async with Client(toolset_server(toolset), mode=mode) as client:
-            await asyncio.wait_for(work(client), 30)
+            await asyncio.wait_for(work(client), 300)
 
     asyncio.run(run())
 
@@ -249,7 +249,7 @@ def test_a_cancelled_call_is_undone(era: str, on_host: bool, tmp_path: Path) -> 
     def slow(params: Nothing, *, context: ToolContext) -> ToolResult[None]:
         require_filesystem(context).write("/half.txt", "half")
         reached.set()
-        release.wait(20)
+        release.wait(300)
         require_filesystem(context).write("/rest.txt", "rest")
         return ToolResult("done", None)
 
@@ -259,7 +259,7 @@ def test_a_cancelled_call_is_undone(era: str, on_host: bool, tmp_path: Path) -> 
 
     async def work(client: Client) -> None:
         making = asyncio.create_task(client.call_tool("slow", {}))
-        await asyncio.to_thread(reached.wait, 20)
+        await asyncio.to_thread(reached.wait, 300)
         making.cancel()
         with pytest.raises(asyncio.CancelledError):
             await making

@@ -6,10 +6,8 @@ import asyncio
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -118,7 +116,7 @@ asyncio.run(serve_stdio(toolset_server(Toolset(Session(), tools=[Tool("loud", "P
     process.stdin.flush()
     answers = [json.loads(process.stdout.readline()) for _ in range(2)]
     process.stdin.close()
-    assert process.wait(30) == 0
+    assert process.wait(300) == 0
     assert [one["id"] for one in answers] == [0, 1]
     assert process.stdout.read() == ""
     errors = process.stderr.read()
@@ -146,37 +144,25 @@ def test_a_signal_ends_the_server(tmp_path: Path, number: signal.Signals) -> Non
         assert process.stdout.readline()
         process.send_signal(number)
         # Its input is still open.
-        assert process.wait(60) == 130
+        assert process.wait(300) == 130
         _, errors = process.communicate()
     assert "Traceback" not in errors
     assert "Fatal" not in errors
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 @contextmanager
 def http(*arguments: str) -> Iterator[str]:
-    port = free_port()
     with subprocess.Popen(
-        [*WEAKFS, "mcp", *arguments, "--http", str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*WEAKFS, "mcp", *arguments, "--http", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
+        assert process.stdout is not None
         try:
-            until = time.monotonic() + 30
-            while time.monotonic() < until and process.poll() is None:
-                try:
-                    socket.create_connection(("127.0.0.1", port), 1).close()
-                    break
-                except OSError:
-                    time.sleep(0.02)
-            yield f"http://127.0.0.1:{port}/mcp"
+            said, _, url = process.stdout.readline().strip().partition(" ")
+            assert said == "serving", process.communicate()
+            yield url
         finally:
             process.terminate()
-            printed, errors = process.communicate(timeout=30)
+            printed, errors = process.communicate(timeout=300)
         assert printed == ""
         assert "Traceback" not in errors
 
@@ -204,8 +190,22 @@ def test_several_clients_over_http_in_both_eras(tmp_path: Path) -> None:
                 {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", header: value},
             )
             with pytest.raises(urllib.error.HTTPError, match=r"403|421"):
-                urllib.request.urlopen(request, timeout=10)
+                urllib.request.urlopen(request, timeout=300)
     assert len([*tmp_path.iterdir()]) == 10
+
+
+@pytest.mark.slow
+def test_a_port_that_is_in_use_is_named(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    store = ("--store", str(tmp_path / "store"))
+    with http(str(tmp_path / "root"), *store) as url:
+        port = url.removeprefix("http://127.0.0.1:").removesuffix("/mcp")
+        run = run_command("mcp", str(tmp_path / "root"), "--http", port, *store)
+    assert run.returncode == 1
+    assert run.stderr == (
+        f"weakfs: cannot serve on '127.0.0.1', port {port}: another program uses the port; name another port, or 0 for "
+        "any free one\n"
+    )
 
 
 def test_http_is_for_this_machine_unless_hosts_are_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -120,12 +121,25 @@ def http_app(server: AnyServer, *, host: str = "127.0.0.1", allowed_hosts: Seque
 
 
 async def serve_http(
-    server: AnyServer, *, host: str = "127.0.0.1", port: int = 8000, allowed_hosts: Sequence[str] = ()
+    server: AnyServer,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    allowed_hosts: Sequence[str] = (),
+    on_listening: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve any number of clients over HTTP, until the task is cancelled or the process is told to end."""
+    """Serve any number of clients over HTTP, until the task is cancelled or the process is told to end.
+
+    Port 0 is any free port. `on_listening` is called with the URL once clients can connect. Raises `OSError` if the
+    address cannot be used.
+    """
     import uvicorn
 
     app = http_app(server, host=host, allowed_hosts=allowed_hosts)
     # Log nothing to standard output.
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
-    await uvicorn.Server(config).serve()
+    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as listening:
+        if on_listening is not None:
+            shown = f"[{host}]" if ":" in host else host
+            on_listening(f"http://{shown}:{listening.getsockname()[1]}/mcp")
+        await uvicorn.Server(config).serve([listening])

@@ -51,7 +51,13 @@ class ServeOptions:
     show_default=True,
     help="Whether to offer timeline, undo, redo, revert, restore and snapshot.",
 )
-@click.option("--http", "port", metavar="PORT", type=click.IntRange(0, 65535), help="Serve HTTP instead of stdio.")
+@click.option(
+    "--http",
+    "port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="Serve HTTP instead of stdio; 0 for a free port.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address for HTTP.")
 @click.option(
     "--allow-host", "allowed_hosts", metavar="NAME", multiple=True, help="A host name that HTTP clients may use."
@@ -75,8 +81,8 @@ def mcp_command(
     afterwards; otherwise the history is lost when the server ends. A DIR is changed in place.
 
     With --profile filesystem, the tools are those of the reference filesystem server, and several DIRs may be given;
-    the roots that an older client sends replace them. HTTP is served at /mcp without authentication, and only to this
-    machine unless --host and --allow-host say otherwise.
+    the roots that an older client sends replace them. HTTP is served at the printed address, without authentication,
+    and only to this machine unless --host and --allow-host say otherwise.
     """
     import asyncio
 
@@ -91,6 +97,7 @@ def mcp_command(
     )
     _check(options)
     try:
+        from weakfs.cli.output import Output
         from weakfs.integrations.mcp import serve_http, serve_stdio
     except ModuleNotFoundError as error:
         raise Failure(str(error)) from error
@@ -99,9 +106,17 @@ def mcp_command(
         if port is None:
             _run(serve_stdio(server))
         else:
-            with as_failure(f"serve on {host!r}"):
+            with as_failure(f"serve on {host!r}, port {port}"):
                 # uvicorn handles signals itself.
-                asyncio.run(serve_http(server, host=host, port=port, allowed_hosts=allowed_hosts))
+                asyncio.run(
+                    serve_http(
+                        server,
+                        host=host,
+                        port=port,
+                        allowed_hosts=allowed_hosts,
+                        on_listening=lambda url: Output(finish_unread=True).line(f"serving {url}"),
+                    )
+                )
     return DONE
 
 
