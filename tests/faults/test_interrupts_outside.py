@@ -1,4 +1,4 @@
-"""Interrupts while a session also changes external files: they agree with the slices, or the session reports otherwise."""
+"""Interrupts while a session also changes external files: they match the slices, or an error says otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers hand in is taken as it is at that moment, and looked at before anything is decided."""
+"""Arguments are used as they are at the time of the call, and checked before anything is decided."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_bytes_that_can_change_are_copied(
     [[(0, 0, "text")], [(0, 1, None)], [(0.0, 1, b"")], [("0", "1", b"")], [(0, 1)], [(0, 1, b"", 2)], [5], 5, None],
     ids=repr,
 )
-def test_pieces_that_are_none_are_refused_and_nothing_changes(
+def test_malformed_pieces_are_refused_and_nothing_changes(
     session: Session, fs: InMemoryFilesystem, pieces: Any
 ) -> None:
     before = fs.tree()
@@ -79,7 +79,7 @@ def test_pieces_and_lines_may_come_from_a_generator(fs: InMemoryFilesystem) -> N
     assert fs.read_lines("/g") == ("0\n", "1\n", "2")
 
 
-def test_what_a_generator_does_to_the_files_is_done_before_anything_is_decided(fs: InMemoryFilesystem) -> None:
+def test_changes_that_a_generator_makes_happen_before_anything_is_decided(fs: InMemoryFilesystem) -> None:
     def pieces() -> Iterator[tuple[int, int, bytes]]:
         fs.delete("/f")
         yield 0, 1, b"x"
@@ -115,7 +115,7 @@ def test_text_is_text_and_bytes_are_bytes(
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
-def test_text_without_a_form_in_utf8_is_refused_with_the_place(fs: InMemoryFilesystem, text: str) -> None:
+def test_text_that_utf8_cannot_encode_is_refused_with_the_place(fs: InMemoryFilesystem, text: str) -> None:
     with pytest.raises(ValueError, match="lone surrogate at"):
         fs.write("/f", text)
     with pytest.raises(ValueError, match="surrogate"):

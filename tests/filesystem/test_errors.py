@@ -73,7 +73,9 @@ REFUSED: dict[str, tuple[Call, type[OSError], int]] = {
 
 
 @pytest.mark.parametrize(("call", "kind", "number"), REFUSED.values(), ids=REFUSED)
-def test_an_error_has_its_class_number_and_a_message_alone(call: Call, kind: type[OSError], number: int) -> None:
+def test_an_error_has_a_class_a_number_and_a_message_without_a_prefix(
+    call: Call, kind: type[OSError], number: int
+) -> None:
     fs = workspace(limits=TIGHT)
     with pytest.raises(kind) as caught:
         call(fs)
@@ -108,7 +110,7 @@ THROUGH_LINKS: list[tuple[Call, type[OSError], int]] = [
 
 
 @pytest.mark.parametrize(("call", "kind", "number"), THROUGH_LINKS)
-def test_errors_where_links_are_followed(call: Call, kind: type[OSError], number: int) -> None:
+def test_errors_when_links_are_followed(call: Call, kind: type[OSError], number: int) -> None:
     with pytest.raises(kind) as caught:
         call(workspace(follow_symlinks="within_root_only"))
     assert caught.value.errno == number
@@ -125,7 +127,7 @@ def test_a_path_may_lead_through_forty_links() -> None:
     assert caught.value.errno == ELOOP
 
 
-def test_a_fault_is_an_error_with_a_number_whose_text_is_the_message() -> None:
+def test_a_fault_is_an_error_with_a_number_and_the_message_as_its_text() -> None:
     error = fault(FileNotFoundError, ENOENT, "cannot read '/a': it is gone; look elsewhere")
     assert (type(error), error.errno) == (FileNotFoundError, ENOENT)
     assert str(error) == "cannot read '/a': it is gone; look elsewhere"

@@ -1,4 +1,4 @@
-"""Limits by themselves: presets, what they take, and where exactly each one lies."""
+"""Limits: presets, allowed values, and the exact boundary of each one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weakfs.reducers.tree import name_escaping as names
 MIB = 1 << 20
 
 
-def test_the_presets_are_those_of_the_specification() -> None:
+def test_the_presets_match_the_specification() -> None:
     assert asdict(Limits()) == {
         "max_file_size": 32 * MIB,
         "max_path_depth": 64,
@@ -38,7 +38,7 @@ def test_the_presets_are_those_of_the_specification() -> None:
     }
 
 
-def test_the_limits_for_files_cut_no_answer_and_keep_all_else() -> None:
+def test_the_limits_for_files_do_not_cut_answers_and_keep_all_other_limits() -> None:
     strict = Limits.strict().for_files()
 
     assert strict == Limits(max_file_size=48_000, max_path_depth=16, max_segment_length=80, max_grep_matches=None)
@@ -49,13 +49,13 @@ NAMES = [field.name for field in fields(Limits)]
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [-1, 1.5, "5", True, object()])
-def test_a_limit_is_a_whole_number_from_zero_on_or_none(name: str, value: Any) -> None:
+def test_a_limit_is_a_nonnegative_integer_or_none(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} is .*; use a whole number of 0 or more, or None for no limit"):
         Limits(**{name: value})
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_zero_and_none_are_taken_and_nothing_is_changed_later(name: str) -> None:
+def test_zero_and_none_are_accepted_and_limits_are_immutable(name: str) -> None:
     values: dict[str, Any] = {name: 0}
     assert getattr(Limits(**values), name) == 0
     values[name] = None
@@ -112,7 +112,7 @@ def quota(limits: Limits, *, size: int = 0, more_size: int = 0, nodes: int = 0, 
     limits.check_quota("/a", size=size, more_size=more_size, nodes=nodes, more_nodes=more_nodes)
 
 
-def test_a_quota_may_be_reached_and_not_crossed() -> None:
+def test_a_quota_may_be_reached_but_not_exceeded() -> None:
     limits = Limits(max_total_size=100, max_node_count=10)
     quota(limits, size=60, more_size=40, nodes=9, more_nodes=1)
     for more in ({"size": 60, "more_size": 41}, {"nodes": 9, "more_nodes": 2}):
@@ -121,7 +121,7 @@ def test_a_quota_may_be_reached_and_not_crossed() -> None:
         assert caught.value.errno == EDQUOT
 
 
-def test_what_makes_things_smaller_or_keeps_them_is_never_refused() -> None:
+def test_changes_that_do_not_increase_usage_are_never_refused() -> None:
     limits = Limits(max_total_size=100, max_node_count=10)
     quota(limits, size=500, more_size=0, nodes=50, more_nodes=0)
     quota(limits, size=500, more_size=-1, nodes=50, more_nodes=-1)

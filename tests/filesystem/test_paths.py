@@ -91,7 +91,7 @@ def test_nul_and_lone_surrogates_are_value_errors_that_name_the_place(path: str,
 
 
 @pytest.mark.parametrize("path", [b"a", 5, None, ["a"], object()])
-def test_what_is_no_path_is_a_type_error(path: object) -> None:
+def test_a_value_that_is_not_a_path_is_a_type_error(path: object) -> None:
     with pytest.raises(TypeError, match="a path is text"):
         normalize(path)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the point of the test
 
@@ -101,7 +101,7 @@ class BytesPath:
         return b"a"
 
 
-def test_path_objects_are_taken_and_such_of_bytes_are_not() -> None:
+def test_path_objects_are_accepted_unless_they_hold_bytes() -> None:
     assert normalize(PurePosixPath("a/../b")) == "/b"
     assert normalize(Path("/x//y")) == "/x/y"
     with pytest.raises(TypeError, match="a path is text"):
@@ -114,7 +114,7 @@ class Place(str, Enum):  # noqa: UP042  # the older way, whose members show them
     NOTES = "docs//notes.md"
 
 
-def test_a_subclass_of_str_is_taken_by_its_characters_and_given_as_plain_text() -> None:
+def test_a_subclass_of_str_is_read_by_its_characters_and_returned_as_plain_str() -> None:
     found = normalize(Place.NOTES)
     assert found == "/docs/notes.md"
     assert type(found) is str
@@ -145,7 +145,7 @@ def test_normalize_agrees_with_a_slow_reference_and_is_idempotent(path: str) -> 
 @given(
     st.text(st.sampled_from("a\uf700\uf72e\uf72f\uf741\uf75c\uf7c3\uf7a9\uf7ef\uf79d\uf781"), min_size=1, max_size=6)
 )
-def test_a_name_has_one_form_however_it_is_escaped(name: str) -> None:
+def test_a_name_has_one_canonical_form_however_it_is_escaped(name: str) -> None:
     found = normalize(name)
     assert normalize(found) == found
     assert to_bytes(found[1:]) == to_bytes(name)
@@ -157,7 +157,7 @@ def test_a_name_has_one_form_however_it_is_escaped(name: str) -> None:
         lambda raw: b"/" not in raw and b"\0" not in raw and raw not in (b".", b"..")
     )
 )
-def test_every_host_name_is_reached_by_its_form(raw: bytes) -> None:
+def test_every_host_name_is_reachable_by_its_canonical_form(raw: bytes) -> None:
     assert normalize(from_bytes(raw)) == "/" + from_bytes(raw)
 
 

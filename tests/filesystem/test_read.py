@@ -14,7 +14,7 @@ def test_a_read_from_before_the_start_is_refused() -> None:
         fs.read("/a.txt", offset=-1)
 
 
-def test_what_was_read_through_a_link_has_the_path_of_the_file() -> None:
+def test_a_file_read_through_a_link_has_its_own_path() -> None:
     fs = InMemoryFilesystem(follow_symlinks="within_root_only")
     fs.write("/d/a.txt", "x")
     fs.symlink("d/a.txt", "/link")

@@ -1,4 +1,4 @@
-"""A tree that holds its directories at very many places: every verb is done with it, or says that it is too large."""
+"""A tree that contains its directories in very many places: every operation works, or reports that it is too large."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("never_hung")
 # What is computed once a directory.
 
 
-def test_digests_heights_and_totals_are_computed_once_a_directory() -> None:
+def test_digests_heights_and_totals_are_computed_once_per_directory() -> None:
     tree = doubled(DEPTH)
 
     assert tree.digest == doubled(DEPTH).digest
@@ -69,7 +69,7 @@ def test_single_entries_are_read_changed_and_deleted() -> None:
     assert fs.exists(path)
 
 
-def test_the_session_takes_snapshots_and_goes_back() -> None:
+def test_the_session_takes_snapshots_and_rolls_back() -> None:
     fs = holding(doubled(DEPTH))
     assert fs.session is not None
     fs.session.snapshot("before")
@@ -88,7 +88,7 @@ def test_a_tree_with_more_entries_than_can_be_read_back_is_not_saved(tmp_path: P
         session.save(tmp_path / "s.json")
 
 
-def test_a_saved_one_is_small_and_is_loaded_and_saved_again(tmp_path: Path) -> None:
+def test_a_saved_tree_is_small_and_can_be_loaded_and_saved_again(tmp_path: Path) -> None:
     session = holding(doubled(SAVED)).session
     assert session is not None
     session.save(tmp_path / "s.json")
@@ -197,7 +197,7 @@ def test_two_such_trees_that_differ_everywhere_are_not_compared(verb: str) -> No
 
 
 @pytest.mark.parametrize("verb", ["added", "removed", "filled"])
-def test_such_a_tree_beside_an_empty_one_is_not_listed(verb: str) -> None:
+def test_a_difference_from_an_empty_tree_is_not_listed(verb: str) -> None:
     tree = doubled(DEPTH)
 
     with pytest.raises(TreeTooLarge):
@@ -232,7 +232,7 @@ CALLS: list[tuple[str, dict[str, object]]] = [
 
 @pytest.mark.parametrize("capability", [None, Capability(fs_roots=("/",), max_changed_files=5)], ids=["free", "bound"])
 @pytest.mark.parametrize(("name", "arguments"), CALLS, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_tool_answers(name: str, arguments: dict[str, object], capability: Capability | None) -> None:
+def test_a_tool_answers_for_such_a_tree(name: str, arguments: dict[str, object], capability: Capability | None) -> None:
     session = holding(doubled(DEPTH)).session
     assert session is not None
     tools = Toolset(session, InMemoryFilesystem(session), capability=capability)
@@ -254,5 +254,5 @@ def test_a_scan_that_is_bounded_ends_at_its_bound() -> None:
     assert getattr(result.value, "truncated", None)
 
 
-def test_a_tree_of_few_copies_is_gone_through() -> None:
+def test_a_tree_with_few_copies_can_be_walked() -> None:
     assert len(list(walk(doubled(10)))) == doubled(10).node_count

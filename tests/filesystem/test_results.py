@@ -1,4 +1,4 @@
-"""What a filesystem gives back: frozen values that compare, show themselves, and tell times exactly."""
+"""The results of a filesystem: frozen values that can be compared and printed, with exact times."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_link_knows_its_target() -> None:
     assert not stat(0).is_symlink
 
 
-def test_results_are_sequences_that_equal_one_another_and_tuples_of_the_same() -> None:
+def test_results_are_sequences_that_equal_each_other_and_tuples_of_the_same_items() -> None:
     matches = [GlobMatch("/a", True), GlobMatch("/b", False)]
     found = GlobResult(matches, truncated=False)
     assert list(found) == matches
@@ -82,7 +82,7 @@ def test_results_are_sequences_that_equal_one_another_and_tuples_of_the_same() -
     assert repr(GlobResult([], truncated=True)) == "GlobResult([], truncated=True)"
 
 
-def test_a_grep_result_also_tells_what_was_searched() -> None:
+def test_a_grep_result_also_says_what_was_searched() -> None:
     match = GrepMatch("/a", 1, "line", 0, 2)
     found = GrepResult([match], truncated=True, files_searched=7, binary_skipped=2)
     assert (found.files_searched, found.binary_skipped, found.truncated, found[0]) == (7, 2, True, match)
@@ -99,7 +99,7 @@ def test_results_cannot_be_changed() -> None:
             setattr(value, name, "x")
 
 
-def test_a_snapshot_shows_neither_files_nor_addresses() -> None:
+def test_the_repr_of_a_snapshot_shows_neither_files_nor_addresses() -> None:
     fs = InMemoryFilesystem(Session(session_id="s", clock=lambda: 5))
     fs.write("/secret", "content")
     shown = repr(fs.snapshot("tag"))

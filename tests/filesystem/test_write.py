@@ -1,4 +1,4 @@
-"""What a change refuses, to the last unit: modes, quotas of edits, depths, pieces; and who hears of what it does."""
+"""What a change refuses: modes, quotas of edits, depths, pieces; and how subscribers are notified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weakfs.filesystem import Filesystem, Limits
 
 
 @pytest.mark.parametrize("mode", [-1, 0o10000, True, "0644", 0.0, None])
-def test_a_mode_that_is_no_permission_bits_is_refused(mode: int) -> None:
+def test_a_mode_that_is_not_permission_bits_is_refused(mode: int) -> None:
     fs = InMemoryFilesystem()
     fs.write("/a", "x")
     before = fs.tree().fingerprint
@@ -31,7 +31,7 @@ def test_every_mode_of_permission_bits_is_kept(mode: int) -> None:
     assert fs.stat("/a").mode == mode
 
 
-def test_a_copy_of_a_file_keeps_to_the_quotas_to_the_last_unit() -> None:
+def test_a_copy_of_a_file_keeps_to_the_exact_quotas() -> None:
     for limits in (Limits(max_total_size=15), Limits(max_node_count=3)):
         fs = InMemoryFilesystem(limits=limits)
         fs.write("/a", "12345")
@@ -45,7 +45,7 @@ def test_a_copy_of_a_file_keeps_to_the_quotas_to_the_last_unit() -> None:
         fs.copy("/a", "/b")
 
 
-def test_a_splice_keeps_to_the_quota_to_the_last_byte() -> None:
+def test_a_splice_keeps_to_the_exact_quota() -> None:
     fs = InMemoryFilesystem(limits=Limits(max_total_size=15))
     fs.write("/a", "0123456789")
     with pytest.raises(OSError, match="all files would take 16 bytes and 15 are allowed") as caught:
@@ -58,7 +58,7 @@ def test_a_splice_keeps_to_the_quota_to_the_last_byte() -> None:
     assert fs.stat("/a").size_bytes == 0
 
 
-def test_a_directory_moves_only_as_deep_as_all_that_is_in_it_may_lie() -> None:
+def test_a_directory_moves_only_to_a_depth_that_its_contents_allow() -> None:
     fs = InMemoryFilesystem(limits=Limits(max_path_depth=4))
     fs.write("/a/b/c", "x")
     with pytest.raises(OSError, match="it is 5 segments deep and 4 are allowed") as caught:
@@ -98,7 +98,9 @@ CHANGES: dict[str, Callable[[Filesystem], object]] = {
 
 @pytest.mark.parametrize("place", ["memory", "host"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_subscribers_have_heard_of_a_change_when_its_method_returns(tmp_path: Path, place: str, change: str) -> None:
+def test_subscribers_are_notified_before_the_method_of_a_change_returns(
+    tmp_path: Path, place: str, change: str
+) -> None:
     session = Session()
     (tmp_path / "root").mkdir()
     fs: Filesystem = InMemoryFilesystem(session)

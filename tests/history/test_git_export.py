@@ -95,7 +95,7 @@ def test_forks_are_branches_and_merges_have_two_parents(session: Session, tmp_pa
     assert git(tmp_path / "repo", "fsck", "--strict") == ""
 
 
-def test_a_fork_that_is_merged_twice_goes_on_from_its_own_work(session: Session, tmp_path: Path) -> None:
+def test_a_fork_merged_twice_continues_from_its_own_work(session: Session, tmp_path: Path) -> None:
     fork = session.fork("idea")
     InMemoryFilesystem(fork).write("/1.txt", "1\n")
     session.merge(fork)
@@ -143,7 +143,7 @@ def test_agent_trace_records_name_the_same_lines(session: Session, tmp_path: Pat
     assert record["metadata"]["dev.weakfs"]["calls"] == ["c2"]
 
 
-def test_notes_of_a_later_export_join_those_that_are_there(session: Session, tmp_path: Path) -> None:
+def test_notes_of_a_later_export_are_added_to_existing_ones(session: Session, tmp_path: Path) -> None:
     export_git(session, tmp_path / "repo")
     git(
         tmp_path / "repo",
@@ -173,7 +173,7 @@ def test_a_rollback_is_a_commit(session: Session, tmp_path: Path) -> None:
     assert (tmp_path / "repo" / "src" / "a.py").read_text() == "one\ntwo\n"
 
 
-def test_another_export_adds_what_is_new(session: Session, tmp_path: Path) -> None:
+def test_another_export_adds_only_what_is_new(session: Session, tmp_path: Path) -> None:
     first = export_git(session, tmp_path / "repo")
     assert export_git(session, tmp_path / "repo").commits == 0
     fork = session.fork("idea")
@@ -187,7 +187,7 @@ def test_another_export_adds_what_is_new(session: Session, tmp_path: Path) -> No
     assert git(tmp_path / "repo", "status", "--porcelain") == ""
 
 
-def test_an_export_goes_on_after_the_records_were_compacted(session: Session, tmp_path: Path) -> None:
+def test_an_export_continues_after_the_records_were_compacted(session: Session, tmp_path: Path) -> None:
     export_git(session, tmp_path / "repo")
     session.compact(keep=0)
     InMemoryFilesystem(session).write("/new.txt", "x\n")
@@ -210,7 +210,7 @@ def test_records_that_were_compacted_before_they_were_exported_are_one_commit(se
     assert git(tmp_path / "repo", "ls-tree", "--name-only", "main").split() == ["lost.txt", "new.txt"]
 
 
-def test_a_work_tree_keeps_what_somebody_changed_there(session: Session, tmp_path: Path) -> None:
+def test_a_work_tree_keeps_local_changes(session: Session, tmp_path: Path) -> None:
     export_git(session, tmp_path / "repo")
     (tmp_path / "repo" / "mine.txt").write_text("mine")
     InMemoryFilesystem(session).write("/new.txt", "x\n")
@@ -244,7 +244,7 @@ def test_a_branch_with_other_commits_is_refused(session: Session, tmp_path: Path
     assert export_git(other, tmp_path / "repo", branch="other").commits == 1
 
 
-def test_other_options_than_before_are_refused(session: Session, tmp_path: Path) -> None:
+def test_different_options_than_before_are_refused(session: Session, tmp_path: Path) -> None:
     Toolset(session).call("write_file", {"path": "/c.py", "content": "c"}, call_id="c5", caller="bob")
     export_git(session, tmp_path / "repo", per="turn")
     with pytest.raises(ExportRefused, match="export with the same options as before"):
@@ -252,7 +252,7 @@ def test_other_options_than_before_are_refused(session: Session, tmp_path: Path)
 
 
 @pytest.mark.parametrize("branch", ["", "-x", "a..b", "x.lock", "a b", "refs/", "a\nb"])
-def test_names_that_are_no_branches_are_refused(session: Session, tmp_path: Path, branch: str) -> None:
+def test_names_that_are_not_valid_branch_names_are_refused(session: Session, tmp_path: Path, branch: str) -> None:
     with pytest.raises(ExportRefused, match="cannot export to the branch"):
         export_git(session, tmp_path / "repo", branch=branch)
     assert not (tmp_path / "repo").exists()
@@ -279,7 +279,7 @@ def test_names_messages_and_callers_may_hold_anything(tmp_path: Path) -> None:
     assert len(git(tmp_path / "repo", "ls-files", "-z").split("\0")) == 3
 
 
-def test_hooks_and_configuration_of_the_user_take_no_part(
+def test_hooks_and_configuration_of_the_user_are_ignored(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config").write_text("[core]\n\thooksPath = /nonexistent\n[init]\n\tdefaultBranch = trunk\n")
@@ -345,7 +345,7 @@ def test_every_commit_has_its_parents_first_and_the_last_one_is_the_present(
 
 
 @pytest.mark.parametrize("seed", sample(range(24)))
-def test_git_blames_the_call_that_our_blame_names(seed: int, tmp_path: Path) -> None:
+def test_git_blame_agrees_with_the_blame_of_the_session(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     session = Session(session_id="main", clock=iter(range(10**18, 10**19, 10**9)).__next__)
     numbers = count()

@@ -1,4 +1,4 @@
-"""Questions in SQL: what the tables hold, and that a query only reads and ends."""
+"""SQL queries: what the tables contain, and that a query only reads and always ends."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_records_have_their_tag_and_their_plain_fields(session: Session) -> None
         "SELECT '\ud800'",
     ],
 )
-def test_a_query_that_does_not_only_read_is_refused(
+def test_a_query_that_writes_is_refused(
     session: Session, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -139,13 +139,13 @@ def test_a_query_that_does_not_only_read_is_refused(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_query_without_an_end_is_stopped(session: Session) -> None:
+def test_an_endless_query_is_stopped(session: Session) -> None:
     endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT max(n) FROM t"
     with pytest.raises(TimeoutError, match="longer timeout"):
         session.sql(endless, timeout=0)
 
 
-def test_more_rows_than_asked_for_are_cut_and_said(session: Session) -> None:
+def test_rows_beyond_the_limit_are_cut_and_this_is_reported(session: Session) -> None:
     asked = session.sql("SELECT number FROM calls", max_rows=2)
     assert (asked.rows, asked.truncated) == (((1,), (2,)), True)
     assert not session.sql("SELECT number FROM calls", max_rows=4).truncated
@@ -162,7 +162,7 @@ def test_every_table_of_an_empty_session_is_empty(table: str) -> None:
 
 
 @pytest.mark.parametrize("table", COLUMNS)
-def test_a_question_changes_nothing(session: Session, table: str) -> None:
+def test_a_query_changes_nothing(session: Session, table: str) -> None:
     before = session.to_bytes()
     assert session_rows(session, table)
     assert session.to_bytes() == before

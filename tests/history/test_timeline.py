@@ -1,4 +1,4 @@
-"""The timeline: which rows a session has, and that their files are what really differs."""
+"""The timeline: which rows a session has, and that their files are the real differences."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_each_call_change_merge_rollback_and_snapshot_has_a_row(session: Session
     ]
 
 
-def test_rows_say_who_where_and_how(session: Session) -> None:
+def test_rows_show_caller_target_and_status(session: Session) -> None:
     by_name = {row.name: row for row in rows_of(session)}
     assert (by_name["c1"].caller, by_name["c1"].fork, by_name["c1"].status) == ("ann", None, "ok")
     assert (by_name["f1"].caller, by_name["f1"].fork) == ("bob", "main/idea1")
@@ -65,7 +65,7 @@ def test_rows_name_the_files_and_their_lines(session: Session) -> None:
     }  # fmt: skip
 
 
-def test_the_lines_of_all_rows_are_those_that_came_and_went() -> None:
+def test_the_line_counts_of_all_rows_add_up() -> None:
     session = Session(session_id="main")
     tools = Toolset(session)
     for number in range(30):
@@ -78,7 +78,7 @@ def test_the_lines_of_all_rows_are_those_that_came_and_went() -> None:
     assert sum(added - removed for added, removed in lines) == counted[0]
 
 
-def test_what_was_compacted_away_has_rows_without_files(session: Session) -> None:
+def test_compacted_work_has_rows_without_files(session: Session) -> None:
     session.compact(keep=0)
     rows = rows_of(session)
     assert [row.number for row in rows if row.kind == "call"] == [1, 2, 3, 4]

@@ -97,7 +97,7 @@ def test_a_url_opens_a_file_of_a_session(session: Session) -> None:
         assert stream.read() == "x,y\n3,4\n"
 
 
-def test_a_moment_of_the_past_is_read_only(session: Session) -> None:
+def test_a_past_moment_is_read_only(session: Session) -> None:
     past = fsspec.filesystem("weakfs", session=session, at="before")
     assert past.cat("/data/a.csv") == b"x,y\n1,2\n"
     with pytest.raises(PermissionError):
@@ -114,7 +114,7 @@ def test_a_saved_session_and_one_in_storage_are_opened(session: Session, tmp_pat
     opened.files.session.close()
 
 
-def test_a_directory_of_the_host_is_given_by_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_directory_is_opened_by_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "a.txt").write_text("a")
@@ -136,7 +136,7 @@ def test_a_failed_transaction_is_rolled_back_whatever_it_did(session: Session) -
     assert [record.cause for record in session.records][-2:] == ["fsspec", "fsspec"]
 
 
-def test_a_transaction_within_another_is_one_of_its_own() -> None:
+def test_a_nested_transaction_is_undone_alone() -> None:
     session = Session()
     fs = WeakfsFileSystem(session=session)
     with fs.transaction:
@@ -156,7 +156,7 @@ def test_a_transaction_within_another_is_one_of_its_own() -> None:
     assert fs.find("/") == []
 
 
-def test_a_transaction_can_be_begun_and_ended_by_calls() -> None:
+def test_a_transaction_can_be_started_and_ended_by_calls() -> None:
     fs = WeakfsFileSystem(session=Session())
     fs.start_transaction()
     fs.pipe("/kept", b"1")
@@ -172,7 +172,7 @@ def test_a_transaction_can_be_begun_and_ended_by_calls() -> None:
 
 
 @pytest.mark.parametrize("recursive", [False, True])
-def test_a_move_is_one_event_also_of_a_directory(recursive: bool) -> None:
+def test_a_move_is_one_event_even_for_a_directory(recursive: bool) -> None:
     session = Session()
     fs = WeakfsFileSystem(session=session)
     fs.pipe("/d/a", b"1")
@@ -189,7 +189,7 @@ def test_a_move_is_one_event_also_of_a_directory(recursive: bool) -> None:
     assert fs.cat("/into/a") == b"1"
 
 
-def test_the_past_is_that_of_the_files_with_their_paths_and_limits(tmp_path: Path) -> None:
+def test_a_past_moment_has_the_paths_and_limits_of_the_files(tmp_path: Path) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     for name in ("/open/a", "/vault/key"):
@@ -210,7 +210,7 @@ def test_the_past_is_that_of_the_files_with_their_paths_and_limits(tmp_path: Pat
         past.cat("/vault/key")
 
 
-def test_ranges_count_from_the_end_too(session: Session) -> None:
+def test_ranges_may_count_from_the_end(session: Session) -> None:
     fs = fsspec.filesystem("weakfs", session=session)
     assert fs.cat_file("/data/a.csv", start=-4) == b"3,4\n"
     assert fs.cat_file("/data/a.csv", start=4, end=5) == b"3"
@@ -220,7 +220,7 @@ def test_ranges_count_from_the_end_too(session: Session) -> None:
         assert stream.read() == b"3,4\n"
 
 
-def test_links_are_links(session: Session) -> None:
+def test_links_have_the_type_link(session: Session) -> None:
     fs = fsspec.filesystem("weakfs", session=session)
     fs.files.symlink("data", "/link")
     assert fs.info("/link")["type"] == "link"
@@ -229,7 +229,7 @@ def test_links_are_links(session: Session) -> None:
         fs.cat("/link/a.csv")
 
 
-def test_what_contradicts_itself_or_is_missing_is_refused(session: Session) -> None:
+def test_contradictory_or_missing_options_are_refused(session: Session) -> None:
     with pytest.raises(ValueError, match="give only one of"):
         WeakfsFileSystem(InMemoryFilesystem(), session=session)
     fs = WeakfsFileSystem(session=session)
@@ -253,7 +253,7 @@ def test_without_fsspec_the_message_names_the_extra(monkeypatch: pytest.MonkeyPa
         import_module("weakfs.integrations.fsspec")
 
 
-def test_the_past_of_an_overlay_has_the_files_below(tmp_path: Path) -> None:
+def test_a_past_moment_of_an_overlay_has_the_current_lower_files(tmp_path: Path) -> None:
     (tmp_path / "below/deep").mkdir(parents=True)
     (tmp_path / "below/deep/a").write_text("a\n")
     (tmp_path / "below/b").write_text("b\n")

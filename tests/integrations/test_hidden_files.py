@@ -1,4 +1,4 @@
-"""Files that a policy hides are in no answer, listing, error, archive or notification of any adapter."""
+"""No adapter shows files that a policy hides in an answer, listing, error, archive or notification."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def filled(session: Session, at: Path | None = None) -> Filesystem:
 
 
 async def gathered(*acts: Callable[[], Awaitable[object]]) -> str:
-    """Return what each act answers or raises, with all that an error carries."""
+    """Return what each function returns or raises, with all attributes of an error."""
     said: list[object] = []
     for act in acts:
         try:
@@ -282,7 +282,7 @@ def test_a_capability_without_writing_refuses_every_change(make: Make) -> None:
     assert files.tree().fingerprint == before
 
 
-def test_every_other_adapter_refuses_changes_of_files_that_are_read_only(tmp_path: Path) -> None:
+def test_every_other_adapter_refuses_changes_to_read_only_files(tmp_path: Path) -> None:
     from weakfs.integrations.anthropic import MemoryTool, TextEditorTool
     from weakfs.integrations.deepagents import WeakfsSandbox
     from weakfs.integrations.fsspec import WeakfsFileSystem
@@ -392,7 +392,7 @@ def test_a_listing_of_the_editor_and_the_memory_tool_leaves_them_out() -> None:
     assert SECRET not in shown
 
 
-def test_the_editor_and_the_memory_tool_keep_to_a_capability() -> None:
+def test_the_editor_and_the_memory_tool_respect_a_capability() -> None:
     from weakfs.integrations.anthropic import MemoryTool, TextEditorTool
 
     session = Session()
@@ -412,7 +412,7 @@ def test_the_editor_and_the_memory_tool_keep_to_a_capability() -> None:
     assert session[ToolCall].all()[0].caller == "claude"
 
 
-def test_what_answers_may_not_show_is_read_by_no_other_adapter() -> None:
+def test_no_other_adapter_reads_withheld_contents() -> None:
     from weakfs.integrations.deepagents import WeakfsSandbox
     from weakfs.integrations.google_adk import WeakfsEnvironment
     from weakfs.integrations.openai_agents import WeakfsSandboxClient

@@ -95,7 +95,7 @@ def ended(process: BackgroundProcess) -> tuple[int | None, str | None]:
 
 
 @pytest.mark.sampled(by_rule=True)
-def test_a_server_answers_as_often_as_it_is_asked(start: Start, where: Place) -> None:
+def test_a_server_answers_repeated_requests(start: Start, where: Place) -> None:
     server = start("echo ready; while read word; do echo got $word; echo $word >> asked; done; exit 7", where)
     printed(server, "ready\n")
 
@@ -116,7 +116,7 @@ def test_both_streams_are_one_output_in_order(start: Start, where: Place) -> Non
     assert process.output(0, 100).text == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
 
 
-def test_much_input_arrives_whole(start: Start, where: Place) -> None:
+def test_a_large_input_arrives_completely(start: Start, where: Place) -> None:
     data = bytes(range(256)) * 2000
     counter = start("sha256sum | cut -c -64", where)
 
@@ -167,7 +167,7 @@ def test_a_flood_of_output_is_kept_in_bounded_memory(start: Start, where: Place)
 # How it ends
 
 
-def test_nothing_runs_before_it_begins(start: Start, where: Place, tmp_path: Path) -> None:
+def test_nothing_runs_before_the_process_is_released(start: Start, where: Place, tmp_path: Path) -> None:
     held = start("touch begun", where, is_held=True)
     assert held.state == "held"
     with pytest.raises(NotRunning, match="it starts when its transaction ends"):
@@ -181,7 +181,7 @@ def test_nothing_runs_before_it_begins(start: Start, where: Place, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGINT", "SIGUSR1"])
-def test_a_signal_ends_it(start: Start, where: Place, name: str) -> None:
+def test_a_signal_ends_the_server(start: Start, where: Place, name: str) -> None:
     if (where, name) == ("container", "SIGINT"):
         pytest.skip("a POSIX shell without job control starts background commands with SIGINT ignored")
     process = start("echo ready; exec sleep 1000", where)
@@ -194,7 +194,7 @@ def test_a_signal_ends_it(start: Start, where: Place, name: str) -> None:
     assert ended(process) in [(128 + number, None), *([(None, None)] if where == "required" else [])]
 
 
-def test_a_signal_is_the_programs_to_handle(start: Start, where: Place) -> None:
+def test_a_program_can_handle_signals(start: Start, where: Place) -> None:
     process = start("trap 'echo again' HUP; echo ready; while :; do read -r line && exit 9; done", where)
     printed(process, "ready")
 
@@ -208,7 +208,7 @@ def test_a_signal_is_the_programs_to_handle(start: Start, where: Place) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("is_stopped", [False, True])
-def test_one_that_ignores_sigterm_is_killed(start: Start, where: Place, is_stopped: bool) -> None:
+def test_a_process_that_ignores_sigterm_is_killed(start: Start, where: Place, is_stopped: bool) -> None:
     process = start("trap '' TERM; echo ready; while :; do sleep 1000; done", where)
     printed(process, "ready")
     if is_stopped:
@@ -220,7 +220,7 @@ def test_one_that_ignores_sigterm_is_killed(start: Start, where: Place, is_stopp
 
 
 @pytest.mark.sampled(by_rule=True)
-def test_what_it_left_running_ends_with_it(start: Start, tmp_path: Path, mode: SandboxMode) -> None:
+def test_children_end_with_the_process(start: Start, tmp_path: Path, mode: SandboxMode) -> None:
     witness = Witness(tmp_path)
     process = start(f"(setsid sh -c 'trap : TERM; {Witness.HOLD}; sleep 1000; sleep 1000' &) ; {Witness.AWAIT}", mode)
 
@@ -229,11 +229,11 @@ def test_what_it_left_running_ends_with_it(start: Start, tmp_path: Path, mode: S
     witness.close()
 
 
-def test_it_is_killed_at_its_timeout(start: Start, where: Place) -> None:
+def test_a_process_is_killed_at_its_timeout(start: Start, where: Place) -> None:
     assert ended(start("sleep 1000", where, max_lifetime=0.05))[1] == "it had run for 0.05 s"
 
 
-def test_it_is_ended_when_it_is_idle(start: Start) -> None:
+def test_an_idle_process_is_ended(start: Start) -> None:
     assert ended(start("echo once; sleep 1000", max_idle=0.05))[1] == "it was idle for 0.05 s"
 
 
@@ -256,7 +256,7 @@ def test_too_many_processes_end_with_their_sandbox(tmp_path: Path, table: Proces
     assert reason is not None or code != 0
 
 
-def test_a_supervisor_that_is_killed_takes_its_program_along(start: Start, tmp_path: Path, mode: SandboxMode) -> None:
+def test_killing_a_supervisor_kills_its_program(start: Start, tmp_path: Path, mode: SandboxMode) -> None:
     witness = Witness(tmp_path)
     process = start(f"{Witness.HOLD}; echo ready; exec sleep 1000", mode)
     printed(process, "ready")
@@ -278,7 +278,7 @@ def test_a_command_that_cannot_be_started_ends_with_the_cause(tmp_path: Path, ta
     assert ended(process)[1] == "it could not be started: No such file or directory"
 
 
-def test_it_does_not_start_where_it_requires_a_sandbox_and_there_is_none(
+def test_a_process_that_requires_a_sandbox_does_not_start_without_one(
     start: Start, table: ProcessTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
@@ -316,7 +316,7 @@ def test_the_oldest_of_many_that_have_ended_are_forgotten(
 
 
 @pytest.mark.slow
-def test_many_run_at_once_and_end_at_once(start: Start, where: Place, table: ProcessTable) -> None:
+def test_many_processes_run_and_end_concurrently(start: Start, where: Place, table: ProcessTable) -> None:
     count = share(50)
     echoes = [start(f"echo {i}; read line; echo $line {i}", where, max_running=None) for i in range(count)]
     for i, echo in enumerate(echoes):
@@ -345,7 +345,7 @@ def test_input_that_is_closed_before_the_program_opens_it_is_read(start: Start, 
     assert process.output(0, 100).text == "all of it\n"
 
 
-def test_any_thread_may_use_it(start: Start, where: Place) -> None:
+def test_a_process_may_be_used_from_any_thread(start: Start, where: Place) -> None:
     process = start("while read line; do echo $line; done", where)
     threads = [threading.Thread(target=lambda i=i: process.write(f"{i}\n".encode())) for i in range(20)]
     for thread in threads:
@@ -358,7 +358,7 @@ def test_any_thread_may_use_it(start: Start, where: Place) -> None:
     assert sorted(process.output(0, 1000).text.split(), key=int) == [str(i) for i in range(20)]
 
 
-def test_descriptors_and_threads_are_given_back(start: Start) -> None:
+def test_descriptors_and_threads_are_released(start: Start) -> None:
     ended(start("true"))
     before = len(os.listdir("/proc/self/fd")), threading.active_count()
 

@@ -27,7 +27,7 @@ def test_the_newest_bytes_are_kept_at_their_positions(pieces: list[bytes], limit
 
 
 @given(PIECES, st.integers(1, 40), st.integers(1, 12), st.data())
-def test_excerpts_that_follow_one_another_are_all_that_is_kept(
+def test_consecutive_excerpts_cover_all_kept_output(
     pieces: list[bytes], limit: int, most: int, data: st.DataObject
 ) -> None:
     whole, ring = b"".join(pieces), ring_of(pieces, limit)
@@ -59,7 +59,7 @@ def test_text_is_read_as_it_was_printed(texts: list[str], most: int) -> None:
 
 
 @given(st.text(min_size=1, max_size=30), st.integers(1, 40), st.integers(4, 40))
-def test_no_excerpt_of_a_text_has_half_a_character(text: str, limit: int, most: int) -> None:
+def test_no_excerpt_of_a_text_splits_a_character(text: str, limit: int, most: int) -> None:
     ring = ring_of([text.encode()], limit)
 
     found = ring.excerpt(None, most, is_complete=True)
@@ -68,7 +68,7 @@ def test_no_excerpt_of_a_text_has_half_a_character(text: str, limit: int, most: 
     assert found.end == ring.total
 
 
-def test_half_a_character_at_the_end_waits_for_the_rest_of_it() -> None:
+def test_an_incomplete_character_at_the_end_waits_for_its_rest() -> None:
     ring = ring_of(["ab\u20ac".encode()[:-1]], 100)
 
     waiting = ring.excerpt(0, 100, is_complete=False)
@@ -78,7 +78,7 @@ def test_half_a_character_at_the_end_waits_for_the_rest_of_it() -> None:
     assert ring.excerpt(2, 100, is_complete=False).text == "\u20ac"
 
 
-def test_a_position_that_is_dropped_is_told() -> None:
+def test_a_dropped_position_is_reported() -> None:
     ring = ring_of([b"0123456789"], 4)
 
     assert ring.excerpt(2, 100, is_complete=True).dropped == 4

@@ -58,7 +58,7 @@ def test_a_command_within_its_number_of_processes_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_needs_too_much_memory_is_refused_it(tmp_path: Path) -> None:
+def test_a_process_cannot_allocate_more_memory_than_the_limit(tmp_path: Path) -> None:
     done = run("python3 -c 'bytearray(300 << 20)'", tmp_path, max_memory=200 * MIB)
 
     assert done.exit_code == 1
@@ -90,7 +90,7 @@ def test_memory_is_limited_per_process_and_not_in_total(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["truncate -s 20M large", "dd if=/dev/zero of=large bs=1M count=20 status=none"])
-def test_a_file_that_is_too_large_is_an_error_of_the_program_that_writes_it(tmp_path: Path, command: str) -> None:
+def test_a_program_gets_an_error_when_it_writes_a_file_that_is_too_large(tmp_path: Path, command: str) -> None:
     done = run(command, tmp_path, max_file_size=10 * MIB)
 
     assert done.exit_code == 1
@@ -101,7 +101,7 @@ def test_a_file_that_is_too_large_is_an_error_of_the_program_that_writes_it(tmp_
 
 @pytest.mark.skipif(not BUBBLEWRAP.can_limit_tmpfs(), reason="this bubblewrap cannot limit the size of /tmp")
 @pytest.mark.parametrize("where", ["/tmp", "/dev/shm"])
-def test_scratch_space_can_be_full(tmp_path: Path, where: str) -> None:
+def test_scratch_space_is_limited(tmp_path: Path, where: str) -> None:
     done = run(f"head -c 20M /dev/zero > {where}/large", tmp_path, max_tmp_size=10 * MIB)
 
     assert done.exit_code == 1
@@ -153,6 +153,6 @@ def test_the_receipt_names_the_limit_that_a_command_seems_to_have_hit(tmp_path: 
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True])
-def test_a_limit_that_makes_no_sense_is_refused_when_it_is_made(value: Any) -> None:
+def test_an_invalid_limit_is_refused_when_it_is_created(value: Any) -> None:
     with pytest.raises(ValueError, match=r"max_memory is .*; give a whole number of at least 1, or None for no limit"):
         CommandLimits(max_memory=value)

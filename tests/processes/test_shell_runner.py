@@ -87,7 +87,7 @@ def test_a_command_starts_in_the_directory_and_leaves_its_files_there(tmp_path: 
     assert (odd / "here").read_text() == f"{odd}\n"
 
 
-def test_a_directory_that_is_reached_through_a_link_is_taken_for_what_it_is(tmp_path: Path, mode: SandboxMode) -> None:
+def test_a_command_starts_in_a_directory_reached_through_a_link(tmp_path: Path, mode: SandboxMode) -> None:
     (tmp_path / "real" / "sub").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real")
 
@@ -96,17 +96,17 @@ def test_a_directory_that_is_reached_through_a_link_is_taken_for_what_it_is(tmp_
     assert done.stdout == f"{tmp_path}/real/sub\n"
 
 
-def test_there_is_nothing_to_read_from_standard_input(tmp_path: Path, mode: SandboxMode) -> None:
+def test_standard_input_is_empty(tmp_path: Path, mode: SandboxMode) -> None:
     done = run("cat; read line; echo $?", tmp_path, mode)
 
     assert (done.exit_code, done.stdout) == (0, "1\n")
 
 
-def test_another_shell_can_be_asked_for(tmp_path: Path, mode: SandboxMode) -> None:
+def test_another_shell_can_be_used(tmp_path: Path, mode: SandboxMode) -> None:
     assert run("echo ${BASH_VERSION:+bash}", tmp_path, mode, shell="/bin/bash").stdout == "bash\n"
 
 
-def test_a_command_that_closes_its_output_is_still_waited_for(tmp_path: Path, mode: SandboxMode) -> None:
+def test_a_command_that_closes_its_output_is_still_awaited(tmp_path: Path, mode: SandboxMode) -> None:
     assert run("exec >&- 2>&-; sleep 0.1; exit 5", tmp_path, mode).exit_code == 5
 
 
@@ -130,14 +130,14 @@ def test_a_command_does_not_ignore_the_signals_that_the_runtime_ignores(tmp_path
     assert [done.stdout for done in codes] == [f"{128 + number}\n" for number in numbers]
 
 
-def test_a_command_that_no_shell_could_be_given_is_refused(tmp_path: Path, mode: SandboxMode) -> None:
+def test_a_command_that_cannot_be_passed_to_a_shell_is_refused(tmp_path: Path, mode: SandboxMode) -> None:
     with pytest.raises(ValueError, match="contains a NUL character at 4; leave it out"):
         run("echo\0", tmp_path, mode)
     with pytest.raises(ValueError, match=r"a command of \d+ bytes: .* write it to a file"):
         run("é" * MAX_COMMAND, tmp_path, mode)
 
 
-def test_the_longest_command_is_run(tmp_path: Path, mode: SandboxMode) -> None:
+def test_the_longest_possible_command_runs(tmp_path: Path, mode: SandboxMode) -> None:
     assert run("exit 7 #".ljust(MAX_COMMAND, "x"), tmp_path, mode).exit_code == 7
 
 
@@ -153,12 +153,12 @@ def test_the_longest_command_is_run(tmp_path: Path, mode: SandboxMode) -> None:
         ({"workdir": "/"}, "it is not below"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         run_command("true", str(tmp_path), **options)
 
 
-def test_what_is_not_there_cannot_be_started(tmp_path: Path, mode: SandboxMode) -> None:
+def test_a_missing_program_cannot_be_started(tmp_path: Path, mode: SandboxMode) -> None:
     with pytest.raises(OSError, match=r"cannot start .*/no/shell.* No such file"):
         run("true", tmp_path, mode, shell="/no/shell")
     with pytest.raises(OSError, match=r"cannot start .*gone.* No such file"):
@@ -168,7 +168,7 @@ def test_what_is_not_there_cannot_be_started(tmp_path: Path, mode: SandboxMode) 
 # Output
 
 
-def test_floods_on_both_streams_are_read_at_once_and_kept_at_both_ends(tmp_path: Path, mode: SandboxMode) -> None:
+def test_floods_on_both_streams_are_read_concurrently_and_keep_their_ends(tmp_path: Path, mode: SandboxMode) -> None:
     flood = "{ echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo; echo last; }"
     done = run(f"{flood} & {flood} >&2; wait", tmp_path, mode, max_output=1000)
 
@@ -182,7 +182,7 @@ def test_floods_on_both_streams_are_read_at_once_and_kept_at_both_ends(tmp_path:
         assert len(text) < 1100
 
 
-def test_a_command_that_prints_without_end_is_ended_with_its_output_bounded(
+def test_endless_output_is_bounded_and_its_command_is_ended(
     tmp_path: Path, mode: SandboxMode, until_begun: float
 ) -> None:
     done = run("(sleep 0.1; touch begun) & yes", tmp_path, mode, timeout=until_begun, max_output=100)
@@ -192,7 +192,7 @@ def test_a_command_that_prints_without_end_is_ended_with_its_output_bounded(
     assert len(done.stdout) < 200
 
 
-def test_output_that_is_no_text_is_shown_with_replacements(tmp_path: Path, mode: SandboxMode) -> None:
+def test_output_that_is_not_text_is_shown_with_replacement_characters(tmp_path: Path, mode: SandboxMode) -> None:
     done = run("printf 'a\\377\\0\\303\\251z'", tmp_path, mode)
 
     assert done.stdout == "a\N{REPLACEMENT CHARACTER}\0éz"
@@ -228,7 +228,7 @@ def test_a_variable_may_hold_any_bytes(tmp_path: Path, mode: SandboxMode, monkey
     assert (tmp_path / "bytes").read_bytes() == b"\xff=\xe9"
 
 
-def test_a_path_is_there_even_if_the_runtime_has_none(
+def test_a_path_is_set_even_if_the_runtime_has_none(
     tmp_path: Path, mode: SandboxMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = BUBBLEWRAP.program
@@ -254,7 +254,7 @@ STUBBORN = f"trap '' TERM; {Witness.HOLD}; echo awake; while :; do sleep 1; done
 DAEMON = f"(setsid sh -c '{{ trap \"\" TERM HUP; {Witness.HOLD}; while :; do sleep 1; done; }} >/dev/null 2>&1' &) &"
 
 
-def test_a_command_whose_time_is_over_is_ended_whatever_it_ignores(
+def test_a_command_that_times_out_is_ended_whatever_signals_it_ignores(
     tmp_path: Path, mode: SandboxMode, witness: Witness, until_begun: float
 ) -> None:
     done = run(STUBBORN, tmp_path, mode, timeout=until_begun)
@@ -263,7 +263,7 @@ def test_a_command_whose_time_is_over_is_ended_whatever_it_ignores(
     assert witness.saw_it_end()
 
 
-def test_a_command_whose_time_is_over_may_say_a_last_word(
+def test_a_command_that_times_out_can_print_before_it_is_killed(
     tmp_path: Path, mode: SandboxMode, until_begun: float
 ) -> None:
     command = "trap 'echo bye; exit 0' TERM; sleep 1000 & echo awake; touch begun; echo busy; wait"
@@ -274,7 +274,7 @@ def test_a_command_whose_time_is_over_may_say_a_last_word(
     assert done.stdout.replace("busy\n", "") == "awake\nbye\n"
 
 
-def test_the_whole_tree_of_processes_is_ended(
+def test_the_whole_process_tree_is_ended(
     tmp_path: Path, mode: SandboxMode, witness: Witness, until_begun: float
 ) -> None:
     tree = f"sh -c 'sh -c \"{Witness.HOLD}; echo awake; sleep 1000\" & sleep 1000' & sleep 1000"
@@ -284,7 +284,7 @@ def test_the_whole_tree_of_processes_is_ended(
     assert witness.saw_it_end()
 
 
-def test_a_daemon_with_a_session_of_its_own_is_ended_when_the_time_is_over(
+def test_a_daemon_in_its_own_session_is_ended_at_the_timeout(
     tmp_path: Path, mode: SandboxMode, witness: Witness, until_begun: float
 ) -> None:
     done = run(f"{DAEMON} {Witness.AWAIT}; echo awake; sleep 1000", tmp_path, mode, timeout=until_begun)
@@ -293,7 +293,7 @@ def test_a_daemon_with_a_session_of_its_own_is_ended_when_the_time_is_over(
     assert witness.saw_it_end()
 
 
-def test_a_daemon_with_a_session_of_its_own_does_not_outlive_its_command(
+def test_a_daemon_in_its_own_session_does_not_outlive_its_command(
     tmp_path: Path, mode: SandboxMode, witness: Witness
 ) -> None:
     done = run(f"{DAEMON} {Witness.AWAIT}; exit 4", tmp_path, mode)
@@ -302,7 +302,7 @@ def test_a_daemon_with_a_session_of_its_own_does_not_outlive_its_command(
     assert witness.saw_it_end()
 
 
-def test_a_child_that_keeps_the_output_open_does_not_keep_the_call(
+def test_a_child_that_keeps_the_output_open_does_not_delay_the_call(
     tmp_path: Path, mode: SandboxMode, witness: Witness
 ) -> None:
     done = run(f"sh -c '{Witness.HOLD}; sleep 1000' & {Witness.AWAIT}; echo done", tmp_path, mode)
@@ -327,11 +327,13 @@ def test_a_command_that_stops_itself_is_ended(
     assert witness.saw_it_end()
 
 
-def test_no_time_at_all_is_over_before_the_command_has_begun(tmp_path: Path, mode: SandboxMode) -> None:
+def test_a_timeout_of_zero_ends_before_the_command_starts(tmp_path: Path, mode: SandboxMode) -> None:
     assert run("sleep 1000", tmp_path, mode, timeout=1e-6).timed_out
 
 
-def test_an_interrupt_ends_the_command_before_it_goes_on(tmp_path: Path, mode: SandboxMode, witness: Witness) -> None:
+def test_an_interrupt_ends_the_command_before_it_propagates(
+    tmp_path: Path, mode: SandboxMode, witness: Witness
+) -> None:
     def interrupt() -> None:
         while not (tmp_path / "begun").exists():
             threading.Event().wait(0.01)
@@ -347,18 +349,18 @@ def test_an_interrupt_ends_the_command_before_it_goes_on(tmp_path: Path, mode: S
     assert witness.saw_it_end()
 
 
-def test_a_command_that_kills_its_group_hurts_only_itself(tmp_path: Path, mode: SandboxMode) -> None:
+def test_a_command_that_kills_its_process_group_affects_only_itself(tmp_path: Path, mode: SandboxMode) -> None:
     assert run("trap 'exit 9' TERM; kill 0; sleep 1000", tmp_path, mode).exit_code == 9
 
 
-def test_a_command_that_kills_what_watches_over_it_fails_and_ends(tmp_path: Path, witness: Witness) -> None:
+def test_a_command_that_kills_its_supervisor_fails_and_ends(tmp_path: Path, witness: Witness) -> None:
     with pytest.raises(OSError, match="killed from outside"):
         run(f"{Witness.HOLD}; kill -9 $PPID; sleep 1000", tmp_path, "off")
 
     assert witness.saw_it_end()
 
 
-def test_processes_that_cannot_be_ended_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_cannot_be_ended_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The supervisor has no time to kill anything. In the sandbox the kernel does it, sooner or later.
     monkeypatch.setattr(processes, "_KILLING", 0.0)
 
@@ -407,7 +409,7 @@ def _children_of(task: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
-def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> None:
+def test_many_commands_run_concurrently(tmp_path: Path, mode: SandboxMode) -> None:
     def one(number: int) -> CompletedCommand:
         return run(f"echo {number} > {number}; echo {number}; sleep 1000 & exit {number}", tmp_path, mode)
 
@@ -418,7 +420,7 @@ def test_many_commands_run_side_by_side(tmp_path: Path, mode: SandboxMode) -> No
     assert {path.name for path in tmp_path.iterdir()} == {str(number) for number in range(16)}
 
 
-def test_what_ends_a_command_from_outside_leaves_no_descriptor() -> None:
+def test_ending_a_command_from_outside_leaves_no_descriptor_open() -> None:
     before = os.listdir("/proc/self/fd")
     with watching.StopEvent() as stop:
         stop.set()

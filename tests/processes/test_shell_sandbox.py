@@ -47,7 +47,7 @@ def outside(command: str, place: Path) -> CompletedCommand:
     "command",
     ["cat ../secret", "cat {0}/secret", "ls ../other", "cat link", "cat links/secret", "cd .. && cat secret"],
 )
-def test_nothing_beside_the_workspace_can_be_seen(place: Path, command: str) -> None:
+def test_nothing_outside_the_workspace_can_be_seen(place: Path, command: str) -> None:
     (place / "link").symlink_to("../secret")
     (place / "links").symlink_to(place.parent)
     command = command.format(place.parent)
@@ -60,7 +60,7 @@ def test_nothing_beside_the_workspace_can_be_seen(place: Path, command: str) -> 
 
 
 @sandboxed
-def test_home_directories_and_other_places_of_secrets_are_not_there(place: Path) -> None:
+def test_home_directories_and_other_places_with_secrets_do_not_exist(place: Path) -> None:
     names = ["/home", "/root", "/run", "/var", "/opt", "/srv", "/mnt", "/sys", "/boot", str(Path.home())]
     # The directories above the workspace are there, with nothing else in them.
     places = [name for name in names if not place.is_relative_to(name)]
@@ -83,7 +83,7 @@ def test_nothing_can_be_written_outside_the_workspace(place: Path, where: str) -
 
 @sandboxed
 @pytest.mark.parametrize("where", ["..", "../..", "/", "/dev", "/home", "/var/tmp"])
-def test_writing_beside_the_workspace_fails_instead_of_being_lost(place: Path, where: str) -> None:
+def test_writing_next_to_the_workspace_fails_instead_of_being_lost(place: Path, where: str) -> None:
     # This workspace lies below /tmp, whose private stand-in is writable.
     done = inside(f"mkdir -p {where}; echo x > {where}/weakfs-was-here", place)
 
@@ -93,7 +93,7 @@ def test_writing_beside_the_workspace_fails_instead_of_being_lost(place: Path, w
 
 
 @sandboxed
-def test_the_workspace_of_files_in_memory_has_no_place_beside_it(tmp_path: Path) -> None:
+def test_the_workspace_of_files_in_memory_has_no_writable_parent(tmp_path: Path) -> None:
     tools = Toolset(Session(), tools=[shell_tool(ShellOptions(bubblewrap=BUBBLEWRAP))])
 
     result = tools.call("shell", {"command": "echo x > file; echo x > ../lost"})
@@ -105,13 +105,15 @@ def test_the_workspace_of_files_in_memory_has_no_place_beside_it(tmp_path: Path)
 
 @sandboxed
 @pytest.mark.parametrize("where", ["/tmp", "/dev/shm", "$HOME", "$TMPDIR"])
-def test_scratch_space_is_writable_and_gone_afterwards(place: Path, where: str) -> None:
+def test_scratch_space_is_writable_and_removed_afterwards(place: Path, where: str) -> None:
     assert inside(f"echo x > {where}/weakfs-was-here && cat {where}/weakfs-was-here", place).stdout == "x\n"
     assert inside(f"test ! -e {where}/weakfs-was-here && echo x > /dev/null", place).exit_code == 0
 
 
 @sandboxed
-def test_temporary_files_are_private_and_gone_afterwards(place: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_temporary_files_are_private_and_removed_afterwards(
+    place: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     other = tmp_path_factory.mktemp("neighbour")
 
     assert (
@@ -131,7 +133,7 @@ def test_the_settings_of_the_machine_cannot_be_changed(place: Path) -> None:
 
 
 @sandboxed
-def test_there_are_no_privileges_and_none_can_be_had(place: Path) -> None:
+def test_there_are_no_privileges_and_none_can_be_gained(place: Path) -> None:
     done = inside("grep -E '^Cap(Prm|Eff|Bnd|Amb)' /proc/self/status", place)
 
     assert {line.split()[1] for line in done.stdout.splitlines()} == {"0" * 16}
@@ -181,7 +183,7 @@ def test_abstract_sockets_of_the_machine_cannot_be_reached(place: Path) -> None:
 
 
 @sandboxed
-def test_the_workspace_lies_at_its_own_path_and_can_be_changed(place: Path) -> None:
+def test_the_workspace_has_its_own_path_and_can_be_changed(place: Path) -> None:
     done = inside(f"cat {place}/file && echo new > {place}/new && rm file && pwd", place)
 
     assert done.stdout == f"mine{place}\n"
@@ -199,7 +201,7 @@ def test_ordinary_programs_run(place: Path) -> None:
 
 
 @sandboxed
-def test_directories_that_are_named_can_be_read_and_not_written(place: Path) -> None:
+def test_readable_directories_can_be_read_but_not_written(place: Path) -> None:
     other = place.parent / "other"
 
     done = inside(f"cat {other}/file; touch {other}/new", place, readable=(str(other), "/no/such/directory"))
@@ -211,7 +213,7 @@ def test_directories_that_are_named_can_be_read_and_not_written(place: Path) -> 
 
 @sandboxed
 @pytest.mark.parametrize("name", ["tmp", "home/user", "usr/local/weakfs", "-dash", "new\nline"])
-def test_a_workspace_may_lie_and_be_called_as_it_likes(tmp_path: Path, name: str) -> None:
+def test_a_workspace_may_have_any_location_and_name(tmp_path: Path, name: str) -> None:
     place = tmp_path / name
     place.mkdir(parents=True)
 
@@ -270,7 +272,7 @@ def test_a_program_that_only_calls_itself_bubblewrap_is_not_trusted(tmp_path: Pa
     assert "does not run" in str(Bubblewrap().problem())
 
 
-def test_bubblewrap_is_tried_out_once(tmp_path: Path, programs: Path) -> None:
+def test_bubblewrap_is_tested_once(tmp_path: Path, programs: Path) -> None:
     install(programs, f"echo tried >> {tmp_path}/tries; exit 1")
     bubblewrap = Bubblewrap()
 
@@ -280,7 +282,7 @@ def test_bubblewrap_is_tried_out_once(tmp_path: Path, programs: Path) -> None:
     assert (tmp_path / "tries").read_text() == "tried\n"
 
 
-def test_bubblewrap_that_was_installed_meanwhile_is_found(tmp_path: Path, programs: Path) -> None:
+def test_bubblewrap_installed_later_is_found(tmp_path: Path, programs: Path) -> None:
     bubblewrap = Bubblewrap()
     assert bubblewrap.problem() == "bwrap is not on the PATH"
 
@@ -289,9 +291,7 @@ def test_bubblewrap_that_was_installed_meanwhile_is_found(tmp_path: Path, progra
     assert bubblewrap.problem() == f"{programs}/bwrap does not work here (no)"
 
 
-def test_a_sandbox_that_fails_at_the_start_is_an_error_and_no_reason_to_go_without(
-    tmp_path: Path, programs: Path
-) -> None:
+def test_a_sandbox_that_fails_to_start_is_an_error_and_not_skipped(tmp_path: Path, programs: Path) -> None:
     # It works when it is tried out, with a status on descriptor 1, and not for a command.
     install(
         programs,
@@ -304,7 +304,7 @@ def test_a_sandbox_that_fails_at_the_start_is_an_error_and_no_reason_to_go_witho
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_root_of_the_machine_is_no_workspace_for_a_sandbox() -> None:
+def test_the_root_directory_of_the_machine_cannot_be_a_sandboxed_workspace() -> None:
     assert (
         run_command("pwd", "/", sandbox="auto").unsandboxed_because == "the directory is the root of the whole machine"
     )

@@ -145,7 +145,7 @@ def same(one: Any, other: Any) -> bool:
 
 @settings(max_examples=share(800), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(EVENT, min_size=1, max_size=4))
-def test_what_a_session_takes_comes_back_and_what_it_refuses_changes_nothing(events: list[Held]) -> None:
+def test_accepted_values_are_loaded_unchanged_and_refused_ones_change_nothing(events: list[Held]) -> None:
     session = Session(session_id="s", registry=REGISTRY, clock=Clock())
     with tempfile.TemporaryDirectory(prefix="weakfs-acceptance-") as folder:
         path, other = Path(folder, "s.json"), Path(folder, "other.json")

@@ -216,7 +216,7 @@ def blamed(session: Session, path: str, at: int | None = None) -> tuple[int, ...
 
 
 @pytest.mark.parametrize("seed", range(400))
-def test_blame_names_the_records_that_a_model_names(seed: int, tmp_path: Path) -> None:
+def test_blame_names_the_same_records_as_a_model(seed: int, tmp_path: Path) -> None:
     side = worked(seed)
     session = side.session
     for path, (content, origins) in side.files.items():

@@ -24,7 +24,7 @@ STORE = Source(
 )
 
 
-def test_the_true_edit_is_what_an_exact_call_makes() -> None:
+def test_the_expected_edit_is_the_result_of_an_exact_call() -> None:
     corpus, rng, seen = small_corpus(), Random(5), 0
     while seen < 200:
         source = corpus.choose(rng)
@@ -39,7 +39,7 @@ def test_the_true_edit_is_what_an_exact_call_makes() -> None:
         seen += 1
 
 
-def test_the_hunks_of_an_edit_put_where_they_were_cut_give_the_true_edit() -> None:
+def test_the_hunks_of_an_edit_applied_where_they_were_cut_give_the_expected_edit() -> None:
     rng = Random(7)
     for number in range(300):
         source = repetitive(rng)
@@ -60,7 +60,7 @@ def test_examples_are_the_same_for_the_same_seed() -> None:
         assert list(Examples(kind, corpus, seed=3).named([number])) == [first[7]]
 
 
-def test_a_statement_that_may_end_a_function_or_follow_it_is_undecidable() -> None:
+def test_a_statement_that_may_be_the_last_of_a_function_or_follow_it_is_undecidable() -> None:
     kept = tuple(Line(" ", line) for line in STORE.lines[4:])
     block = Block(STORE, 4, 7, (*kept, Line("+", "    extra = 1", inserted=True)))
     mistake = clipped(STORE.unit)
@@ -71,7 +71,7 @@ def test_a_statement_that_may_end_a_function_or_follow_it_is_undecidable() -> No
     assert is_decidable(block, block.lines, EXACT)
 
 
-def test_a_function_behind_a_clipped_one_can_be_told() -> None:
+def test_a_function_after_a_clipped_one_is_decidable() -> None:
     kept = tuple(Line(" ", line) for line in STORE.lines[1:])
     added = ("", "", "def added(value):", "    return value")
     block = Block(STORE, 1, 7, (*kept, *(Line("+", text, inserted=True) for text in added)))
@@ -83,7 +83,7 @@ def test_a_function_behind_a_clipped_one_can_be_told() -> None:
     assert is_decidable(block, quoted, mistake)
 
 
-def test_a_line_that_may_take_the_place_of_either_of_two_is_undecidable() -> None:
+def test_a_line_that_may_replace_either_of_two_is_undecidable() -> None:
     removed = [Line("-", line) if line.strip() else Line(" ", line) for line in STORE.lines[1:5]]
     changed = Line("+", "def sum(stores):")
     block = Block(STORE, 0, 6, (Line(" ", STORE.lines[0]), removed[0], removed[3], changed, Line(" ", "    found = 0")))
@@ -107,7 +107,7 @@ def test_removing_one_of_two_lines_that_are_quoted_alike_is_undecidable_without_
     assert is_decidable(block, quoted, mistake, is_marked=True)
 
 
-def test_equal_blocks_without_an_anchor_are_undecided_and_with_one_are_not() -> None:
+def test_equal_blocks_are_undecidable_only_without_an_anchor() -> None:
     lines = [row for name in "AB" for row in (f"class {name}:", "    def get(self):", "        return 1")]
     change = (Line("-", "        return 1"), Line("+", "        return 2"))
     bare, anchored = Hunk(change, 5, 5), Hunk(change, 5, 5, ("class B:", "def get("))
@@ -118,7 +118,7 @@ def test_equal_blocks_without_an_anchor_are_undecided_and_with_one_are_not() -> 
     assert undecided(lines, [anchored]) == []
 
 
-def test_an_edit_that_is_not_the_expected_one_is_wrong_and_a_refusal_is_none() -> None:
+def test_an_unexpected_edit_is_wrong_but_a_refusal_is_not() -> None:
     example = Example("x", "partial", "python", "", "x.py", "a = 1\n", Edit("a = 1", "a = 2"), "a = 2\n")
 
     assert judge(example).verdict == "right"

@@ -64,7 +64,7 @@ def made(files: dict[str, bytes]) -> tuple[InMemoryFilesystem, dict[str, bytes]]
 @example({"/a": b"\0", "/b": b"\0"}, "", False, 1, 1 << 16)
 @example({"/a": b"", "/b": b"\n", "/c": b"a"}, "$", False, 2, 1 << 16)
 @example({"/a/b": b"a", "/a-b": b"a", "/a.b": b"a", "/ab": b"a"}, "a", False, 3, 1 << 16)
-def test_a_grep_of_a_tree_equals_the_search_of_each_file(
+def test_a_grep_of_a_tree_equals_a_search_of_each_file(
     files: dict[str, bytes], pattern: str, case_insensitive: bool, most: int, batch: int
 ) -> None:
     fs, written = made(files)
@@ -88,7 +88,7 @@ def test_a_grep_of_a_tree_equals_the_search_of_each_file(
 @example({"/a/B": b"x", "/a/a": b"x", "/b/B": b"x"}, "x", "a*", "/", False)
 @example({"/a/B": b"x", "/a/a": b"x", "/b/a/B": b"x"}, "x", "a/**", "/", True)
 @example({"/a/.B": b"x", "/.a/a": b"x"}, "x", "*", "/", False)
-def test_a_grep_of_some_files_equals_the_search_of_each(
+def test_a_grep_of_some_files_equals_a_search_of_each(
     files: dict[str, bytes], pattern: str, glob: str, below: str, hidden: bool
 ) -> None:
     fs, written = made(files)
@@ -109,7 +109,7 @@ def test_a_grep_of_some_files_equals_the_search_of_each(
 
 
 @pytest.mark.parametrize("directory", ["/d", "/d{0}", "/d{0}/e"])
-def test_no_more_than_two_batches_of_bytes_are_joined_at_once(directory: str) -> None:
+def test_at_most_two_batches_of_bytes_are_joined_at_a_time(directory: str) -> None:
     fs = InMemoryFilesystem()
     for number in range(40):
         fs.write(f"{directory.format(number // 20)}/{number}", "x" * (number if number % 9 else 150))
@@ -168,7 +168,7 @@ def contents(fs: InMemoryFilesystem) -> dict[str, bytes]:
 @example([("fill", "/a", 32), ("write", "/a/x", b"axb_"), ("delete", "/a/3", "/"), ("delete", "/a/x", "/")], "axb_", 99)
 @example([("write", "/a/b", b"a"), ("write", "/a/b", b"b"), ("append", "/a/b", b"a"), ("move", "/a", "/~")], "a", 9)
 @example([("write", "/a/b", b"\0"), ("write", "/a/B", b"a"), ("write", "/a/b", b"a"), ("copy", "/a", "/ab")], "a", 9)
-def test_a_grep_after_each_change_equals_the_search_of_each_file(
+def test_a_grep_after_each_change_equals_a_search_of_each_file(
     steps: list[tuple[str, str, object]], pattern: str, most: int
 ) -> None:
     fs = InMemoryFilesystem()

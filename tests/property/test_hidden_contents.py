@@ -235,7 +235,7 @@ def assert_hidden(setting: Setting, text: str, what: object) -> None:
 
 @settings(max_examples=share(120))
 @given(st.integers(0, 2**32))
-def test_no_answer_and_no_readable_file_holds_what_is_hidden(seed: int) -> None:
+def test_no_answer_and_no_readable_file_contains_hidden_text(seed: int) -> None:
     random = Random(seed)
     setting = Setting.make(random)
     for _ in range(25):
@@ -290,13 +290,13 @@ def with_secrets(seed: int, variant: int) -> tuple[Setting, list[str]]:
     return setting, [kind for kind in CALLS if kind != "shell" and not (withheld and kind in GUESSING)]
 
 
-def test_the_secrets_have_one_size() -> None:
+def test_the_secrets_have_equal_sizes() -> None:
     assert len({len(secret) for secret in SECRETS}) == 1
 
 
 @settings(max_examples=share(300))
 @given(st.integers(0, 2**32))
-def test_answers_are_the_same_whatever_is_in_hidden_files(seed: int) -> None:
+def test_answers_do_not_depend_on_hidden_contents(seed: int) -> None:
     (one, kinds), (other, _) = (with_secrets(seed, variant) for variant in (1, 2))
     for number in range(25):
         kind = Random(f"{seed} {number}").choice(kinds)

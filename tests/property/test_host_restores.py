@@ -102,7 +102,7 @@ def assert_report_is_right(written: tuple[str, ...], removed: tuple[str, ...], o
 @pytest.mark.parametrize("way", [by_restore, by_a_fresh_object])
 @settings(max_examples=share(EXAMPLES))
 @given(first=changes, then=some_changes)
-def test_a_restore_brings_back_exactly_what_was_there(
+def test_a_restore_is_exact_after_random_changes(
     kind: SnapshotKind,
     way: Callable[[Place, HostFilesystem, FilesystemSnapshot], None],
     first: list[int],
@@ -151,7 +151,7 @@ def test_a_session_goes_back_and_forth_between_its_snapshots(
 @kinds
 @settings(max_examples=share(EXAMPLES // 4))
 @given(first=changes, then=some_changes)
-def test_a_saved_session_goes_back_on_the_same_root(kind: SnapshotKind, first: list[int], then: list[int]) -> None:
+def test_a_saved_session_rolls_back_on_the_same_root(kind: SnapshotKind, first: list[int], then: list[int]) -> None:
     with a_place() as place:
         session = Session()
         place.open(kind, session)

@@ -105,7 +105,7 @@ def test_a_failed_transaction_leaves_no_trace(first: list[int], then: list[int],
 
 @settings(max_examples=share(EXAMPLES))
 @given(first=changes, operations=st.lists(seeds, min_size=3, max_size=3), fails=st.booleans())
-def test_a_failed_part_of_a_transaction_is_undone_alone(
+def test_a_failed_nested_transaction_is_undone_alone(
     first: list[int], operations: list[list[int]], fails: bool
 ) -> None:
     with a_place() as place:
@@ -265,7 +265,7 @@ def spoil(params: SpoilParams, *, context: ToolContext) -> ToolResult[None]:
 
 
 @pytest.mark.slow
-def test_calls_in_eight_threads_of_which_a_third_fails_leave_the_successful_ones_alone(tmp_path: Path) -> None:
+def test_failed_calls_in_eight_threads_leave_the_successful_ones_alone(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     for me in range(8):

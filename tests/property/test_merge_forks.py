@@ -64,7 +64,7 @@ def line_edits(random: Random, side: str, numbers: list[int]) -> list[tuple[str,
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_changes_of_different_paths_and_lines_merge_to_both_in_either_order(seed: int) -> None:
+def test_changes_to_different_paths_and_lines_merge_in_either_order(seed: int) -> None:
     random = Random(seed)
     session, fs = opened(random)
     files = [entry.path for entry in fs.walk() if not entry.is_directory and entry.path != "/shared.txt"]
@@ -98,7 +98,7 @@ def test_changes_of_different_paths_and_lines_merge_to_both_in_either_order(seed
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_any_changes_merge_as_plain_dictionaries_do_or_leave_both_sides_as_they_were(seed: int) -> None:
+def test_any_changes_merge_like_plain_dictionaries_or_leave_both_sides_unchanged(seed: int) -> None:
     random = Random(seed)
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)
@@ -144,7 +144,7 @@ def test_many_forks_of_different_files_merge_in_any_order() -> None:
     assert len(fingerprints) == 1
 
 
-def test_a_conflict_can_be_solved_in_the_fork_and_merged_then() -> None:
+def test_a_conflict_can_be_resolved_in_the_fork_and_then_merged() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/a", "1\n")
@@ -176,7 +176,7 @@ def test_a_merge_can_be_rolled_back() -> None:
     assert [entry.path for entry in fs.walk()] == ["/a", "/b"]
 
 
-def test_lines_that_take_too_long_to_compare_conflict_and_do_not_hang() -> None:
+def test_lines_that_take_too_long_to_compare_conflict_instead_of_hanging() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
 

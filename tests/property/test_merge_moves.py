@@ -80,7 +80,7 @@ def test_a_merge_is_the_same_from_either_side(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_moves_matter_only_where_both_sides_changed_an_entry(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moves_matter_only_if_both_sides_changed_an_entry(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = outcome(case(seed))
     by_path = merge_by_path
     monkeypatch.setattr(file_merge, "merge_by_path", lambda *trees: (by_path(*trees)[0], True))
@@ -88,7 +88,7 @@ def test_moves_matter_only_where_both_sides_changed_an_entry(seed: int, monkeypa
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_our_side_here_is_their_side_there(seed: int) -> None:
+def test_ours_and_theirs_are_exchanged_if_the_sides_are(seed: int) -> None:
     here, there = case(seed), case(seed, swapped=True)
     here.session.merge(here.fork, on_conflict="ours")
     there.session.merge(there.fork, on_conflict="theirs")
@@ -96,7 +96,7 @@ def test_our_side_here_is_their_side_there(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_a_side_that_did_nothing_gives_the_other(seed: int) -> None:
+def test_merging_with_an_unchanged_side_gives_the_other(seed: int) -> None:
     random = Random(seed)
     made = case(seed)
     base = made.session.fork()
@@ -111,7 +111,7 @@ def test_a_side_that_did_nothing_gives_the_other(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_every_answer_leaves_no_conflict_and_a_history_that_can_be_repeated(seed: int, tmp_path: Path) -> None:
+def test_every_resolution_leaves_no_conflict_and_a_replayable_history(seed: int, tmp_path: Path) -> None:
     for number, on_conflict in enumerate(("ours", "theirs")):
         made = case(seed, 6)
         before = [fs.tree() for fs in made.sides]
@@ -125,7 +125,7 @@ def test_every_answer_leaves_no_conflict_and_a_history_that_can_be_repeated(seed
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_merges_of_merges_can_be_repeated(seed: int, tmp_path: Path) -> None:
+def test_merges_of_merges_can_be_replayed(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     made = case(seed, 2)
     forks = [made.fork]
@@ -162,7 +162,7 @@ def contents(files: Files) -> Counter[tuple[int, bytes]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_merges_nothing_that_we_do_not(tmp_path: Path) -> None:
+def test_everything_that_git_merges_is_merged_to_the_same_files(tmp_path: Path) -> None:
     """Where git merges cleanly we do, to the same files, but for the reasons that docs/explanation/merging.md lists."""
     count = 2000 if is_exhaustive() else 150
     git = GitMerges(tmp_path / "git")

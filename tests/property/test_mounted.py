@@ -49,7 +49,7 @@ def climbs(operation: Operation) -> bool:
 
 @settings(max_examples=share(60))
 @given(st.lists(st.tuples(operations(), st.sampled_from(("absolute", "relative"))), max_size=12))
-def test_an_operation_below_the_mount_point_is_the_operation_on_the_files(
+def test_an_operation_below_the_mount_point_equals_the_operation_on_the_files(
     program: list[tuple[Operation, str]],
 ) -> None:
     model, plain = PlainFilesystem(), InMemoryFilesystem(Session(clock=lambda: 1))
@@ -101,7 +101,7 @@ def forms(path: str, root: str) -> list[str]:
     number=st.integers(0, len(CALLS) - 1),
     data=st.data(),
 )
-def test_a_policy_says_the_same_of_every_form_of_a_path(
+def test_a_policy_judges_every_form_of_a_path_alike(
     path: str, effect: Any, pattern: str, number: int, data: st.DataObject
 ) -> None:
     name, operation, arguments = CALLS[number]

@@ -84,7 +84,7 @@ def test_a_layer_shows_what_memory_would_hold(below: list[Operation], above: lis
 
 @settings(max_examples=share(100), deadline=None)
 @given(steps, steps, steps)
-def test_a_commit_makes_the_files_below_what_was_shown(
+def test_a_commit_makes_the_lower_files_equal_to_the_layer(
     below: list[Operation], above: list[Operation], more: list[Operation]
 ) -> None:
     both = Both(below)
@@ -101,7 +101,9 @@ def test_a_commit_makes_the_files_below_what_was_shown(
 
 @settings(max_examples=share(100), deadline=None)
 @given(steps, steps, steps)
-def test_snapshots_and_what_is_given_up(below: list[Operation], above: list[Operation], more: list[Operation]) -> None:
+def test_snapshots_and_discards_of_a_layer(
+    below: list[Operation], above: list[Operation], more: list[Operation]
+) -> None:
     both = Both(below)
     for operation in above:
         both.step(operation)
@@ -125,7 +127,7 @@ def test_snapshots_and_what_is_given_up(below: list[Operation], above: list[Oper
 
 @settings(max_examples=share(150), deadline=None)
 @given(steps, steps, steps)
-def test_forks_of_a_layer_merge_as_forks_of_memory_or_conflict(
+def test_forks_of_a_layer_merge_like_forks_in_memory_or_conflict(
     below: list[Operation], ours: list[Operation], theirs: list[Operation]
 ) -> None:
     both = Both(below)

@@ -44,7 +44,7 @@ def repository() -> Iterator[Path]:
 
 @settings(max_examples=share(60), suppress_health_check=[HealthCheck.too_slow])
 @given(old=any_files, new=any_files, options=st.sampled_from(OPTIONS))
-def test_a_diff_of_git_turns_the_one_into_the_other(
+def test_a_diff_by_git_turns_one_set_of_files_into_the_other(
     repository: Path, old: dict[str, str], new: dict[str, str], options: tuple[str, ...]
 ) -> None:
     diff = patches.git_diff(repository, old, new, "--text", *options)

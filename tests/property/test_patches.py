@@ -25,7 +25,9 @@ blocks_text = patches.text | st.lists(
 
 @settings(max_examples=share(300))
 @given(old=patches.files, new=patches.files)
-def test_a_patch_that_names_every_line_turns_the_one_into_the_other(old: dict[str, str], new: dict[str, str]) -> None:
+def test_a_patch_that_names_every_line_turns_one_set_of_files_into_the_other(
+    old: dict[str, str], new: dict[str, str]
+) -> None:
     fs, patch = patches.filesystem_of(old), patches.v4a(old, new)
     # One without operations is refused.
     assume(len(patch.splitlines()) > 2)
@@ -45,7 +47,7 @@ def ending_as(old: str, new: str) -> str:
 
 @settings(max_examples=share(300))
 @given(old=blocks_text, new=blocks_text)
-def test_blocks_made_of_a_difference_turn_the_one_into_the_other(old: str, new: str) -> None:
+def test_blocks_made_from_a_difference_turn_one_text_into_the_other(old: str, new: str) -> None:
     assume(old != new and ending_as(old, new) != old and (old.strip() or (not old and new.strip())))
     fs = patches.filesystem_of({"a b.txt": old, "c": "c\n"})
     apply_patch(fs, patches.search_replace("a b.txt", old, new), patch_format="search_replace")

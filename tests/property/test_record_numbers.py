@@ -208,7 +208,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1), st.integ
 
 @settings(max_examples=share(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
-def test_every_number_names_the_record_that_it_meant(steps: list[tuple[str, int, int, int]]) -> None:
+def test_every_number_still_refers_to_its_record(steps: list[tuple[str, int, int, int]]) -> None:
     world = World([Session(session_id="s", registry=REGISTRY, clock=Clock())])
     for action, who, where, pick in steps:
         world.step(action, world.writers[who], world.sessions[where % len(world.sessions)], pick)

@@ -97,7 +97,7 @@ def is_letter(char: str) -> bool:
 
 @settings(max_examples=share(1500))
 @given(small | tiny, st.text(alphabet=BLANK + PLAIN + JOINED, min_size=1, max_size=4) | tiny)
-def test_the_places_are_those_that_a_slow_search_finds(text: str, old: str) -> None:
+def test_matches_are_those_that_a_slow_search_finds(text: str, old: str) -> None:
     haystack, needle = Haystack(text), Needle.of(old)
 
     found = [(haystack.original(at), haystack.original(at + len(needle.core))) for at in haystack.find_all(needle)]
@@ -108,7 +108,7 @@ def test_the_places_are_those_that_a_slow_search_finds(text: str, old: str) -> N
 
 @settings(max_examples=share(500))
 @given(st.text(max_size=20), st.data())
-def test_a_stretch_of_any_text_is_found_in_it_however_it_is_written(text: str, data: st.DataObject) -> None:
+def test_a_part_of_any_text_is_found_in_every_equivalent_form(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     stop = data.draw(st.integers(start, len(text)))
     composed, decomposed = normalize("NFC", text[start:stop]), normalize("NFD", text[start:stop])
@@ -137,7 +137,7 @@ def touches(text: str, at: int) -> bool:
 
 @settings(max_examples=share(1000))
 @given(small | tiny, tiny, tiny, st.booleans())
-def test_nothing_but_what_was_found_changes(text: str, old: str, new: str, replace_all: bool) -> None:
+def test_only_the_match_changes(text: str, old: str, new: str, replace_all: bool) -> None:
     try:
         done = replace(text, old, new, replace_all=replace_all)
     except EditError:
@@ -158,7 +158,7 @@ def test_nothing_but_what_was_found_changes(text: str, old: str, new: str, repla
 
 
 @given(small | tiny, st.text(max_size=8) | tiny, st.text(max_size=8) | tiny, st.booleans())
-def test_whatever_is_asked_for_is_done_or_refused(text: str, old: str, new: str, replace_all: bool) -> None:
+def test_any_replacement_is_made_or_refused(text: str, old: str, new: str, replace_all: bool) -> None:
     for content, wanted in ((text, old), (old, text), (text + "\udfff\ud800", old + "\udfff")):
         done = refused_or_done(content, wanted, new, replace_all)
         if isinstance(done, EditError):
@@ -175,7 +175,7 @@ def refused_or_done(text: str, old: str, new: str, replace_all: bool = False) ->
 
 
 @given(st.text(alphabet="ab\n\t '\u2019", max_size=20), st.text(alphabet="ab\n\t '\u2019", min_size=1, max_size=4))
-def test_an_exact_match_never_becomes_another(text: str, old: str) -> None:
+def test_an_exact_match_always_takes_precedence(text: str, old: str) -> None:
     assume(old in text)
     try:
         done = replace(text, old, "\ue000\n", replace_all=True)
@@ -186,7 +186,7 @@ def test_an_exact_match_never_becomes_another(text: str, old: str) -> None:
 
 
 @given(st.text(alphabet="ab\n\t ", max_size=20), st.text(alphabet="ab\n\t ", min_size=1, max_size=5))
-def test_what_was_put_in_can_be_taken_out_again(text: str, old: str) -> None:
+def test_a_replacement_can_be_reversed(text: str, old: str) -> None:
     try:
         done = replace(text, old, "\ue000")
     except EditError:
@@ -197,7 +197,7 @@ def test_what_was_put_in_can_be_taken_out_again(text: str, old: str) -> None:
 
 
 @given(st.text(alphabet="a \n\t", min_size=8, max_size=20), st.sampled_from(("a", "a a", "a\n", " a")))
-def test_several_places_are_all_named(text: str, old: str) -> None:
+def test_all_of_several_matches_are_named(text: str, old: str) -> None:
     refused = refused_or_done(text, old, "\ue000")
     if not isinstance(refused, AmbiguousTarget):
         return
@@ -207,7 +207,7 @@ def test_several_places_are_all_named(text: str, old: str) -> None:
 
 
 @given(st.text(max_size=30))
-def test_folding_twice_is_folding_once(text: str) -> None:
+def test_folding_is_idempotent(text: str) -> None:
     assert not re.search(r"\s\s", folded(text.replace("\udfff", "")))
 
 
@@ -217,7 +217,7 @@ mixed = st.lists(st.sampled_from(("a", "b", " ", "\t", "\n", "\r", "\r\n")), max
 
 @settings(max_examples=share(1500))
 @given(st.lists(st.sampled_from("ab \t\n"), max_size=14), st.sampled_from(ENDS), mixed, mixed, st.booleans(), st.data())
-def test_a_file_with_one_kind_of_line_end_keeps_only_that_kind(
+def test_a_file_with_one_kind_of_line_ending_keeps_only_that_kind(
     chars: list[str], end: str, other: str, new: str, replace_all: bool, data: st.DataObject
 ) -> None:
     text = "".join(chars).replace("\n", end)

@@ -88,7 +88,7 @@ def tree_at(session: Session, seq: int) -> FileTree:
     return session.at(seq)[FileTree].latest() or FileTree()
 
 
-def test_any_session_is_what_its_records_make_of_it() -> None:
+def test_replaying_the_records_of_any_session_gives_the_session() -> None:
     run_machine(
         ReplayedSession,
         settings=settings(
@@ -97,7 +97,7 @@ def test_any_session_is_what_its_records_make_of_it() -> None:
     )
 
 
-def test_any_files_are_what_the_records_make_of_them() -> None:
+def test_replaying_the_records_of_any_files_gives_the_files() -> None:
     run_machine(
         ReplayedFiles,
         settings=settings(

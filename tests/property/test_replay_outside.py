@@ -110,7 +110,7 @@ STEPS: tuple[Callable[[History, Random], None], ...] = (
 
 @settings(max_examples=share(EXAMPLES), deadline=None)
 @given(first=changes, then=seeds, kind=st.sampled_from(SNAPSHOT_KINDS))
-def test_what_a_session_knows_of_a_directory_is_replayed_and_the_directory_stays(
+def test_knowledge_of_a_directory_is_replayed_without_touching_it(
     first: list[int], then: list[int], kind: SnapshotKind
 ) -> None:
     with a_place() as place:

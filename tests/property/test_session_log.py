@@ -130,12 +130,12 @@ class LogVersions(RuleBasedStateMachine):
         self.check(*version)
 
 
-def test_any_versions_are_what_lists_say() -> None:
+def test_any_versions_equal_lists() -> None:
     run_machine(LogVersions, settings=settings(max_examples=share(60), stateful_step_count=40, deadline=None))
 
 
 @pytest.mark.parametrize("size", [0, 10, SEGMENT, 3 * SEGMENT])
-def test_threads_that_append_to_one_log_at_once_each_get_their_own(size: int) -> None:
+def test_threads_that_append_to_one_log_concurrently_get_separate_logs(size: int) -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

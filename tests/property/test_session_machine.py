@@ -269,7 +269,7 @@ class SessionMachine(RuleBasedStateMachine):
                 assert [moment(again.at(seq)) for seq in range(line.seq + 1)] == line.moments
 
 
-def test_a_session_is_what_the_model_says_after_any_steps() -> None:
+def test_a_session_equals_the_model_after_any_steps() -> None:
     run_machine(
         SessionMachine,
         settings=settings(

@@ -61,7 +61,7 @@ def has_changes(session: Session, number: int) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_undoing_everything_and_redoing_it_is_nothing(seed: int, tmp_path: Path) -> None:
+def test_undoing_everything_and_redoing_it_changes_nothing(seed: int, tmp_path: Path) -> None:
     session, fs = worked(seed)
     trees = [fs.tree()]
     while True:
@@ -113,7 +113,7 @@ def test_everything_over_a_lower_layer_is_undone_and_redone(seed: int, changes_b
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_reverting_twice_is_nothing(seed: int, tmp_path: Path) -> None:
+def test_reverting_twice_changes_nothing(seed: int, tmp_path: Path) -> None:
     session, fs = worked(seed)
     for number in range(CALLS):
         before, seq = fs.tree(), session.seq
@@ -139,7 +139,7 @@ def test_reverting_twice_is_nothing(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_reverting_what_nothing_depends_on_is_a_replay_without_it(seed: int) -> None:
+def test_reverting_an_independent_call_equals_a_replay_without_it(seed: int) -> None:
     for number in range(0, CALLS, 3):
         session, fs = worked(seed, apart=True)
         if not has_changes(session, number):
@@ -153,7 +153,7 @@ def test_reverting_what_nothing_depends_on_is_a_replay_without_it(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_host_directory_goes_back_like_memory(seed: int, tmp_path: Path) -> None:
+def test_a_host_directory_is_undone_like_memory(seed: int, tmp_path: Path) -> None:
     def host(session: Session) -> HostFilesystem:
         (tmp_path / "root").mkdir()
         return HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")

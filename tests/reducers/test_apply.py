@@ -98,11 +98,11 @@ UNCHANGED: list[Event] = [
 
 
 @pytest.mark.parametrize("event", UNCHANGED, ids=repr)
-def test_an_event_that_changes_nothing_gives_the_very_same_tree(event: Event) -> None:
+def test_an_event_that_changes_nothing_returns_the_same_tree_object(event: Event) -> None:
     assert reduce(BASE, event) is BASE
 
 
-def test_every_event_type_has_a_reducer_and_none_stands_for_the_empty_tree() -> None:
+def test_every_event_type_has_a_reducer_and_none_means_the_empty_tree() -> None:
     made: dict[type, Event] = {
         FileWritten: FileWritten("/a", b"", 1),
         FileAppended: FileAppended("/a", b"", 1),
@@ -126,7 +126,7 @@ def test_every_event_type_has_a_reducer_and_none_stands_for_the_empty_tree() -> 
         assert flatten(reduce(None, event)) == flatten(reduce(EMPTY_TREE, event))
 
 
-def test_writing_keeps_permission_bits_and_birth_and_sets_what_is_told() -> None:
+def test_writing_keeps_permission_bits_and_creation_time_unless_given() -> None:
     tree = reduce(BASE, FileWritten("/d/b", b"new", 50))
     assert flatten(tree)["/d/b"] == ("f", b"new", 0o755)
     assert file_times(tree, "d", "b") == (50, 11)
@@ -135,13 +135,13 @@ def test_writing_keeps_permission_bits_and_birth_and_sets_what_is_told() -> None
     assert file_times(tree, "d", "b") == (60, 11)
 
 
-def test_writing_on_a_link_puts_a_new_file_in_its_place() -> None:
+def test_writing_to_a_link_replaces_it_with_a_new_file() -> None:
     tree = reduce(BASE, FileWritten("/link", b"file", 50))
     assert flatten(tree)["/link"] == ("f", b"file", 0o644)
     assert file_times(tree, "link") == (50, 50)
 
 
-def test_appending_chains_and_makes_a_missing_file() -> None:
+def test_appending_adds_content_and_creates_a_missing_file() -> None:
     tree = after(*(FileAppended("/log", b"%d\n" % number, number) for number in range(1, 1001)))
     assert flatten(tree)["/log"] == ("f", b"".join(b"%d\n" % number for number in range(1, 1001)), 0o644)
     assert file_times(tree, "log") == (1000, 1)
@@ -175,12 +175,12 @@ def test_splicing_replaces_pieces_of_the_old_content(pieces: tuple[tuple[int, in
     assert flatten(tree)["/f"] == ("f", wanted, 0o600)
 
 
-def test_splicing_an_appended_file_takes_its_whole_content() -> None:
+def test_splicing_an_appended_file_uses_its_whole_content() -> None:
     tree = after(FileWritten("/f", b"ab", 1), FileAppended("/f", b"cd", 2), FileSpliced("/f", ((1, 3, b"-"),), 3))
     assert flatten(tree)["/f"] == ("f", b"a-d", 0o644)
 
 
-def test_moving_keeps_the_node_and_copying_gives_it_a_birth() -> None:
+def test_moving_keeps_the_node_and_copying_sets_its_creation_time() -> None:
     moved = reduce(BASE, EntryMoved("/d", "/x/y", 50))
     assert node(moved, "x", "y") is node(BASE, "d")
     copied = reduce(BASE, EntryCopied("/d", "/x/y", 50))
@@ -191,14 +191,14 @@ def test_moving_keeps_the_node_and_copying_gives_it_a_birth() -> None:
     assert flatten(reduce(BASE, EntryCopied("/d/b", "/c", 50)))["/c"] == wanted
 
 
-def test_moving_and_copying_replace_what_is_there() -> None:
+def test_moving_and_copying_replace_existing_entries() -> None:
     for event in (EntryMoved("/d/a", "/d/b", 50), EntryCopied("/d/a", "/d/b", 50)):
         tree = reduce(BASE, event)
         assert flatten(tree)["/d/b"] == ("f", b"one\n", 0o644)
         assert totals(tree) == recount(tree)
 
 
-def test_a_mount_stands_at_its_path_with_parents_made() -> None:
+def test_a_mount_is_placed_at_its_path_and_creates_parents() -> None:
     inside = tree_of({"f": leaf.file(b"x", at=3)}, modified_at=7)
     tree = reduce(BASE, TreeMounted("/m/n", "host", inside, (), 50))
     assert node(tree, "m", "n") is inside

@@ -80,7 +80,7 @@ def widest(children: Children) -> int:
     start=st.integers(0, len(NAMES)).map(lambda count: NAMES[:count]),
     steps=st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), min_size=30, max_size=80),
 )
-def test_a_map_does_what_a_dictionary_does_and_old_versions_stay(
+def test_a_map_behaves_like_a_dictionary_and_keeps_old_versions(
     function: Hash, start: tuple[str, ...], steps: list[tuple[str, bool]]
 ) -> None:
     with hashed_by(function):
@@ -131,7 +131,7 @@ def test_a_later_entry_of_the_same_name_wins_in_build() -> None:
     assert contents(maps.build([("a", 1), ("b", 2), ("a", 3)])) == {"a": 3, "b": 2}
 
 
-def test_building_and_putting_one_by_one_give_the_same_shape() -> None:
+def test_building_and_adding_one_by_one_give_the_same_shape() -> None:
     entries = [(f"n{number}", (number,)) for number in range(3000)]
     one_by_one: Children = maps.EMPTY
     for name, node in entries:
@@ -144,7 +144,7 @@ def large() -> Children:
     return maps.build((f"file{number}.txt", (number,)) for number in range(100_000))
 
 
-def test_a_hundred_thousand_names_are_found_and_lie_in_small_parts(large: Children) -> None:
+def test_a_hundred_thousand_names_are_found_and_stored_in_small_parts(large: Children) -> None:
     assert maps.count(large) == 100_000
     assert widest(large) <= maps.WIDTH
     assert all(maps.get(large, f"file{number}.txt") == (number,) for number in range(0, 100_000, 7))
@@ -189,7 +189,7 @@ def test_differences_look_only_into_parts_that_are_not_shared(large: Children) -
     assert calls <= 20
 
 
-def test_differences_of_a_map_and_itself_are_none_and_cost_nothing(large: Children) -> None:
+def test_comparing_a_map_with_itself_costs_nothing(large: Children) -> None:
     assert list(maps.differences(large, large)) == []
     assert list(maps.differences(maps.EMPTY, ({}, ()))) == []
 
@@ -200,7 +200,7 @@ def test_differences_of_a_map_and_itself_are_none_and_cost_nothing(large: Childr
     start=st.integers(0, len(NAMES)).map(lambda count: NAMES[:count]),
     batches=st.lists(st.dictionaries(st.sampled_from(NAMES), st.booleans()), max_size=4),
 )
-def test_many_changes_at_once_are_those_of_a_dictionary(
+def test_many_changes_together_have_the_same_result_as_in_a_dictionary(
     function: Hash, start: tuple[str, ...], batches: list[dict[str, bool]]
 ) -> None:
     with hashed_by(function):
@@ -225,7 +225,7 @@ def test_versions_with_the_same_names_share_them() -> None:
     assert maps.put(changed, "another", ("new",))[0] is not children[0]
 
 
-def test_a_map_of_files_is_soon_nothing_to_the_garbage_collector() -> None:
+def test_a_map_of_files_soon_becomes_untracked() -> None:
     children = maps.build((f"n{number}", leaves.file(b"", at=number)) for number in range(20))
 
     for number in range(20):

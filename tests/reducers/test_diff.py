@@ -66,13 +66,13 @@ def check(before: FileTree, after: FileTree) -> TreeDiff:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_diff_of_unrelated_trees_turns_one_into_the_other(seed: int) -> None:
+def test_a_diff_of_unrelated_trees_transforms_one_into_the_other(seed: int) -> None:
     random = Random(seed)
     check(random_tree(random, depth=3), random_tree(random, depth=3))
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_diff_of_a_tree_and_a_later_version_turns_one_into_the_other(seed: int) -> None:
+def test_a_diff_to_a_later_version_transforms_one_tree_into_the_other(seed: int) -> None:
     random = Random(seed)
     before = after = random_tree(random, depth=4)
     for event in random_events(random, random.randint(1, 12)):
@@ -83,7 +83,7 @@ def test_a_diff_of_a_tree_and_a_later_version_turns_one_into_the_other(seed: int
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_equal_trees_have_no_diff_shared_or_not(seed: int) -> None:
+def test_equal_trees_have_no_differences_shared_or_not(seed: int) -> None:
     tree = random_tree(Random(seed), depth=4)
     again = grow(flatten(tree))
     assert diff_trees(tree, again) == diff_trees(tree, tree) == TreeDiff()
@@ -92,7 +92,7 @@ def test_equal_trees_have_no_diff_shared_or_not(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_equal_is_equality_of_plain_dictionaries(seed: int) -> None:
+def test_trees_are_equal_if_their_plain_dictionaries_are(seed: int) -> None:
     random = Random(seed)
     one = random_tree(random, names=PLAIN_NAMES[:2], contents=(b"", b"x"), depth=1, width=2)
     other = random_tree(random, names=PLAIN_NAMES[:2], contents=(b"", b"x"), depth=1, width=2)
@@ -109,14 +109,14 @@ def build(**files: str) -> FileTree:
     return tree
 
 
-def test_a_directory_that_moved_is_one_pair_also_into_a_directory_that_is_new() -> None:
+def test_a_moved_directory_is_one_pair_even_into_a_new_directory() -> None:
     before = build(d__a="one", d__e__b="two", f="x")
     assert check(before, reduce(before, EntryMoved("/d", "/x/y", 1))) == TreeDiff(
         added=("/x",), moved=(("/d", "/x/y"),)
     )
 
 
-def test_a_directory_that_moved_is_one_pair_wherever_it_came_from_and_went() -> None:
+def test_a_moved_directory_is_one_pair_wherever_it_moved() -> None:
     before = build(d__e__f__a="one", d__e__f__b="two", d__g="three", keep="k")
     inner = reduce(before, EntryMoved("/d/e/f", "/keep2", 1))
     assert check(before, inner) == TreeDiff(moved=(("/d/e/f", "/keep2"),))
@@ -124,7 +124,7 @@ def test_a_directory_that_moved_is_one_pair_wherever_it_came_from_and_went() -> 
     assert check(before, without) == TreeDiff(removed=("/d", "/d/e", "/d/g"), moved=(("/d/e/f", "/keep2"),))
 
 
-def test_what_was_copied_out_of_a_directory_that_moved_is_new() -> None:
+def test_an_entry_copied_out_of_a_moved_directory_is_new() -> None:
     before = build(d__e__f__a="one", d__e__f__b="two", keep="k")
     copied = reduce(before, EntryCopied("/d/e", "/copy", 1))
     found = check(before, reduce(copied, EntryMoved("/d", "/x/y", 1)))
@@ -134,7 +134,7 @@ def test_what_was_copied_out_of_a_directory_that_moved_is_new() -> None:
     )
 
 
-def test_a_file_that_moved_is_a_pair_and_of_several_the_one_of_the_same_name() -> None:
+def test_a_moved_file_is_paired_preferably_with_one_of_the_same_name() -> None:
     before = build(a__n="same", b__m="same", keep="k")
     found = check(before, build(c__m="same", keep="k"))
     assert found.moved == (("/b/m", "/c/m"),)
@@ -142,7 +142,7 @@ def test_a_file_that_moved_is_a_pair_and_of_several_the_one_of_the_same_name() -
     assert found.added == ("/c",)
 
 
-def test_empty_files_links_and_copies_are_no_moves() -> None:
+def test_empty_files_links_and_copies_are_not_moves() -> None:
     before = build(a="", keep="k")
     assert check(before, build(b="", keep="k")).moved == ()
     linked = put(EMPTY_TREE, ("l",), leaf.link("t", at=0), 0)
@@ -150,20 +150,20 @@ def test_empty_files_links_and_copies_are_no_moves() -> None:
     assert check(before, reduce(before, EntryCopied("/keep", "/copy", 1))) == TreeDiff(added=("/copy",))
 
 
-def test_a_file_whose_permission_bits_changed_on_the_way_has_moved() -> None:
+def test_a_moved_file_is_paired_even_if_its_permission_bits_changed() -> None:
     before = put(EMPTY_TREE, ("a",), leaf.file(b"x", mode=0o644, at=0), 0)
     after = put(EMPTY_TREE, ("b",), leaf.file(b"x", mode=0o755, at=0), 0)
     assert diff_trees(before, after).moved == (("/a", "/b"),)
 
 
-def test_another_kind_at_a_path_is_a_change_of_it() -> None:
+def test_an_entry_of_another_kind_at_a_path_is_a_change() -> None:
     assert check(build(a="x"), build(a__b="y")) == TreeDiff(added=("/a/b",), changed=("/a",))
     assert check(build(a__b="y"), build(a="x")) == TreeDiff(removed=("/a/b",), changed=("/a",))
     linked = put(EMPTY_TREE, ("a",), leaf.link("x", at=0), 0)
     assert check(build(a="x"), linked) == TreeDiff(changed=("/a",))
 
 
-def test_permission_bits_are_a_change_of_files_directories_and_the_root() -> None:
+def test_changed_permission_bits_of_files_directories_and_the_root_are_changes() -> None:
     before = build(d__a="x")
     after = tree_of({"d": tree_of({"a": leaf.file(b"x", mode=0o600, at=0)}, mode=0o700)}, mode=0o711)
     assert check(before, after) == TreeDiff(changed=("/", "/d", "/d/a"))
@@ -178,7 +178,7 @@ def ten_thousand() -> FileTree:
     )
 
 
-def test_a_diff_costs_what_differs() -> None:
+def test_the_cost_of_a_diff_depends_on_the_difference_only() -> None:
     before = ten_thousand()
     after = reduce(reduce(before, FileWritten("/d7/f9", b"longer", 1)), EntryMoved("/d8", "/moved", 1))
     calls = 0
@@ -199,7 +199,7 @@ def test_a_diff_costs_what_differs() -> None:
     assert calls < 30
 
 
-def test_a_thousand_directories_that_moved_one_by_one_cost_a_thousand_times_one() -> None:
+def test_a_diff_with_a_thousand_moved_directories_takes_linear_time() -> None:
     def steps(count: int) -> int:
         moved: dict[str, Node] = {f"d{n}": tree_of({"f": leaf.file(b"%d" % n, at=0)}) for n in range(count)}
         before, after = (
@@ -212,7 +212,7 @@ def test_a_thousand_directories_that_moved_one_by_one_cost_a_thousand_times_one(
     assert steps(1000) < 6 * steps(250)
 
 
-def test_a_thousand_equal_files_that_moved_cost_a_thousand_times_one() -> None:
+def test_a_diff_with_a_thousand_equal_moved_files_takes_linear_time() -> None:
     def steps(count: int) -> int:
         before = tree_of({"from": tree_of({f"a{n}": leaf.file(b"same", at=0) for n in range(count)})})
         after = tree_of({"to": tree_of({f"b{n}": leaf.file(b"same", at=0) for n in range(count)})})
@@ -222,14 +222,14 @@ def test_a_thousand_equal_files_that_moved_cost_a_thousand_times_one() -> None:
     assert steps(1000) < 6 * steps(250)
 
 
-def test_contents_are_hashed_for_a_move_only_where_sizes_are_equal_on_both_sides() -> None:
+def test_contents_are_hashed_to_find_moves_only_if_sizes_are_equal() -> None:
     before = build(old="of one size", keep="k")
     with mock.patch.object(hashlib, "sha256", side_effect=AssertionError("a content was hashed")):
         assert diff_trees(before, build(keep="k")).removed == ("/old",)
         assert diff_trees(before, build(keep="k", new="another size")).added == ("/new",)
 
 
-def test_topmost_differences_do_not_descend_into_what_only_one_side_has() -> None:
+def test_topmost_differences_do_not_descend_into_entries_of_one_side() -> None:
     before, after = build(d__a="x", e__b="y"), build(d__a="z", g__h__i="w")
     found = {path: (old is not None, new is not None) for path, old, new in differences(before, after)}
     assert found == {"/d/a": (True, True), "/e": (True, False), "/g": (False, True)}

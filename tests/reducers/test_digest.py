@@ -70,14 +70,14 @@ DIFFERENT: list[Node] = [
 ]
 
 
-def test_fingerprints_tell_apart_all_that_a_rollback_must_bring_back() -> None:
+def test_fingerprints_distinguish_everything_that_a_rollback_must_restore() -> None:
     trees = [tree_of({"n": node}) for node in DIFFERENT]
     trees += [tree_of({"m": node}) for node in DIFFERENT]
     trees += [tree_of({}), tree_of({}, mode=0o700), tree_of({"n": file(), "m": file()})]
     assert len({tree.fingerprint for tree in trees}) == len(trees)
 
 
-def test_a_digest_knows_only_the_owners_right_to_execute() -> None:
+def test_a_digest_includes_only_the_owners_execute_bit() -> None:
     def with_mode(mode: int) -> str:
         return tree_of({"f": file(mode=mode)}).digest
 
@@ -86,14 +86,14 @@ def test_a_digest_knows_only_the_owners_right_to_execute() -> None:
     assert with_mode(0o644) != with_mode(0o755)
 
 
-def test_times_count_in_neither() -> None:
+def test_neither_includes_times() -> None:
     one = tree_of({"a": file(at=1), "l": leaf.link("a", at=1)}, modified_at=1, created_at=1)
     other = tree_of({"a": file(at=2), "l": leaf.link("a", at=2)}, modified_at=2, created_at=2)
     assert (one.digest, one.fingerprint) == (other.digest, other.fingerprint)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_equal_trees_have_equal_digests_however_they_were_made(seed: int) -> None:
+def test_equal_trees_have_equal_digests_however_they_were_built(seed: int) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=12)
     again = grow(flatten(tree))
     assert (tree.digest, tree.fingerprint) == (again.digest, again.fingerprint)
@@ -127,7 +127,7 @@ def wide_tree() -> FileTree:
 
 
 @pytest.mark.parametrize(("attribute", "function"), [("digest", "_git_object"), ("fingerprint", "_full_object")])
-def test_the_next_version_costs_only_what_differs(attribute: str, function: str) -> None:
+def test_hashing_the_next_version_costs_only_what_differs(attribute: str, function: str) -> None:
     tree = wide_tree()
     with counted(digest, function) as directories, counted(hashlib, "sha256") as contents:
         first = getattr(tree, attribute)
@@ -142,7 +142,7 @@ def test_the_next_version_costs_only_what_differs(attribute: str, function: str)
         assert (directories[0], contents[0]) == (117, 1002)
 
 
-def test_neither_new_permission_bits_nor_a_move_hash_a_content_again() -> None:
+def test_new_permission_bits_and_moves_do_not_rehash_contents() -> None:
     node = file(b"content")
     tree = tree_of({"a": node})
     assert tree.digest
@@ -151,7 +151,7 @@ def test_neither_new_permission_bits_nor_a_move_hash_a_content_again() -> None:
     assert contents[0] == 0
 
 
-def test_a_digest_is_asked_for_and_never_made_beforehand() -> None:
+def test_digests_are_computed_on_demand_only() -> None:
     with counted(hashlib, "sha256") as contents, counted(digest, "_git_object") as directories:
         tree = wide_tree()
         put(tree, ("d1", "s1", "new"), file(), 1)

@@ -89,7 +89,7 @@ def odd_event(random: Random, path: str, at: int) -> Event:
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("names", [PLAIN_NAMES[:4], PLAIN_NAMES, MANY_NAMES], ids=["few", "plain", "many"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_run_of_events_gives_what_the_reducers_give_one_by_one(names: tuple[str, ...], packed: bool) -> None:
+def test_folding_events_gives_the_same_tree_as_reducing_them_one_by_one(names: tuple[str, ...], packed: bool) -> None:
     for seed in range(share(300)):
         random = Random(seed)
         before = one_by_one(EMPTY_TREE, many_events(random, names))
@@ -100,7 +100,7 @@ def test_a_run_of_events_gives_what_the_reducers_give_one_by_one(names: tuple[st
         assert shown(before) == was, seed
 
 
-def test_a_directory_of_many_names_is_changed_as_by_the_reducers() -> None:
+def test_folding_changes_a_directory_of_many_names_like_the_reducers() -> None:
     before = one_by_one(EMPTY_TREE, [FileWritten(f"/wide/{n}", b"x", n) for n in range(2000)])
     before = one_by_one(before, [FileWritten(f"/wide/{n}/below", b"y", n) for n in range(0, 2000, 3)])
     events: list[Event] = [FileWritten(f"/wide/{n}", b"longer", n) for n in range(0, 4000, 7)]
@@ -112,7 +112,7 @@ def test_a_directory_of_many_names_is_changed_as_by_the_reducers() -> None:
         assert shown(at_once(before, events, packed=packed)) == shown(one_by_one(before, events))
 
 
-def test_writes_keep_what_was_there_however_late_it_is_read() -> None:
+def test_writes_keep_earlier_versions_however_late_they_are_read() -> None:
     before = one_by_one(
         EMPTY_TREE,
         [
@@ -153,7 +153,7 @@ def test_unchanged_directories_are_shared() -> None:
     assert made.children["c"] is tree.children["c"]
 
 
-def test_a_directory_that_a_packed_tree_holds_twice_is_made_once() -> None:
+def test_a_directory_that_occurs_twice_in_a_packed_tree_is_created_once() -> None:
     copies = [EntryCopied(f"/{n}", f"/{n + 1}/{name}", 2) for n in range(27) for name in "ab"]
     tree = one_by_one(EMPTY_TREE, [FileWritten("/0/a", b"x", 1), *copies])
 
@@ -162,7 +162,7 @@ def test_a_directory_that_a_packed_tree_holds_twice_is_made_once() -> None:
     assert made.node_count == tree.node_count > 1 << 28
 
 
-def test_a_packed_tree_shares_what_it_has_in_common_with_an_earlier_one() -> None:
+def test_a_packed_tree_shares_common_parts_with_an_earlier_one() -> None:
     tree = one_by_one(EMPTY_TREE, [FileWritten(f"/{n}/a", b"content", n) for n in range(200)])
     first, whole = complete(pack(tree, None, Counted()))
     changed = reduce(tree, FileWritten("/7/a", bytes(5000), 300))
@@ -186,7 +186,7 @@ def nodes_of(packed: tuple[object, ...]) -> list[object]:
     return found
 
 
-def test_trees_of_files_outside_are_packed_and_unpacked() -> None:
+def test_external_trees_are_packed_and_unpacked() -> None:
     tree = one_by_one(EMPTY_TREE, [FileWritten(f"/{n}/a", b"content", n) for n in range(50)])
     later = reduce(tree, FileWritten("/7/a", bytes(5000), 300))
     first = ExternalTrees({"disk": ExternalTree(tree, tree, is_whole=True)})
@@ -205,7 +205,7 @@ def test_trees_of_files_outside_are_packed_and_unpacked() -> None:
     assert shown(LowerFound.unpack(complete(LowerFound(tree).pack(None, Counted()))[0]).tree) == shown(tree)
 
 
-def test_a_packed_tree_is_nothing_to_the_garbage_collector() -> None:
+def test_a_packed_tree_is_untracked_by_the_garbage_collector() -> None:
     tree = one_by_one(EMPTY_TREE, [FileWritten(f"/{n % 50}/{n}", b"content", n) for n in range(500)])
     packed, _ = complete(pack(tree, None, Counted()))
     del tree
@@ -256,7 +256,7 @@ def test_a_directory_in_several_places_is_unpacked_once() -> None:
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree))])
-def test_a_packed_directory_is_copied_with_what_is_in_it(again: Callable[[FileTree], FileTree]) -> None:
+def test_a_packed_directory_is_copied_with_its_contents(again: Callable[[FileTree], FileTree]) -> None:
     packed, _ = complete(pack(directories(3), None, Counted()))
     events: list[Event] = [FileWritten("/d1/below/f", b"new", 2), FileWritten("/d1/g", b"new", 3)]
 

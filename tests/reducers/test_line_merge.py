@@ -74,7 +74,7 @@ def test_matches_are_a_longest_common_subsequence_of_longer_texts(seed: int) -> 
 
 @given(st.text("a\nb", max_size=12), st.text("a\nb", max_size=12))
 @settings(max_examples=share(1000))
-def test_without_common_ends_only_whole_lines_are_gone(old: str, new: str) -> None:
+def test_without_common_ends_removes_only_whole_lines(old: str, new: str) -> None:
     a, b = old.encode(), new.encode()
     found = without_common_ends(a, b)
     gone = len(a) - len(found[0])
@@ -96,7 +96,9 @@ def test_without_common_ends_only_whole_lines_are_gone(old: str, new: str) -> No
         (b"same\n", b"same\n", (b"", b"")),
     ],
 )
-def test_without_common_ends_no_whole_line_is_left_over(old: bytes, new: bytes, wanted: tuple[bytes, bytes]) -> None:
+def test_without_common_ends_leaves_no_common_whole_line_at_either_end(
+    old: bytes, new: bytes, wanted: tuple[bytes, bytes]
+) -> None:
     assert without_common_ends(old, new) == wanted
 
 
@@ -163,7 +165,7 @@ def touch(one: Edit, other: Edit) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_changes_of_different_lines_merge_and_changes_of_the_same_conflict(seed: int) -> None:
+def test_changes_to_different_lines_merge_and_changes_to_the_same_lines_conflict(seed: int) -> None:
     random = Random(seed)
     base = [b"line %d\n" % number for number in range(random.randint(0, 25))]
     ours, theirs = random_edits(random, len(base), b"ours"), random_edits(random, len(base), b"theirs")
@@ -206,7 +208,7 @@ CASES: dict[str, tuple[bytes, bytes, bytes, bytes | None]] = {
 
 
 @pytest.mark.parametrize(("base", "ours", "theirs", "wanted"), CASES.values(), ids=CASES)
-def test_a_merge_gives_what_the_table_says(base: bytes, ours: bytes, theirs: bytes, wanted: bytes | None) -> None:
+def test_merges_have_the_results_in_the_table(base: bytes, ours: bytes, theirs: bytes, wanted: bytes | None) -> None:
     assert merge_lines(base, ours, theirs) == wanted
     assert merge_lines(base, theirs, ours) == wanted
 
@@ -234,7 +236,9 @@ def noise(count: int, seed: int) -> list[bytes]:
     ],
     ids=["noise", "equal lines with some strewn in", "long", "periodic"],
 )
-def test_repetitive_texts_end_within_the_bound_or_give_up(a: list[bytes], b: list[bytes], work: int) -> None:
+def test_comparing_repetitive_texts_ends_within_the_bound_or_gives_up(
+    a: list[bytes], b: list[bytes], work: int
+) -> None:
     def compare() -> None:
         with suppress(TooMuchWork):
             matches(a, b, work=work)
@@ -244,7 +248,7 @@ def test_repetitive_texts_end_within_the_bound_or_give_up(a: list[bytes], b: lis
     assert count < 12 * work + 25 * (len(a) + len(b))
 
 
-def test_four_thousand_repetitive_lines_give_up_rather_than_hang() -> None:
+def test_comparing_four_thousand_repetitive_lines_gives_up_instead_of_hanging() -> None:
     with pytest.raises(TooMuchWork):
         matches(noise(4000, 1), noise(4000, 2), work=50_000)
     with pytest.raises(TooMuchWork):

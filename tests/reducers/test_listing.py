@@ -65,7 +65,7 @@ def test_an_unchanged_directory_keeps_its_listing() -> None:
 
 
 @pytest.mark.parametrize("change", ["put", "remove"])
-def test_a_directory_that_a_change_left_behind_keeps_none_and_makes_it_again(change: str) -> None:
+def test_a_directory_of_an_old_version_drops_its_listing_and_recreates_it(change: str) -> None:
     tree = tree_of({"x": FILE, "y": FILE})
     kept = listing(tree)
 
@@ -75,14 +75,14 @@ def test_a_directory_that_a_change_left_behind_keeps_none_and_makes_it_again(cha
     assert listing(tree) is not kept
 
 
-def test_a_wide_directory_keeps_none() -> None:
+def test_a_wide_directory_keeps_no_listing() -> None:
     narrow, wide = (tree_of({f"{number}": FILE for number in range(count)}) for count in (32, 33))
 
     assert listing(narrow) is listing(narrow)
     assert listing(wide) is not listing(wide)
 
 
-def test_a_search_changes_nothing_of_a_tree_that_is_pickled_or_compared() -> None:
+def test_a_search_does_not_change_the_pickle_or_equality_of_a_tree() -> None:
     tree = tree_of({"a": tree_of({"x": FILE})})
     assert tree.fingerprint
     before = pickle.dumps(tree)
@@ -93,7 +93,7 @@ def test_a_search_changes_nothing_of_a_tree_that_is_pickled_or_compared() -> Non
     assert listing(pickle.loads(before))[0] == ("a",)
 
 
-def test_a_listing_of_files_is_nothing_to_the_garbage_collector() -> None:
+def test_a_listing_of_files_is_untracked_by_the_garbage_collector() -> None:
     listings = [listing(tree_of({f"{number}{name}": FILE for name in "abc"})) for number in range(10)]
 
     for _ in range(3):

@@ -131,7 +131,7 @@ def planted(flat: Plain) -> FileTree:
 
 
 @pytest.mark.parametrize(("base", "ours", "theirs", "wanted"), CASES.values(), ids=CASES)
-def test_a_merge_comes_to_what_the_table_says(
+def test_merges_of_trees_have_the_results_in_the_table(
     base: Plain, ours: Plain, theirs: Plain, wanted: Plain | set[str]
 ) -> None:
     trees = [planted(flat) for flat in (base, ours, theirs)]
@@ -187,20 +187,20 @@ def test_merges_of_unrelated_trees_equal_a_merge_of_plain_dictionaries(seed: int
     check(*trees)
 
 
-def test_without_a_base_what_both_have_must_be_equal() -> None:
+def test_without_a_base_common_entries_must_be_equal() -> None:
     assert flatten(merge(None, planted({"/a": f()}), planted({"/b": f()}))) == {"/": D, "/a": f(), "/b": f()}
     with pytest.raises(Conflict):
         merge(None, planted({"/a": f()}), planted({"/a": f(b"y")}))
 
 
-def test_a_side_that_changed_nothing_gives_the_very_tree_of_the_other() -> None:
+def test_merging_with_an_unchanged_side_returns_the_tree_object_of_the_other() -> None:
     base = planted({"/d": D, "/d/a": f(), "/b": f()})
     changed = reduce(base, FileWritten("/d/a", b"new", 9))
     assert merge(base, changed, base) is changed
     assert flatten(merge(base, base, changed)) == flatten(changed)
 
 
-def test_a_merge_looks_only_into_what_theirs_changed() -> None:
+def test_a_merge_visits_only_directories_that_theirs_changed() -> None:
     base = tree_of({f"d{d}": tree_of({f"f{n}": leaf.file(b"%d" % n, at=0) for n in range(100)}) for d in range(100)})
     ours, theirs = (
         put(base, ("d1", "new"), leaf.file(b"o", at=1), 1),
@@ -220,7 +220,7 @@ def test_a_merge_looks_only_into_what_theirs_changed() -> None:
     assert merged.file_count == 10_002
 
 
-def test_times_of_the_newer_side_stay() -> None:
+def test_the_newer_times_are_kept() -> None:
     base = put(EMPTY_TREE, ("a",), leaf.file(ABC, at=1), 1)
     ours = put(base, ("a",), leaf.file(b"A\nb\nc\n", at=20, created_at=1), 20)
     theirs = put(base, ("a",), leaf.file(b"a\nb\nC\n", at=10, created_at=1), 10)

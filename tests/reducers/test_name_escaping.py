@@ -33,14 +33,14 @@ RAW = st.lists(PARTS | st.binary(max_size=4), max_size=12).map(b"".join)
         (b"\n\t\x01\x7f", "\n\t\x01\x7f"),
     ],
 )
-def test_a_name_has_the_form_of_the_table_and_leads_back(raw: bytes, name: str) -> None:
+def test_a_name_has_the_form_in_the_table_and_is_decoded_back(raw: bytes, name: str) -> None:
     assert from_bytes(raw) == name
     assert to_bytes(name) == raw
 
 
 @settings(deadline=None, derandomize=True, max_examples=share(600))
 @given(RAW)
-def test_any_bytes_come_back_and_their_form_is_clean(raw: bytes) -> None:
+def test_any_bytes_are_decoded_back_and_their_form_is_canonical(raw: bytes) -> None:
     name = from_bytes(raw)
     assert to_bytes(name) == raw
     assert "\\" not in name

@@ -25,7 +25,7 @@ def inside(tree: FileTree) -> FileTree:
     return directory
 
 
-def test_the_order_of_what_is_filled_in_makes_no_difference() -> None:
+def test_the_order_in_which_parts_are_filled_in_makes_no_difference() -> None:
     made = {times(filled(EMPTY_TREE, nodes, ())) for nodes in permutations(NODES)}
 
     assert made == {(20, 0, 20)}

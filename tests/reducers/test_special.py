@@ -86,7 +86,7 @@ def test_a_special_entry_is_neither_read_nor_written(special: Special) -> None:
 
 
 @pytest.mark.parametrize("special", ALL, ids=names)
-def test_a_special_entry_is_moved_deleted_and_given_other_bits(special: Special) -> None:
+def test_a_special_entry_can_be_moved_deleted_and_chmodded(special: Special) -> None:
     fs = filesystem(special)
     fs.chmod("/p", 0o600)
     fs.move("/p", "/moved")
@@ -104,7 +104,7 @@ def test_a_fifo_is_copied_and_a_socket_is_not() -> None:
         filesystem(SOCKET).copy("/p", "/copy")
 
 
-def test_a_file_takes_the_place_of_a_special_entry_by_moving() -> None:
+def test_a_moved_file_can_replace_a_special_entry() -> None:
     fs = filesystem()
     fs.move("/a", "/p")
     assert fs.read("/p").content == "text\n"
@@ -137,7 +137,7 @@ def test_a_change_on_one_side_of_a_merge_is_taken() -> None:
     assert leaf.kind_of(find(merged, ("p",))) == "socket"  # type: ignore[arg-type]  # a leaf
 
 
-def test_different_changes_of_a_special_entry_conflict() -> None:
+def test_different_changes_to_a_special_entry_conflict() -> None:
     base = tree_with(p=one(FIFO))
     with pytest.raises(Conflict):
         merge(base, put(base, ("p",), one(SOCKET), 0), put(base, ("p",), leaf.file(b"x", at=0), 0))
@@ -158,7 +158,7 @@ def test_special_entries_are_saved_and_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", None, 3])
-def test_a_special_entry_of_no_kind_is_refused(kind: object, tmp_path: Path) -> None:
+def test_a_special_entry_of_unknown_kind_is_refused(kind: object, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     holding(tree_with(p=one(FIFO))).save(path)
     shown = b"null" if kind is None else b'"pipe"' if kind == "pipe" else b"3"
@@ -167,7 +167,7 @@ def test_a_special_entry_of_no_kind_is_refused(kind: object, tmp_path: Path) -> 
         Session.load(path)
 
 
-def test_an_archive_keeps_fifos_and_leaves_the_others_out() -> None:
+def test_an_archive_includes_fifos_and_skips_other_special_entries() -> None:
     tree = tree_of({names(special): one(special, 0o600) for special in ALL})
     back = from_tar(to_tar(tree), limits=Limits(), at=9)
     assert back.fingerprint == tree_of({"fifo": one(FIFO, 0o600)}).fingerprint
@@ -175,6 +175,6 @@ def test_an_archive_keeps_fifos_and_leaves_the_others_out() -> None:
         assert [member.isfifo() for member in archive if member.name != "."] == [True]
 
 
-def test_each_kind_is_one_object_however_it_is_copied() -> None:
+def test_each_kind_is_a_singleton_even_when_copied() -> None:
     for special in ALL:
         assert copy.deepcopy(special) is copy.copy(special) is pickle.loads(pickle.dumps(special)) is special

@@ -37,7 +37,7 @@ def test_totals_equal_a_recount_after_any_puts_and_removes(seed: int) -> None:
                 assert totals(node) == recount(node)
 
 
-def test_a_directory_of_thousands_counts_as_right_as_a_small_one() -> None:
+def test_the_totals_of_a_large_directory_are_correct() -> None:
     tree = EMPTY_TREE
     for number in range(2000):
         tree = put(tree, ("many", f"f{number}"), file(b"ab"), number)
@@ -47,7 +47,7 @@ def test_a_directory_of_thousands_counts_as_right_as_a_small_one() -> None:
     assert totals(tree) == recount(tree) == (1000, 1, 2000)
 
 
-def test_putting_a_directory_in_the_place_of_a_file_counts_both() -> None:
+def test_replacing_a_file_with_a_directory_updates_both_totals() -> None:
     tree = put(EMPTY_TREE, ("a",), file(b"12345"), 1)
     tree = put(tree, ("a",), tree_of({"x": file(b"1"), "y": file(b"22")}), 2)
     assert totals(tree) == (2, 1, 3)
@@ -55,18 +55,18 @@ def test_putting_a_directory_in_the_place_of_a_file_counts_both() -> None:
     assert totals(tree) == (1, 0, 0)
 
 
-def test_putting_below_a_file_makes_a_directory_of_it() -> None:
+def test_putting_an_entry_below_a_file_turns_it_into_a_directory() -> None:
     tree = put(put(EMPTY_TREE, ("a",), file(b"12345"), 1), ("a", "b"), file(b"1"), 2)
     assert totals(tree) == (1, 1, 1)
 
 
-def test_removing_what_is_not_there_gives_the_very_same_tree() -> None:
+def test_removing_a_missing_entry_returns_the_same_tree_object() -> None:
     tree = put(EMPTY_TREE, ("a", "b"), file(), 1)
     for segments in (("x",), ("a", "x"), ("a", "b", "x"), ("a", "b", "x", "y")):
         assert remove(tree, segments, 9) is tree
 
 
-def test_a_change_shares_everything_beside_its_way() -> None:
+def test_a_change_shares_everything_outside_its_path() -> None:
     tree = EMPTY_TREE
     for path in (("a", "b", "f"), ("a", "c", "f"), ("d", "f")):
         tree = put(tree, path, file(), 1)
@@ -93,7 +93,7 @@ def test_a_directory_is_modified_when_its_names_change_and_only_then() -> None:
     assert (modified(tree), modified(tree, "a")) == (10, 40)
 
 
-def test_a_tree_made_at_once_equals_one_made_step_by_step() -> None:
+def test_a_tree_built_at_once_equals_one_built_step_by_step() -> None:
     nodes = {f"n{number}": file(b"%d" % number) for number in range(100)}
     stepwise = EMPTY_TREE
     for name, node in nodes.items():
@@ -113,7 +113,7 @@ def test_new_permission_bits_keep_entries_times_and_totals() -> None:
     assert tree.mode == 0o755
 
 
-def test_find_tells_files_from_directories_and_goes_through_no_file() -> None:
+def test_find_distinguishes_files_from_directories_and_does_not_descend_into_files() -> None:
     tree = put(EMPTY_TREE, ("a", "f"), file(), 1)
     assert find(tree, ()) is tree
     assert is_tree(find(tree, ("a",)))
@@ -123,7 +123,7 @@ def test_find_tells_files_from_directories_and_goes_through_no_file() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_walk_gives_every_entry_once_parents_first_by_name(seed: int) -> None:
+def test_a_walk_yields_every_entry_once_with_parents_first_sorted_by_name(seed: int) -> None:
     tree = random_tree(Random(seed), depth=4)
     walked = list(walk(tree, "/at"))
     paths = [path for path, _ in walked]
@@ -133,7 +133,7 @@ def test_a_walk_gives_every_entry_once_parents_first_by_name(seed: int) -> None:
         assert find(tree, segments_of(path.removeprefix("/at"))) is node
 
 
-def test_entries_of_a_large_directory_come_by_name() -> None:
+def test_entries_of_a_large_directory_are_sorted_by_name() -> None:
     tree = tree_of({f"n{number}": file() for number in range(500)})
     assert [name for name, _ in entries(tree)] == sorted(f"n{number}" for number in range(500))
 
@@ -148,7 +148,7 @@ def test_the_height_is_that_of_the_deepest_path(seed: int) -> None:
     assert height(tree_of({"empty": tree_of({})})) == 1
 
 
-def test_a_tree_shows_what_it_holds_and_not_all_of_it() -> None:
+def test_the_repr_of_a_tree_is_a_summary() -> None:
     tree = tree_of({"a": file(), "d": tree_of({"b": file()})})
     assert repr(tree) == "<FileTree of 2 files and 1 directories>"
     assert tree.node_count == 3
@@ -181,7 +181,7 @@ def test_the_entries_of_a_tree_cannot_be_changed_from_outside(count: int) -> Non
 @pytest.mark.parametrize(
     "name", ["mode", "modified_at", "created_at", "file_count", "directory_count", "total_size", "node_count"]
 )
-def test_what_a_tree_says_of_itself_cannot_be_assigned(name: str) -> None:
+def test_the_attributes_of_a_tree_cannot_be_assigned(name: str) -> None:
     tree = tree_of({"f": file(b"x", at=1)}, mode=0o750, modified_at=5, created_at=4)
     before = getattr(tree, name)
 

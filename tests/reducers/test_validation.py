@@ -32,7 +32,7 @@ def passes(check: Callable[[T], None], value: T) -> bool:
 @pytest.mark.parametrize("below", [True, False])
 @settings(deadline=None, derandomize=True, max_examples=share(500))
 @given(st.lists(PATHS, max_size=5))
-def test_many_paths_are_checked_like_one_by_one(below: bool, paths: list[str]) -> None:
+def test_many_paths_are_checked_as_if_one_by_one(below: bool, paths: list[str]) -> None:
     # JSON that was read holds no lone surrogates.
     paths = [path for path in paths if not any("\ud800" <= char <= "\udfff" for char in path)]
     rule = CanonicalPath(below=below)
@@ -41,7 +41,7 @@ def test_many_paths_are_checked_like_one_by_one(below: bool, paths: list[str]) -
 
 @settings(deadline=None, derandomize=True, max_examples=share(500))
 @given(PATHS | st.text(max_size=6).map(lambda text: "/" + text))
-def test_a_path_passes_if_it_is_what_normalize_gives(path: str) -> None:
+def test_a_path_is_valid_if_normalize_returns_it_unchanged(path: str) -> None:
     canonical = False
     try:
         canonical = normalize(path) == path
@@ -50,24 +50,24 @@ def test_a_path_passes_if_it_is_what_normalize_gives(path: str) -> None:
     assert passes(CanonicalPath(below=False), path) == canonical
 
 
-def test_the_root_passes_where_it_may_be_meant() -> None:
+def test_the_root_is_valid_where_it_is_allowed() -> None:
     CanonicalPath(below=False)("/")
     with pytest.raises(ValueError, match="not a canonical path"):
         CanonicalPath(below=True)("/")
 
 
 @pytest.mark.parametrize("mode", [None, 0, 0o644, 0o7777])
-def test_permission_bits_pass(mode: int | None) -> None:
+def test_permission_bits_are_valid(mode: int | None) -> None:
     check_mode(mode)
 
 
 @pytest.mark.parametrize("mode", [-1, 0o10000, 1 << 70])
-def test_what_are_no_permission_bits_is_refused(mode: int) -> None:
+def test_invalid_permission_bits_are_refused(mode: int) -> None:
     with pytest.raises(ValueError, match="not a set of permission bits"):
         check_mode(mode)
 
 
-def test_a_link_points_to_something() -> None:
+def test_the_target_of_a_link_must_not_be_empty() -> None:
     check_target("../anything \n at all")
     for target in ("", "a\0b"):
         with pytest.raises(ValueError, match="cannot be the target of a link"):

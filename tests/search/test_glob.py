@@ -68,12 +68,12 @@ def test_two_stars_enter_a_dot_directory_only_if_hidden() -> None:
     assert matches("src/.cache/**", "/src/.cache/x/d.py")
 
 
-def test_two_stars_match_no_directory_too() -> None:
+def test_two_stars_also_match_zero_directories() -> None:
     assert matches("src/**/app.py", "/src/app.py")
     assert matches("**/src/**/**/app.py", "/src/app.py")
 
 
-def test_two_stars_at_the_end_match_what_is_inside_and_not_the_folder_as_a_file() -> None:
+def test_two_stars_at_the_end_match_the_contents_but_not_the_folder_itself() -> None:
     assert matches("src/**", "/src/a/b")
     assert not matches("src/**", "/src")
 
@@ -90,7 +90,7 @@ def test_a_final_slash_matches_directories_only() -> None:
     assert not matches("src", "/src", directory=True)
 
 
-def test_a_final_slash_is_a_slash_and_anchors_the_pattern() -> None:
+def test_a_final_slash_anchors_the_pattern() -> None:
     assert not matches("lib/", "/src/lib", directory=True)
     assert matches("**/lib/", "/src/lib", directory=True)
 
@@ -125,7 +125,7 @@ def test_a_class_in_braces_keeps_its_comma_and_brace() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["src\\*.py", "\\src\\*.py", "src//*.py", "./src/./*.py", "a/../src/*.py"])
-def test_a_pattern_is_normalised_as_a_path_is(pattern: str) -> None:
+def test_a_pattern_is_normalized_like_a_path(pattern: str) -> None:
     assert matches(pattern, "/src/app.py")
 
 
@@ -161,7 +161,7 @@ def test_a_pattern_that_cannot_be_read_is_refused_with_the_remedy(pattern: str, 
         compile_glob(pattern)
 
 
-def test_a_thousand_alternatives_are_taken_and_one_more_is_refused() -> None:
+def test_a_thousand_alternatives_are_accepted_and_one_more_is_refused() -> None:
     numbers = [str(number) for number in range(1_001)]
 
     assert matches("{" + ",".join(numbers[:1_000]) + "}", "/999")
@@ -179,7 +179,7 @@ def test_exploding_braces_are_refused_without_being_expanded(pattern: str) -> No
         compile_glob(pattern)
 
 
-def test_alternatives_that_are_long_in_all_are_refused() -> None:
+def test_alternatives_with_a_large_total_length_are_refused() -> None:
     with pytest.raises(ValueError, match=r"exceed 262,144 characters"):
         compile_glob("{" + ",".join(map(str, range(900))) + "}" + "x" * 1_000)
 
@@ -238,7 +238,7 @@ def test_a_relative_pattern_starts_at_the_base_and_an_absolute_one_at_the_root()
     assert not compile_glob("**").matches_path("/tests/a.py", base="/src")
 
 
-def test_a_hidden_base_is_searched_because_it_was_asked_for() -> None:
+def test_a_hidden_base_is_searched_if_it_is_named() -> None:
     assert compile_glob("**/*.yml").matches_path("/.github/workflows/ci.yml", base="/.github")
 
 

@@ -69,7 +69,7 @@ def test_a_pruned_walk_finds_what_the_case_lists(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES["cases"], ids=lambda case: f"{case['pattern']}-{case['hidden']}")
-def test_a_path_on_its_own_is_matched_as_in_a_walk(case: Case) -> None:
+def test_a_single_path_is_matched_as_in_a_walk(case: Case) -> None:
     pattern = compile_glob(case["pattern"], hidden=case["hidden"])
     directories = {str(parent) for file in CASES["files"] for parent in Path(file).parents} - {"/"}
 

@@ -7,7 +7,7 @@ import pytest
 from weakfs.search import GlobPattern, GlobState, glob
 
 
-def test_a_directory_is_walked_to_once_for_all_names_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_is_matched_once_for_all_names_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[str] = []
     enter = GlobState.enter
 
@@ -27,7 +27,7 @@ def test_a_directory_is_walked_to_once_for_all_names_in_it(monkeypatch: pytest.M
     assert entered == ["a", "b"]
 
 
-def test_only_so_many_directories_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_directories_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(glob, "MAX_KEPT_STATES", 3)
     pattern = GlobPattern("/a3", "*.key", hidden=True)
 

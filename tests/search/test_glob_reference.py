@@ -1,4 +1,4 @@
-"""Compare the automaton with a matcher that is too slow and too simple to be wrong in the same way."""
+"""Compare the automaton with a matcher that is slow, and too simple to be wrong in the same way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakfs.search import GlobPattern, compile_glob
 
 
 def expand(text: str) -> list[str]:
-    """Return what braces stand for: take the first group apart, and go on with each result."""
+    """Expand braces: expand the first group, and continue with each result."""
     at = 0
     while at < len(text) and text[at] != "{":
         at = class_end(text, at) if text[at] == "[" else at + 1
@@ -121,7 +121,7 @@ def test_the_automaton_agrees_with_the_reference(pattern: str, path: str, is_dir
 
 
 @given(PATTERNS, PATHS, st.booleans())
-def test_a_state_that_names_its_entries_matches_and_enters_nothing_else(pattern: str, path: str, hidden: bool) -> None:
+def test_a_state_with_literal_entries_matches_and_enters_nothing_else(pattern: str, path: str, hidden: bool) -> None:
     state = compile_glob(pattern, hidden=hidden).start()
     *folders, last = path.strip("/").split("/")
 
@@ -142,7 +142,7 @@ def test_a_state_that_names_its_entries_matches_and_enters_nothing_else(pattern:
 @example("a/", "/a/b", False)
 @example("a/*", "/a", False)
 @example(".*", "/a/.b/c", False)
-def test_a_pattern_covers_what_it_matches_and_what_lies_below(pattern: str, path: str, hidden: bool) -> None:
+def test_a_pattern_covers_its_matches_and_everything_below_them(pattern: str, path: str, hidden: bool) -> None:
     compiled = compile_glob(pattern, hidden=hidden)
     names = path.strip("/").split("/")
     above = ["/" + "/".join(names[:depth]) for depth in range(len(names) + 1)]
@@ -151,7 +151,7 @@ def test_a_pattern_covers_what_it_matches_and_what_lies_below(pattern: str, path
 
 
 @given(st.lists(PATTERNS, max_size=3), st.lists(PATHS, max_size=4), st.booleans())
-def test_several_patterns_cover_what_one_of_them_covers(patterns: list[str], paths: list[str], hidden: bool) -> None:
+def test_several_patterns_cover_what_any_of_them_covers(patterns: list[str], paths: list[str], hidden: bool) -> None:
     together = GlobPattern(*patterns, hidden=hidden)
     for path in ("/", *paths, *reversed(paths)):
         assert together.covers(path) == any(GlobPattern(one, hidden=hidden).covers(path) for one in patterns)

@@ -41,7 +41,7 @@ def test_nothing_matches_across_lines(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^b$", "\\Ab\\z", "(?-m)^b$", "(?m)^b$", "(?-m:\\A)b(?-m:$)", "(^|x)b($|x)"])
-def test_anchors_are_the_edges_of_a_line_whatever_the_flags(pattern: str) -> None:
+def test_anchors_match_at_line_boundaries_whatever_the_flags(pattern: str) -> None:
     assert numbers(pattern, b"ab\nb\nbc\nb") == [2, 4]
 
 
@@ -55,7 +55,7 @@ def test_only_a_line_feed_ends_a_line() -> None:
 
 
 @pytest.mark.parametrize("pattern", [".", "[^a]", "\ufffd", "\\x{fffd}", "\\W", "\\S"])
-def test_bytes_that_are_not_utf8_are_seen_and_shown_as_the_replacement_character(pattern: str) -> None:
+def test_bytes_that_are_not_utf8_are_matched_and_shown_as_the_replacement_character(pattern: str) -> None:
     assert search(pattern, b"\xff\n") == [Hit(1, "\ufffd", 0, 1)]
 
 
@@ -63,7 +63,7 @@ def test_offsets_are_right_after_bytes_that_are_not_utf8() -> None:
     assert search("b", b"x\n\xc3\xa9\xe6\xbcab") == [Hit(2, "é\ufffdab", 3, 4)]
 
 
-def test_a_character_that_is_cut_off_far_into_a_file_is_found_out() -> None:
+def test_a_truncated_character_far_into_a_file_is_detected() -> None:
     data = "é".encode() * 600_000 + b"\n\xc3"
 
     assert search("^.$", data) == [Hit(2, "\ufffd", 0, 1)]
@@ -75,13 +75,13 @@ def test_classes_and_word_boundaries_are_ascii(pattern: str) -> None:
     assert search(pattern, "é\n٣\n".encode()) == []
 
 
-def test_a_place_that_is_no_word_boundary_lies_between_characters() -> None:
+def test_a_non_word_boundary_is_between_characters() -> None:
     assert search("\\B", "aéb".encode()) == []
     assert search("\\B", "aéé".encode()) == [Hit(1, "aéé", 2, 2)]
 
 
 @pytest.mark.parametrize(("pattern", "text"), [("straße", "STRAßE"), ("é", "É"), ("k", "\u212a"), ("\u03c3", "\u03c2")])
-def test_ignoring_case_knows_unicode(pattern: str, text: str) -> None:
+def test_ignoring_case_works_for_unicode(pattern: str, text: str) -> None:
     assert search(pattern, text.encode()) == []
     assert search(pattern, text.encode(), case_insensitive=True) == [Hit(1, text, 0, len(text))]
 
@@ -89,7 +89,7 @@ def test_ignoring_case_knows_unicode(pattern: str, text: str) -> None:
 @pytest.mark.parametrize(
     "pattern", ["a\\.b\\*", "\\Qa.b*\\E", "a[.]b[*]", "\\x61\\.b\\*", "(?P<name>a)\\.b\\*", "(?<n>a)\\.b\\*"]
 )
-def test_fixed_text_is_found_however_it_is_written(pattern: str) -> None:
+def test_required_text_is_found_in_any_form_of_pattern(pattern: str) -> None:
     assert search(pattern, b"xa.b*") == [Hit(1, "xa.b*", 1, 5)]
 
 
@@ -110,7 +110,7 @@ def test_fixed_text_is_found_however_it_is_written(pattern: str) -> None:
         ("a\\Q\\E*", ""),
     ],
 )
-def test_the_text_that_every_match_contains_is_seen(pattern: str, text: str) -> None:
+def test_the_text_that_every_match_contains_is_extracted(pattern: str, text: str) -> None:
     assert required_text(pattern) == text
 
 
@@ -127,7 +127,7 @@ def test_the_text_that_every_match_contains_is_seen(pattern: str, text: str) -> 
         ("", ""),
     ],
 )
-def test_a_text_is_looked_for_from_its_rarest_character_on(text: str, part: str) -> None:
+def test_a_text_is_searched_for_by_its_rarest_character(text: str, part: str) -> None:
     assert rarest_part(text) == part
 
 
@@ -140,7 +140,7 @@ def test_a_quoted_text_finds_that_text_alone(text: str) -> None:
 
 @pytest.mark.parametrize("rest", [b"", "é".encode(), b"\xff"])
 @pytest.mark.parametrize("pattern", ["brown \\d+", "brown \\d+$|x"])
-def test_a_line_far_behind_many_that_have_a_part_of_the_pattern_is_found(pattern: str, rest: bytes) -> None:
+def test_a_match_far_behind_many_partial_matches_is_found(pattern: str, rest: bytes) -> None:
     texts = [rest + b"\nbrown bear"] * 40
     texts[20] = rest + b"\nbrown 1234\nbrown 5\n"
 
@@ -149,16 +149,16 @@ def test_a_line_far_behind_many_that_have_a_part_of_the_pattern_is_found(pattern
     assert hits == [(20, Hit(2, "brown 1234", 0, 10)), (20, Hit(3, "brown 5", 0, 7))]
 
 
-def test_nothing_is_found_in_no_texts() -> None:
+def test_a_search_of_no_texts_finds_nothing() -> None:
     assert list(compile_pattern("").search_together([], b"")) == []
 
 
 @given(st.text("ab\\Q\\E[]^:(?P<>)|*+?{1,}$.xn-é\n", max_size=20))
-def test_the_tokens_of_a_pattern_are_the_pattern(pattern: str) -> None:
+def test_the_tokens_of_a_pattern_add_up_to_it(pattern: str) -> None:
     assert "".join(token.text for token in tokens(pattern)) == pattern
 
 
-def test_a_limit_of_none_is_no_limit_and_of_zero_finds_nothing() -> None:
+def test_a_limit_of_none_means_no_limit_and_zero_finds_nothing() -> None:
     pattern = compile_pattern("a")
 
     assert len(pattern.search(b"a\n" * 5_000)) == 5_000
@@ -225,7 +225,7 @@ def test_a_pattern_that_cannot_be_searched_for_is_refused_with_the_remedy(patter
 
 
 @pytest.mark.parametrize("pattern", ["[(?=]", "\\(?=", "\\\\1", "a{,3}", "{", "a{b}", "]", "\\Q(?=\\1\\E", "[a++]"])
-def test_what_only_looks_unsupported_is_taken(pattern: str) -> None:
+def test_patterns_that_only_look_unsupported_are_accepted(pattern: str) -> None:
     compile_pattern(pattern)
 
 

@@ -24,7 +24,7 @@ from weakfs.search import compile_pattern
 @example("^*a", b"b\na", False)
 @example("(a|\\z)+", b"b\n\n", False)
 @example("\\B", "a\u00e9b\na\u00e9".encode(), False)
-def test_the_scan_equals_the_search_of_each_line(pattern: str, data: bytes, case_insensitive: bool) -> None:
+def test_the_scan_equals_a_search_of_each_line(pattern: str, data: bytes, case_insensitive: bool) -> None:
     hits = compile_pattern(pattern, case_insensitive=case_insensitive).search(data)
 
     assert hits == line_by_line(pattern, data, case_insensitive=case_insensitive)
@@ -50,7 +50,7 @@ def test_a_limit_takes_the_first_hits(pattern: str, data: bytes, limit: int) -> 
 @example("axb_$", [b"axb_ "] * 6 + [b"\xff"] * 2 + [b"axb_"], False, None)
 @example("axb_", [b"\xffaxb_\n\xff"] * 6, False, None)
 @example(".axb_", [b"a", b"a\n\xffaxb_\xff"], False, None)
-def test_a_search_of_many_texts_together_equals_that_of_each_line(
+def test_a_search_of_many_texts_equals_a_search_of_each_line(
     pattern: str, texts: list[bytes], case_insensitive: bool, limit: int | None
 ) -> None:
     compiled = compile_pattern(pattern, case_insensitive=case_insensitive)
@@ -74,7 +74,7 @@ def test_a_search_of_many_texts_together_equals_that_of_each_line(
 @example("axb_", b"axb_\n" * 6, False, 5, 3)
 @example("\ufffd", b"\xc3\n\xa9\n", False, 2, None)
 @example("a", b"\xff\na" * 4, False, 3, None)
-def test_a_search_in_parts_equals_that_of_the_whole(
+def test_a_search_in_parts_equals_a_search_of_the_whole(
     pattern: str, data: bytes, case_insensitive: bool, part: int, limit: int | None
 ) -> None:
     compiled = compile_pattern(pattern, case_insensitive=case_insensitive)

@@ -51,11 +51,11 @@ def run_without_re2(code: str, directory: Path) -> str:
     return done.stdout
 
 
-def test_all_but_searching_works_without_re2(tmp_path: Path) -> None:
+def test_everything_but_searching_works_without_re2(tmp_path: Path) -> None:
     run_without_re2(ALL_BUT_SEARCHING, tmp_path)
 
 
-def test_searching_says_how_re2_is_installed(tmp_path: Path) -> None:
+def test_the_error_of_a_search_says_how_to_install_re2(tmp_path: Path) -> None:
     messages = run_without_re2(SEARCHING, tmp_path).splitlines()
     assert len(messages) == 2
     python = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -18,22 +18,22 @@ def hits(pattern: str, text: str | bytes, *, case_insensitive: bool = False) -> 
     return [hit for _, hit in compiled.search_together([data], data)]
 
 
-def test_a_match_has_all_of_its_lines() -> None:
+def test_a_match_includes_all_of_its_lines() -> None:
     text = "one\ndef f(\n    a,\n):\ntwo\n"
 
     assert hits(r"def f\(.*?\)", text) == [Hit(2, "def f(\n    a,\n):", 0, 15)]
     assert hits("one\ndef", text) == [Hit(1, "one\ndef f(", 0, 7)]
 
 
-def test_the_edges_of_lines_match_everywhere() -> None:
+def test_line_anchors_match_at_every_line() -> None:
     assert [hit.line_number for hit in hits("^t.o$", "one\ntwo\nt\no\n")] == [2, 3]
 
 
-def test_a_match_that_ends_with_a_line_break_stays_in_its_line() -> None:
+def test_a_match_that_ends_with_a_line_break_excludes_the_next_line() -> None:
     assert hits("one\n", "one\none\n") == [Hit(1, "one", 0, 3), Hit(2, "one", 0, 3)]
 
 
-def test_an_empty_match_is_every_line() -> None:
+def test_an_empty_match_selects_every_line() -> None:
     assert [hit.line_number for hit in hits("x*", "a\n\nb")] == [1, 2, 3]
     assert hits("x*", "") == []
 
@@ -54,7 +54,7 @@ def test_a_text_has_a_bounded_number_of_matches() -> None:
     assert len(hits("x(.*y)?", "x\n" * (MOST_MULTILINE + 5))) == MOST_MULTILINE
 
 
-def test_what_the_engine_does_not_have_is_refused_as_in_a_search_by_lines() -> None:
+def test_unsupported_patterns_are_refused_as_in_a_search_by_lines() -> None:
     with pytest.raises(ValueError, match="is not supported by the linear-time engine"):
         compile_multiline("(?<=a)b")
 

@@ -1,4 +1,4 @@
-"""Annotated texts: what each change does to the origins, beside a plain list of lines."""
+"""Annotated texts: what each change does to the origins, compared with a plain list of lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def replaced(data: bytes, origins: list[int], start: int, stop: int, content: by
 
 @pytest.mark.usefixtures("block")
 @pytest.mark.parametrize("seed", range(800))
-def test_changes_give_the_origins_that_a_list_of_lines_has(seed: int) -> None:
+def test_changes_give_the_same_origins_as_a_plain_list_of_lines(seed: int) -> None:
     random = Random(seed)
     data = text(random, 30)
     origins = [0] * len(split_lines(data))
@@ -66,7 +66,7 @@ def test_changes_give_the_origins_that_a_list_of_lines_has(seed: int) -> None:
         assert (annotated.data, [*annotated.origins]) == (data, origins)
 
 
-def test_lines_from_nowhere_are_taken_from_another_text() -> None:
+def test_lines_of_unknown_origin_are_taken_from_another_text() -> None:
     other = AnnotatedText.of(b"b\nc\n", array("q", [5, 6]))
     found = AnnotatedText.put_in(b"a\n", 1).replaced(b"a\nb\nd\n", NOWHERE).completed(other)
     assert [*found.origins] == [1, 5, NOWHERE]
@@ -74,7 +74,7 @@ def test_lines_from_nowhere_are_taken_from_another_text() -> None:
     assert [*found.settled(9).traced(AnnotatedText.put_in(b"d\n", 2), 9).origins] == [1, 5, 2]
 
 
-def test_too_different_texts_share_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_differ_too_much_share_only_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **options: object) -> None:
         raise TooMuchWork
 

@@ -1,4 +1,4 @@
-"""Blame of every kind of change, wherever the files and the session are."""
+"""Blame of every kind of change, for every kind of files and sessions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def causes(session: Session, path: str, at: int | str | None = None) -> list[str
     return [line.call_id for line in session.blame(path, at=at)]
 
 
-def test_a_line_names_the_call_that_put_it_in(session: Session) -> None:
+def test_a_line_names_the_call_that_wrote_it(session: Session) -> None:
     tools = Toolset(session)
     tools.call("write_file", {"path": "/a", "content": TEXT}, call_id="c1", caller="main")
     tools.call("edit_file", {"path": "/a", "old_string": "two", "new_string": "zwei"}, call_id="c2")
@@ -54,14 +54,14 @@ def test_a_line_names_the_call_that_put_it_in(session: Session) -> None:
     ]
 
 
-def test_an_id_that_was_given_twice_means_the_call_that_follows(session: Session) -> None:
+def test_an_id_that_was_used_twice_means_the_call_that_made_the_record(session: Session) -> None:
     tools = Toolset(session)
     tools.call("write_file", {"path": "/a", "content": "1\n"}, call_id="c")
     tools.call("edit_file", {"path": "/a", "old_string": "1\n", "new_string": "1\n2\n"}, call_id="c")
     assert [line.tool for line in session.blame("/a")] == ["write_file", "edit_file"]
 
 
-def test_the_second_question_is_answered_from_memory(session: Session, fs: InMemoryFilesystem) -> None:
+def test_the_second_blame_is_answered_from_memory(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", TEXT)
     before = session.blame("/a")
     fs.write("/b", TEXT)
@@ -92,19 +92,21 @@ def test_the_call_is_known_as_soon_as_it_is_recorded(session: Session, fs: InMem
         ("\ufeffgrün\n".encode(), ["\ufeffgrün"]),
     ],
 )
-def test_every_text_has_lines(session: Session, fs: InMemoryFilesystem, content: bytes, texts: list[str]) -> None:
+def test_blame_splits_any_text_into_lines(
+    session: Session, fs: InMemoryFilesystem, content: bytes, texts: list[str]
+) -> None:
     fs.write_bytes("/a", content)
     assert [line.text for line in session.blame("/a")] == texts
     assert [line.number for line in session.blame("/a")] == [*range(1, len(texts) + 1)]
 
 
-def test_a_line_that_gets_a_line_end_is_another_line(session: Session, fs: InMemoryFilesystem) -> None:
+def test_adding_a_line_ending_changes_a_line(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", "one\ntwo")
     fs.append("/a", "\nthree")
     assert records(session, "/a") == [1, 2, 2]
 
 
-def test_what_has_no_lines_is_refused(session: Session, fs: InMemoryFilesystem) -> None:
+def test_entries_without_lines_are_refused(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write_bytes("/binary", b"\0")
     fs.write("/d/a", TEXT)
     fs.symlink("/d/a", "/link")
@@ -125,7 +127,7 @@ def test_what_has_no_lines_is_refused(session: Session, fs: InMemoryFilesystem) 
         session.blame("/d/a", filesystem="host:none")
 
 
-def test_what_was_rolled_back_is_not_blamed_until_it_comes_back(session: Session, fs: InMemoryFilesystem) -> None:
+def test_rolled_back_work_is_not_blamed_until_it_is_restored(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", TEXT)
     fs.write("/a", "one\nzwei\nthree\n")
     session.rollback(1)
@@ -149,7 +151,9 @@ def test_undo_redo_and_revert_give_lines_their_old_blame(session: Session, fs: I
     assert causes(session, "/a") == ["c1", "c2", "c1", "c3"]
 
 
-def test_restored_files_have_their_old_blame_and_others_keep_theirs(session: Session, fs: InMemoryFilesystem) -> None:
+def test_restored_files_get_their_old_blame_back_and_others_keep_theirs(
+    session: Session, fs: InMemoryFilesystem
+) -> None:
     fs.write("/a", TEXT)
     fs.write("/b", TEXT)
     snapshot = fs.snapshot()
@@ -181,7 +185,7 @@ def test_conflict_markers_belong_to_the_merge(session: Session, fs: InMemoryFile
     assert [line.record for line in session.blame("/a")] == [1, merge, 2, merge, merge + 1, merge, 1]
 
 
-def test_a_program_that_moves_a_file_moves_its_blame(session: Session, fs: InMemoryFilesystem) -> None:
+def test_a_file_moved_by_a_program_keeps_its_blame(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/src/a", TEXT)
     fs.write("/b", "b\n")
     with session.transaction(cause="shell"), fs.checkout() as laid:
@@ -197,7 +201,9 @@ def test_a_program_that_moves_a_file_moves_its_blame(session: Session, fs: InMem
 
 
 @pytest.mark.parametrize("way", ["delete and write", "write and move"])
-def test_a_file_that_is_saved_anew_keeps_its_blame(session: Session, fs: InMemoryFilesystem, way: str) -> None:
+def test_a_file_that_is_saved_by_replacing_it_keeps_its_blame(
+    session: Session, fs: InMemoryFilesystem, way: str
+) -> None:
     fs.write("/a", TEXT)
     with session.transaction(cause="saved"):
         if way == "delete and write":
@@ -209,7 +215,7 @@ def test_a_file_that_is_saved_anew_keeps_its_blame(session: Session, fs: InMemor
     assert causes(session, "/a") == [None, "saved", None]
 
 
-def test_a_mount_is_blamed_for_what_it_brought(tmp_path: Path) -> None:
+def test_a_mount_is_blamed_for_the_files_that_it_copied(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(TEXT, encoding="utf-8")
     session = Session(session_id="s", clock=lambda: 1)
     fs = InMemoryFilesystem(session, mounts=[HostMount(tmp_path, "/m")])
@@ -223,7 +229,7 @@ def host(session: Session, tmp_path: Path) -> HostFilesystem:
     return HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
 
 
-def test_lines_that_were_found_in_a_directory_are_nobodys(session: Session, tmp_path: Path) -> None:
+def test_lines_found_in_a_directory_are_attributed_to_nobody(session: Session, tmp_path: Path) -> None:
     files = host(session, tmp_path)
     with session.transaction(cause="c1"):
         files.write("/a", TEXT + "four\n")
@@ -274,7 +280,7 @@ def test_a_command_in_a_directory_is_blamed_for_the_lines_that_it_changed(sessio
     assert causes(session, "/a") == [None, "shell", None]
 
 
-def test_a_directory_is_known_before_it_was_first_seen(session: Session, tmp_path: Path) -> None:
+def test_blame_works_before_a_directory_was_first_scanned(session: Session, tmp_path: Path) -> None:
     files = host(session, tmp_path)
     files.write("/b", "b\n")
     before = session.seq
@@ -283,7 +289,7 @@ def test_a_directory_is_known_before_it_was_first_seen(session: Session, tmp_pat
     assert [(line.text, line.kind) for line in lines] == [("one", "found"), ("two", "found"), ("three", "found")]
 
 
-def test_a_layer_over_a_directory(session: Session, tmp_path: Path) -> None:
+def test_blame_in_a_layer_over_a_directory(session: Session, tmp_path: Path) -> None:
     (tmp_path / "a").write_text(TEXT, encoding="utf-8")
     lower = HostFilesystem(tmp_path, store=tmp_path.parent / "store")
     layer = OverlayFilesystem(lower, session)
@@ -325,7 +331,7 @@ def test_blame_of_a_snapshot_in_a_fork_does_not_change_later_answers(session: Se
     assert records(session, "/a") == expected == [2, 1, 1, 4, 5, 6]
 
 
-def test_a_merge_that_was_cut_by_a_compaction(session: Session, fs: InMemoryFilesystem) -> None:
+def test_blame_after_a_compaction_inside_a_merge(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", TEXT)
     fork = session.fork()
     theirs = fs.bind(fork)
@@ -339,7 +345,7 @@ def test_a_merge_that_was_cut_by_a_compaction(session: Session, fs: InMemoryFile
     assert fork.blame("/a")[3].record == 2
 
 
-def test_a_session_that_was_opened_at_a_checkpoint(tmp_path: Path) -> None:
+def test_blame_in_a_session_opened_from_a_checkpoint(tmp_path: Path) -> None:
     with Session.open(tmp_path / "store", "s") as session:
         fs = InMemoryFilesystem(session)
         for number in range(1, 6):
@@ -351,7 +357,7 @@ def test_a_session_that_was_opened_at_a_checkpoint(tmp_path: Path) -> None:
         assert records(session, "/a", at=4) == [1, 2, 3, 4]
 
 
-def test_files_that_were_set_directly(session: Session, fs: InMemoryFilesystem) -> None:
+def test_blame_of_files_that_were_set_directly(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", TEXT)
     tree = session[FileTree].latest()
     assert tree is not None
@@ -360,7 +366,7 @@ def test_files_that_were_set_directly(session: Session, fs: InMemoryFilesystem) 
     assert records(session, "/a") == [1, 1, 3]
 
 
-def test_open_transactions_see_their_own_work(session: Session, fs: InMemoryFilesystem) -> None:
+def test_blame_in_an_open_transaction_includes_its_own_work(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", TEXT)
     with session.transaction(cause="c"):
         fs.append("/a", "four\n")
@@ -368,7 +374,7 @@ def test_open_transactions_see_their_own_work(session: Session, fs: InMemoryFile
     assert causes(session, "/a") == [None, None, None, "c"]
 
 
-def test_a_fork_has_its_own_numbers(session: Session, fs: InMemoryFilesystem) -> None:
+def test_blame_in_a_fork_uses_its_record_numbers(session: Session, fs: InMemoryFilesystem) -> None:
     fs.write("/a", TEXT)
     fork = session.fork()
     fs.bind(fork).append("/a", "four\n")
@@ -381,7 +387,7 @@ def test_a_fork_has_its_own_numbers(session: Session, fs: InMemoryFilesystem) ->
 @event("test/shouted")
 @frozen
 class Shouted:
-    """A program's own event: the first line of a file was put into capitals."""
+    """A custom event: the first line of a file was capitalized."""
 
     path: str
 

@@ -1,4 +1,4 @@
-"""Forgetting: nothing of it is left in any file, and everything else is as it was."""
+"""Forgetting: nothing of the text is left in any file, and everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "sk-live-9f8e7d6c"
 
 
 def busy(session: Session) -> Session:
-    """Put the secret in by calls, appends, edits, copies, a fork and a snapshot."""
+    """Write the secret with calls, appends, edits, copies, a fork and a snapshot."""
     tools, fs = Toolset(session), InMemoryFilesystem(session)
     tools.call("write_file", {"path": "/a.txt", "content": f"one\nkey={SECRET}\ntwo\n"})
     fs.write("/b.txt", "key=sk-li")
@@ -62,7 +62,7 @@ def texts(session: Session, seq: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("url", ["folder:{}/store", "sqlite:{}/sessions.db"])
-def test_storage_holds_nothing_of_a_forgotten_text(tmp_path: Path, url: str) -> None:
+def test_storage_contains_nothing_of_a_forgotten_text(tmp_path: Path, url: str) -> None:
     where = url.format(tmp_path)
     session = busy(Session.open(where, "mine"))
     before = [texts(session, seq) for seq in range(session.seq + 1)]
@@ -81,7 +81,7 @@ def test_storage_holds_nothing_of_a_forgotten_text(tmp_path: Path, url: str) -> 
         InMemoryFilesystem(again).write("/later.txt", "still works")
 
 
-def test_a_saved_session_holds_nothing_of_a_forgotten_text(tmp_path: Path) -> None:
+def test_a_saved_session_contains_nothing_of_a_forgotten_text(tmp_path: Path) -> None:
     session = busy(Session(session_id="mine"))
 
     report = forget(session, text=SECRET)
@@ -156,7 +156,7 @@ def test_base64_and_hexadecimal_of_a_text_are_forgotten() -> None:
     assert SECRET.encode().hex() not in fs.read("/hex").content
 
 
-def test_a_forgotten_path_is_forgotten_at_all_times_and_where_it_was_copied() -> None:
+def test_a_forgotten_path_is_forgotten_at_all_moments_and_in_its_copies() -> None:
     session = Session(session_id="mine")
     tools, fs = Toolset(session), InMemoryFilesystem(session)
     tools.call("write_file", {"path": "/secrets.env", "content": "TOKEN=first-value\nimport os\n"})
@@ -177,7 +177,7 @@ def test_a_forgotten_path_is_forgotten_at_all_times_and_where_it_was_copied() ->
     assert texts(session, 1)["/secrets.env"].startswith("[forgotten]\n")
 
 
-def test_a_path_that_never_was_is_named() -> None:
+def test_a_path_that_never_existed_is_named() -> None:
     with pytest.raises(FileNotFoundError, match="never existed"):
         forget(Session(session_id="mine"), "/nothing")
 
@@ -222,7 +222,7 @@ def test_the_search_finds_what_is_at_the_end_of_compressed_data(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("unit", [b"x\x9c", b"\x78\x01\x00\x02\x00\xfd\xff"])
-def test_the_search_reads_what_only_begins_like_compressed_data_a_bounded_number_of_times(
+def test_the_search_reads_data_that_only_looks_compressed_a_bounded_number_of_times(
     unit: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = unit * 10_000
@@ -313,7 +313,7 @@ def test_a_killed_forgetting_leaves_the_old_history_or_the_new_one(
 
 
 @pytest.mark.parametrize("url", ["folder:{}/store", "sqlite:{}/sessions.db"])
-def test_another_process_that_has_the_session_open_cannot_bring_it_back(tmp_path: Path, url: str) -> None:
+def test_another_process_that_has_the_session_open_cannot_restore_the_text(tmp_path: Path, url: str) -> None:
     where = url.format(tmp_path)
     session = busy(Session.open(where, "mine"))
     other = Session.open(where, "mine")

@@ -1,4 +1,4 @@
-"""Forgetting in snapshot stores: what held it is gone, and everything else restores."""
+"""Forgetting in snapshot stores: snapshots with the text are gone, and all others can be restored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def worked_in(tmp_path: Path, session: Session, kind: Kind = "tree") -> HostFile
 
 @pytest.mark.parametrize("kind", ["tree", "git", "tar"])
 @pytest.mark.parametrize("where", [None, "folder:{}/s", "sqlite:{}/s.db"])
-def test_no_file_of_the_store_holds_it_afterwards(tmp_path: Path, kind: Kind, where: str | None) -> None:
+def test_no_file_of_the_store_contains_the_text_afterwards(tmp_path: Path, kind: Kind, where: str | None) -> None:
     url = where and where.format(tmp_path)
     session = Session(session_id="mine") if url is None else Session.open(url, "mine")
     fs = worked_in(tmp_path, session, kind)
@@ -67,7 +67,7 @@ def test_no_file_of_the_store_holds_it_afterwards(tmp_path: Path, kind: Kind, wh
     again.close()
 
 
-def test_what_a_file_ever_held_is_dropped_from_a_store(tmp_path: Path) -> None:
+def test_everything_that_a_file_ever_contained_is_dropped_from_a_store(tmp_path: Path) -> None:
     session = Session(session_id="mine")
     fs = worked_in(tmp_path, session)
     fs.delete("/a.txt")
@@ -77,7 +77,7 @@ def test_what_a_file_ever_held_is_dropped_from_a_store(tmp_path: Path) -> None:
     assert len(report.dropped) == 3
 
 
-def test_a_store_that_does_not_hold_it_stays(tmp_path: Path) -> None:
+def test_a_store_without_the_text_is_unchanged(tmp_path: Path) -> None:
     session = Session(session_id="mine")
     fs = worked_in(tmp_path, session)
     report = forget(session, text="never written", stores=[fs])
@@ -86,7 +86,7 @@ def test_a_store_that_does_not_hold_it_stays(tmp_path: Path) -> None:
     session.rollback("with it")
 
 
-def test_without_its_store_the_report_names_it(tmp_path: Path) -> None:
+def test_a_store_that_was_not_passed_is_named_in_the_report(tmp_path: Path) -> None:
     session = Session(session_id="mine")
     fs = worked_in(tmp_path, session)
     report = forget(session, text=SECRET)

@@ -59,7 +59,7 @@ ZONES = st.sampled_from([b"+0000", b"-0730", b"+0545"])
 
 @settings(max_examples=share(40))
 @given(st.lists(st.tuples(CHANGES, TEXTS, ZONES), min_size=1, max_size=8))
-def test_a_linear_history_comes_back_with_the_same_ids(
+def test_a_linear_history_is_exported_with_the_same_ids(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[Files, bytes, bytes]]
 ) -> None:
     folder = tmp_path_factory.mktemp("linear")
@@ -99,7 +99,7 @@ def _possible(files: Files) -> Files:
 
 @settings(max_examples=share(30))
 @given(st.lists(st.tuples(st.sampled_from(["main", "side", "merge", "back"]), CHANGES), min_size=2, max_size=10))
-def test_the_files_of_every_commit_of_a_branched_history_are_right(
+def test_the_files_of_every_commit_of_a_branched_history_are_correct(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Files]]
 ) -> None:
     folder = tmp_path_factory.mktemp("branched")
@@ -139,7 +139,7 @@ def test_the_files_of_every_commit_of_a_branched_history_are_right(
         assert git(folder / "two.git", "rev-parse", "main").strip() == report.head
 
 
-def test_a_merged_branch_is_a_fork_and_comes_back(tmp_path: Path) -> None:
+def test_a_merged_branch_is_imported_as_a_fork_and_exported_again(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "one.git")
     first = writer.commit({b"a": (FILE, b"1\n2\n3\n4\n5\n")})
     side = writer.commit({b"a": (FILE, b"1\n2\n3\n4\nfive\n")}, parents=[first], branch="side", author=b"Bob <b@x>")
@@ -202,7 +202,7 @@ def test_work_on_an_imported_session_is_added_to_its_repository(tmp_path: Path) 
     assert export_git(session, repository).commits == 0
 
 
-def test_what_a_session_cannot_have_is_left_out_and_named(tmp_path: Path) -> None:
+def test_entries_that_a_session_cannot_hold_are_skipped_and_named(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "one.git")
     first = writer.commit(
         {
@@ -240,7 +240,7 @@ def point_main_at(repository: Path, tree: str) -> None:
     git(repository, "update-ref", "refs/heads/main", commit)
 
 
-def test_names_that_lead_elsewhere_are_left_out(tmp_path: Path) -> None:
+def test_names_that_lead_elsewhere_are_skipped(tmp_path: Path) -> None:
     repository = tmp_path / "one.git"
     Writer(repository)
     blob = git(repository, "hash-object", "-w", "--stdin", given=b"evil").strip()
@@ -261,7 +261,7 @@ def test_names_that_lead_elsewhere_are_left_out(tmp_path: Path) -> None:
     assert report.skipped_count == len(bad) + 2
 
 
-def test_a_tree_that_stands_for_endless_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_expands_to_endless_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from weakfs.history.git_import import tree_changes
 
     monkeypatch.setattr(tree_changes, "MAX_CHANGES", 2_000)
@@ -275,7 +275,7 @@ def test_a_tree_that_stands_for_endless_files_is_refused(tmp_path: Path, monkeyp
         imported(repository)
 
 
-def test_nothing_of_the_repository_runs(tmp_path: Path) -> None:
+def test_nothing_in_the_repository_is_executed(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "one.git")
     writer.commit({b"a.txt": (FILE, b"text\n"), b".gitattributes": (FILE, b"* filter=evil diff=evil\n")})
     repository = writer.finish()
@@ -338,7 +338,7 @@ def test_a_shallow_clone_starts_where_it_is_cut(tmp_path: Path) -> None:
     assert InMemoryFilesystem(session).read("/a").content == "3"
 
 
-def test_branches_and_tags_that_are_elsewhere_are_named(tmp_path: Path) -> None:
+def test_branches_and_tags_outside_the_imported_history_are_named(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "one.git")
     first = writer.commit({b"a": (FILE, b"a")})
     second = writer.commit({b"b": (FILE, b"b")}, parents=[first], branch="open")
@@ -363,7 +363,7 @@ def test_a_repository_without_the_branch_is_refused(tmp_path: Path, branch: str 
         imported(tmp_path)
 
 
-def test_only_a_new_session_is_filled(tmp_path: Path) -> None:
+def test_only_a_new_session_can_be_imported_into(tmp_path: Path) -> None:
     writer = Writer(tmp_path / "one.git")
     writer.commit({b"a": (FILE, b"a")})
     session, _ = imported(writer.finish())

@@ -27,7 +27,7 @@ LINES = "".join(f"line {number}\n" for number in range(1, 9))
 
 @frozen
 class Served:
-    """A server in a process of its own; `where` is its session."""
+    """A server in a separate process; `where` is its session."""
 
     where: str
     url: str
@@ -109,10 +109,7 @@ def served(serve: Serve, where: str) -> Served:
 
 @pytest.fixture
 def show(browser: Browser, serve: Serve) -> Iterator[Callable[[Served], Page]]:
-    """Open a live page; after the test nothing may be in the console, and only its server may have been asked.
-
-    It is closed before the servers end, hence `serve`.
-    """
+    """Open a live page; after the test, the console must be empty and only its server may have received requests."""
     told: list[str] = []
     asked: list[str] = []
     servers: list[str] = []

@@ -1,4 +1,4 @@
-"""The live page in a real browser: it follows the session, and takes work back after a preview."""
+"""The live page in a real browser: it follows the session, and undoes work after a preview."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_preview_that_is_cancelled_changes_nothing(show: Show, served: Served)
         assert InMemoryFilesystem(session).exists("/b.txt")
 
 
-def test_a_call_is_reverted_and_what_came_later_stays(show: Show, served: Served) -> None:
+def test_a_call_is_reverted_and_later_work_stays(show: Show, served: Served) -> None:
     page = show(served)
     page.locator("#row-2").click()
     assert "M /a.txt +1 \u22121" in preview(page, "Revert…")
@@ -100,7 +100,7 @@ def test_the_files_after_a_row_are_restored(show: Show, served: Served) -> None:
     assert content(served.where, "/b.txt") is None
 
 
-def test_an_open_page_shows_what_another_program_does(show: Show, served: Served) -> None:
+def test_an_open_page_shows_changes_by_another_program(show: Show, served: Served) -> None:
     page = show(served)
     page.locator("#row-1").click()
     page.evaluate("document.querySelector('#changes details').dataset.mark = 'same'")
@@ -115,7 +115,7 @@ def test_an_open_page_shows_what_another_program_does(show: Show, served: Served
     assert page.locator("#moment").get_attribute("max") == "4"
 
 
-def test_what_the_preview_did_not_show_is_not_done(show: Show, served: Served) -> None:
+def test_changes_that_the_preview_did_not_show_are_not_made(show: Show, served: Served) -> None:
     page = show(served)
     assert "/b.txt" in preview(page, "Undo…")
     with loaded(served.where) as session:
@@ -158,7 +158,7 @@ def test_without_the_token_the_page_says_what_to_do(show: Show, served: Served) 
 
 
 @pytest.mark.exhaustive
-def test_work_in_a_directory_is_taken_back_there(show: Show, serve: Serve, tmp_path: Path) -> None:
+def test_work_in_a_directory_is_undone_there(show: Show, serve: Serve, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     where, store = f"folder:{tmp_path}/sessions", str(tmp_path / "store")

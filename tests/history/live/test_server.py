@@ -1,4 +1,4 @@
-"""The server of a live page against everybody who is not its page."""
+"""The server of a live page, and requests that do not come from its page."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_wrong_token_is_refused(served: Served, path: str, given: str) -> None
     assert is_unchanged(served)
 
 
-def test_a_token_in_the_address_is_not_taken(served: Served) -> None:
+def test_a_token_in_the_address_is_not_accepted(served: Served) -> None:
     headers = own(served)
     del headers["Authorization"]
     assert ask(served, f"/data?token={served.token}", headers)[0] == 404
@@ -182,7 +182,7 @@ def test_a_wrong_request_is_refused(served: Served, body: str) -> None:
     assert is_unchanged(served)
 
 
-def test_records_that_are_not_there_are_an_answer(served: Served) -> None:
+def test_missing_records_get_an_error_response(served: Served) -> None:
     for body in (
         {"how": "revert", "first": 9000},
         {"how": "restore", "first": 2**52},
@@ -206,7 +206,7 @@ def test_a_change_needs_the_digest_of_its_preview(alone: Served) -> None:
 
 
 @pytest.mark.slow
-def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: Serve, tmp_path: Path) -> None:
+def test_a_change_to_content_of_the_same_size_invalidates_the_preview(serve: Serve, tmp_path: Path) -> None:
     one = serve(kept(tmp_path))
     for how, path in ({"how": "restore", "first": 1}, "/a.txt"), ({"how": "restore", "first": 1}, "/b.txt"):
         digest = json.loads(ask(one, "/take-back", own(one), body=json.dumps(how))[1])["digest"]
@@ -224,7 +224,7 @@ def test_another_content_of_the_same_size_is_not_what_the_preview_showed(serve: 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 @pytest.mark.parametrize("engine", ["postgresql", "redis"])
-def test_a_session_of_a_server_is_changed_after_its_preview(
+def test_a_session_on_a_database_server_is_changed_after_its_preview(
     request: pytest.FixtureRequest, serve: Serve, engine: str
 ) -> None:
     server: Server = request.getfixturevalue(f"{engine}_server")
@@ -250,7 +250,7 @@ def test_a_session_of_a_server_is_changed_after_its_preview(
     assert len(before["rows"]) < len(after["rows"])
 
 
-def test_it_listens_on_the_loopback_only(served: Served) -> None:
+def test_the_server_listens_on_the_loopback_only(served: Served) -> None:
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         address, port = line.split()[1].split(":")
         if int(port, 16) == served.port:
@@ -260,7 +260,7 @@ def test_it_listens_on_the_loopback_only(served: Served) -> None:
     assert all(int(line.split()[1].split(":")[1], 16) != served.port for line in rows if line.split()[3] == "0A")
 
 
-def test_silent_and_broken_connections_do_not_stop_it(served: Served) -> None:
+def test_silent_and_broken_connections_do_not_stop_the_server(served: Served) -> None:
     silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(8)]
     for one in silent[:4]:
         one.sendall(b"\0\xff\r\n\r\nGET / HT")
@@ -270,7 +270,7 @@ def test_silent_and_broken_connections_do_not_stop_it(served: Served) -> None:
         one.close()
 
 
-def test_many_silent_connections_make_way_for_one_that_asks(alone: Served) -> None:
+def test_many_silent_connections_do_not_block_a_request(alone: Served) -> None:
     silent = [socket.create_connection(("127.0.0.1", alone.port)) for _ in range(3 * MAX_CONNECTIONS)]
     for one in silent:
         one.sendall(b"GET /version HTTP/1.1\r\nHost: ")
@@ -285,7 +285,7 @@ def test_many_silent_connections_make_way_for_one_that_asks(alone: Served) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it(alone: Served, number: signal.Signals) -> None:
+def test_a_signal_ends_the_server(alone: Served, number: signal.Signals) -> None:
     with socket.create_connection(("127.0.0.1", alone.port)) as silent:
         silent.sendall(b"GET /")
         alone.process.send_signal(number)
@@ -294,7 +294,7 @@ def test_a_signal_ends_it(alone: Served, number: signal.Signals) -> None:
     assert errors == ""
 
 
-def test_a_session_that_is_gone_is_an_error_and_comes_back(alone: Served, tmp_path: Path) -> None:
+def test_a_missing_session_is_an_error_until_it_is_restored(alone: Served, tmp_path: Path) -> None:
     (tmp_path / "store").rename(tmp_path / "away")
     status, answer, _ = ask(alone, "/version", own(alone))
     assert status == 500
@@ -304,7 +304,7 @@ def test_a_session_that_is_gone_is_an_error_and_comes_back(alone: Served, tmp_pa
     assert ask(alone, "/version", own(alone))[0] == 200
 
 
-def test_a_fault_of_the_server_is_an_answer() -> None:
+def test_a_bug_in_the_server_gets_an_error_response() -> None:
     def broken() -> str:
         raise KeyError("path")
 

@@ -25,7 +25,7 @@ from .conftest import HOSTILE
 
 
 def text_of(contents: list[Any], number: int) -> str:
-    """Put a content together, in UTF-16 units as the page does."""
+    """Assemble a content, in UTF-16 units as the page does."""
     entry = contents[number]
     if not isinstance(entry, list):
         return cast(str, entry)
@@ -66,7 +66,7 @@ def files_after(data: dict[str, Any], number: int | None) -> dict[str, str]:
 
 
 def blame_after(data: dict[str, Any], number: int) -> dict[str, list[tuple[str | None, int]]]:
-    """Return who wrote the lines of each file, and of how many lines in turn."""
+    """Return who wrote the lines of each file, as runs of lines."""
     rows = data["rows"]
     return {
         path: [
@@ -137,7 +137,7 @@ def test_the_files_after_each_row_are_those_of_the_session(seed: int) -> None:
             assert rows == [row_of[line.record] for line in session.blame(path, at=seq)]
 
 
-def test_equal_contents_are_stored_once_and_changed_ones_as_what_changed() -> None:
+def test_equal_contents_are_stored_once_and_changed_ones_as_differences() -> None:
     session = Session(session_id="main")
     files = InMemoryFilesystem(session)
     text = "".join(f"line {number}\n" for number in range(1000))
@@ -151,14 +151,14 @@ def test_equal_contents_are_stored_once_and_changed_ones_as_what_changed() -> No
     assert text_of(contents, 1) == text.replace("line 500\n", "other \N{GRINNING FACE}\n")
 
 
-def test_common_ends_never_overlap() -> None:
+def test_common_prefixes_and_suffixes_never_overlap() -> None:
     assert common_ends("aaa", "aaaaa") == (3, 0)
     assert common_ends("abcX", "abYcX") == (2, 2)
     assert common_ends("", "x") == (0, 0)
     assert utf16_length("ü\N{GRINNING FACE}") == 3
 
 
-def test_a_fork_has_a_lane_from_where_it_left_to_its_merge(story: Session) -> None:
+def test_a_fork_has_a_lane_from_its_start_to_its_merge(story: Session) -> None:
     data = data_of(story)
     rows, (fork,) = data["rows"], data["forks"]
     assert [row.get("name") for row in rows if row.get("lane") == 1] == ["f1"]
@@ -178,7 +178,7 @@ def test_blame_names_the_row_of_each_line(story: Session) -> None:
     assert blame_after(data, 0)["/src/a.py"] == [("c1", 2)]
 
 
-def test_blame_of_a_moment_knows_nothing_of_later_ones() -> None:
+def test_blame_of_a_moment_does_not_depend_on_later_ones() -> None:
     session = Session(session_id="main")
     tools = Toolset(session)
     for name, content in (("a", "same\n"), ("b", "other\n"), ("c", "same\n"), ("d", "same\nmore\n")):
@@ -189,7 +189,7 @@ def test_blame_of_a_moment_knows_nothing_of_later_ones() -> None:
     assert found[:5] == [[("a", 1)], [("b", 1)], [("c", 1)], [("c", 1), ("d", 1)], [("c", 1)]]
 
 
-def test_compacted_work_is_told_from_work_that_changed_nothing(story: Session) -> None:
+def test_compacted_work_is_distinguished_from_work_that_changed_nothing(story: Session) -> None:
     assert not any("compacted" in row for row in data_of(story)["rows"])
     story.compact(keep=0)
     data = data_of(story)
@@ -198,7 +198,7 @@ def test_compacted_work_is_told_from_work_that_changed_nothing(story: Session) -
     assert all(row["compacted"] and row["state"] is None for row in calls)
 
 
-def test_what_is_beyond_a_limit_is_left_out_and_counted(story: Session) -> None:
+def test_contents_beyond_a_limit_are_omitted_and_counted(story: Session) -> None:
     limited = data_of(story, limits=PageLimits(rows=3, file_bytes=5, blame_lines=1))
     assert len(limited["rows"]) == 3
     left = limited["left_out"]
@@ -216,13 +216,13 @@ def test_without_contents_no_line_of_a_file_is_in_the_page(story: Session) -> No
     assert "two = " in timeline_page(story, "s.json")
 
 
-def test_files_that_are_no_utf8_are_marked() -> None:
+def test_files_that_are_not_utf8_are_marked() -> None:
     session = Session(session_id="main")
     InMemoryFilesystem(session).write_bytes("/latin", b"caf\xe9\n")
     assert data_of(session)["contents"] == [{"size": 5, "why": "encoding", "text": "caf\ufffd\n"}]
 
 
-def test_data_cannot_end_its_block() -> None:
+def test_data_cannot_close_its_script_block() -> None:
     value = {HOSTILE: "\u2028\u2029&<>\ud800"}
     text = embedded(value)
     assert not set(text) & set("<>&\u2028\u2029\ud800")

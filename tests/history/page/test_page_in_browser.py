@@ -65,7 +65,7 @@ def test_the_rows_say_what_happened(show: Show, story: Session) -> None:
     assert page.locator(".row svg path.c1").count() >= 2
 
 
-def test_a_row_shows_its_difference_and_how_to_take_it_back(show: Show, story: Session) -> None:
+def test_a_row_shows_its_difference_and_how_to_undo_it(show: Show, story: Session) -> None:
     page = show(story)
     page.locator(".row").nth(3).click()
     assert page.locator("#changes h2").inner_text() == "#3 edit_file /src/a.py"
@@ -77,7 +77,7 @@ def test_a_row_shows_its_difference_and_how_to_take_it_back(show: Show, story: S
 
 
 @pytest.mark.exhaustive
-def test_the_command_of_each_row_takes_it_back(show: Show, story: Session, tmp_path: Path) -> None:
+def test_the_command_of_each_row_undoes_it(show: Show, story: Session, tmp_path: Path) -> None:
     page = show(story)
     commands = 0
     for number in range(page.locator(".row").count()):
@@ -114,7 +114,7 @@ def files_of(session: Session) -> dict[str, bytes]:
     return {path: content_of(leaf) for path, leaf in walk(tree) if type(leaf) is not FileTree}
 
 
-def test_copying_works_without_a_clipboard_of_the_page(show: Show, story: Session) -> None:
+def test_copying_works_without_the_clipboard_api(show: Show, story: Session) -> None:
     page = show(story)
     page.locator(".row").nth(3).click()
     page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
@@ -250,7 +250,7 @@ def test_blame_leads_to_the_row_that_wrote_a_line(show: Show, story: Session) ->
     assert page.locator("#file button.origin").all_inner_texts() == ["#1 write_file"]
 
 
-def test_blame_of_any_moment_names_the_calls_of_then(show: Show) -> None:
+def test_blame_of_any_moment_names_the_calls_up_to_that_moment(show: Show) -> None:
     session = Session(session_id="main")
     tools = Toolset(session)
     tools.call("write_file", {"path": "/f", "content": "".join(f"line {number}\n" for number in range(40))})
@@ -267,7 +267,7 @@ def test_blame_of_any_moment_names_the_calls_of_then(show: Show) -> None:
         assert [name for name in shown if "edit" in name] == [f"#{number + 2} edit_file" for number in range(edits)]
 
 
-def test_everything_is_reached_by_keys(show: Show, story: Session) -> None:
+def test_everything_is_reachable_by_keyboard(show: Show, story: Session) -> None:
     page = show(story)
     page.locator("#rows").focus()
     page.keyboard.press("Home")
@@ -293,7 +293,7 @@ def test_everything_is_reached_by_keys(show: Show, story: Session) -> None:
     assert page.locator("#files").is_visible()
 
 
-def test_every_control_has_a_name(show: Show, story: Session) -> None:
+def test_every_control_has_an_accessible_name(show: Show, story: Session) -> None:
     page = show(story)
     for tab in ("Files", "Changes"):
         page.get_by_role("tab", name=tab).click()
@@ -358,7 +358,7 @@ def test_hostile_names_and_contents_are_only_text(show: Show) -> None:
     assert "\\u202e\\x1b.py" in page.locator("#changes").inner_text()
 
 
-def test_marks_of_direction_and_invisible_characters_are_seen(show: Show) -> None:
+def test_direction_marks_and_invisible_characters_are_visible(show: Show) -> None:
     marks = "\u061c\u200e\u200f\u2028\u202e\u2066\u200b\u2060\ufeff\u00ad\U000e0041"
     session = Session(session_id=f"s{marks}")
     Toolset(session).call("write_file", {"path": f"/a{marks}.py", "content": f"b{marks}\n"}, caller=f"c{marks}")
@@ -381,7 +381,7 @@ def test_long_names_do_not_widen_the_page(show: Show) -> None:
         assert page.locator("#rows").evaluate("one => one.clientHeight") > 300
 
 
-def test_many_rows_have_few_elements_and_large_files_come_in_parts(show: Show) -> None:
+def test_many_rows_use_few_elements_and_large_files_are_shown_in_parts(show: Show) -> None:
     session = Session(session_id="many")
     files = InMemoryFilesystem(session)
     for number in range(3000):

@@ -1,4 +1,4 @@
-"""Pruning sessions and stores: the limits, what each snapshot holds, and that what goes is freed."""
+"""Pruning sessions and stores: the limits, the size of each snapshot, and the space that is freed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KILO = 1_000
 
 
 def session_of(versions: int, where: str | None = None) -> Session:
-    """Return a session with a file of 1,000 bytes, written anew `versions` times, with a snapshot of every second."""
+    """Return a session with a file of 1,000 bytes rewritten `versions` times, and a snapshot of every second one."""
     session = Session(session_id="mine") if where is None else Session.open(where, "mine")
     fs = InMemoryFilesystem(session)
     for version in range(versions):
@@ -43,7 +43,7 @@ def names(report: PruneReport) -> list[str]:
     return [one.name for one in report.dropped]
 
 
-def test_the_oldest_go_until_the_rest_fits() -> None:
+def test_the_oldest_are_dropped_until_the_rest_fits() -> None:
     session = session_of(10)
 
     report = prune(session, Retention(max_bytes=4 * KILO))
@@ -65,7 +65,7 @@ def test_a_limit_that_tags_exceed_is_reported() -> None:
     assert [(one.tag, one.exclusive) for one in report.kept if one.kind == "snapshot"] == [("release", KILO)]
 
 
-def test_tags_go_if_asked() -> None:
+def test_tagged_snapshots_are_dropped_on_request() -> None:
     session = session_of(10)
 
     report = prune(session, Retention(max_bytes=KILO, keep_tags=False))
@@ -73,7 +73,7 @@ def test_tags_go_if_asked() -> None:
     assert (report.bytes_after, report.excess, session.snapshots) == (KILO, 0, ())
 
 
-def test_a_holder_tells_what_it_shares() -> None:
+def test_a_holder_reports_its_exclusive_and_shared_size() -> None:
     session = Session()
     fs = InMemoryFilesystem(session)
     fs.write("/same", "s" * 300)
@@ -91,7 +91,7 @@ def test_a_holder_tells_what_it_shares() -> None:
     assert report.bytes_after == 300 + 50 + 70 + 90
 
 
-def test_what_is_too_old_goes() -> None:
+def test_everything_that_is_too_old_is_dropped() -> None:
     now = [0]
     session = Session(clock=lambda: now[0])
     fs = InMemoryFilesystem(session)
@@ -113,7 +113,7 @@ def test_the_newest_snapshots_stay() -> None:
     assert [one.tag for one in session.snapshots] == ["release", None, None]
 
 
-def test_calls_go_with_their_records_unless_kept() -> None:
+def test_calls_are_dropped_with_their_records_unless_kept() -> None:
     counts = []
     for keep_calls in (False, True):
         session = Session()
@@ -151,7 +151,7 @@ def test_an_open_fork_can_still_be_merged() -> None:
 
 
 @pytest.mark.parametrize("drops_records", [True, False])
-def test_a_stored_session_gives_its_space_back(tmp_path: Path, drops_records: bool) -> None:
+def test_pruning_a_stored_session_frees_its_space(tmp_path: Path, drops_records: bool) -> None:
     where = f"folder:{tmp_path}/s"
     session = Session.open(where, "mine")
     fs = InMemoryFilesystem(session)
@@ -203,7 +203,7 @@ prune(Session.open(where, "mine"), Retention(max_records=1, max_snapshots=1))
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "sqlite"])
 @pytest.mark.parametrize(("place", "is_done"), [("append", False), ("checkpoint", True), ("trim", True)])
-def test_a_killed_pruning_is_done_or_not_begun(tmp_path: Path, kind: str, place: str, is_done: bool) -> None:
+def test_a_killed_pruning_is_complete_or_absent(tmp_path: Path, kind: str, place: str, is_done: bool) -> None:
     where = f"folder:{tmp_path}/s" if kind == "folder" else f"sqlite:{tmp_path}/s.db"
     session_of(6, where).close()
 
@@ -340,7 +340,7 @@ prune(Store(path), Retention(max_snapshots=1))
 
 
 @pytest.mark.parametrize("place", ["drop", "compact"])
-def test_a_store_whose_pruning_was_killed_is_whole_and_can_be_pruned_again(tmp_path: Path, place: str) -> None:
+def test_a_store_whose_pruning_was_killed_is_intact_and_can_be_pruned_again(tmp_path: Path, place: str) -> None:
     snapshots_in(tmp_path / "root", tmp_path / "store")
 
     killed = subprocess.run([sys.executable, "-c", KILLED_STORE, str(tmp_path / "store"), place], check=False)

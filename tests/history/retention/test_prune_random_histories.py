@@ -1,4 +1,4 @@
-"""Property: after pruning, what was kept is as it was, and exactly what the preview named is gone."""
+"""Property: after pruning, everything kept is unchanged, and exactly what the preview named is gone."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def files_of(view: Session | SessionView) -> dict[str, bytes]:
 
 
 def check_kept(session: Session, before: dict[str | int, dict[str, bytes]], last: int) -> None:
-    """Check that each moment that is left answers as before, and that the others are refused."""
+    """Check that each remaining moment gives the same results as before, and that the others are refused."""
     first = session.seq - len(session.records)
     for seq in range(last + 1):
         if seq < first:
@@ -92,7 +92,7 @@ def total(report: PruneReport) -> int:
 
 @settings(max_examples=share(40))
 @given(STEPS, LIMITS, st.sampled_from(["memory", "file", "folder", "sqlite"]))
-def test_what_is_kept_is_as_it_was_and_the_preview_was_right(steps: list[Step], limits: Retention, kind: str) -> None:
+def test_the_rest_is_unchanged_and_the_preview_was_right(steps: list[Step], limits: Retention, kind: str) -> None:
     with TemporaryDirectory() as folder:
         ticks = clock()
         where = {"folder": f"folder:{folder}/s", "sqlite": f"sqlite:{folder}/s.db"}.get(kind)

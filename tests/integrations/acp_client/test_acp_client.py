@@ -78,7 +78,7 @@ def calls(toolset: Toolset) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_what_a_tool_of_the_agent_changed_is_one_call_and_is_reverted(directory: Path) -> None:
+def test_changes_by_a_tool_of_the_agent_are_one_call_that_can_be_reverted(directory: Path) -> None:
     toolset = host(directory)
     said = talk(
         toolset,
@@ -127,7 +127,7 @@ def test_a_tool_that_is_not_allowed_does_not_run(directory: Path) -> None:
     assert calls(toolset) == []
 
 
-def test_permission_can_be_asked_of_a_person(directory: Path) -> None:
+def test_a_person_can_be_asked_for_permission(directory: Path) -> None:
     asked: list[str] = []
 
     async def person(tool: Any, options: list[Any]) -> str | None:
@@ -139,7 +139,7 @@ def test_permission_can_be_asked_of_a_person(directory: Path) -> None:
     assert asked == ["echo > b.txt", "echo > c.txt"]
 
 
-def test_what_the_policy_forbids_is_refused(directory: Path) -> None:
+def test_operations_that_the_policy_forbids_are_refused(directory: Path) -> None:
     rule = PolicyRule(effect="deny", operations=frozenset({"read", "write"}), paths=("/a.txt",), reason="it is secret")
     toolset = host(directory, policy=Policy([rule]))
     said = talk(toolset, [["read", f"{directory}/a.txt"], ["write", f"{directory}/a.txt", "x"]])
@@ -148,14 +148,14 @@ def test_what_the_policy_forbids_is_refused(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("undo_failed", [False, True])
-def test_a_tool_that_fails_keeps_its_changes_unless_asked_otherwise(directory: Path, undo_failed: bool) -> None:
+def test_a_failed_tool_keeps_its_changes_unless_undo_failed_is_set(directory: Path, undo_failed: bool) -> None:
     toolset = host(directory)
     talk(toolset, [["tool", "t1", "execute", False, "rm a.txt", "failed"]], undo_failed=undo_failed)
     assert (directory / "a.txt").exists() == undo_failed
     assert calls(toolset) == [("t1", "execute", "error" if undo_failed else "ok")]
 
 
-def test_a_tool_without_an_end_is_ended_with_the_turn(directory: Path) -> None:
+def test_a_tool_whose_end_is_not_reported_ends_with_the_turn(directory: Path) -> None:
     toolset = host(directory)
     talk(
         toolset,
@@ -167,12 +167,12 @@ def test_a_tool_without_an_end_is_ended_with_the_turn(directory: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == ["a.txt"]
 
 
-def test_an_agent_that_asks_for_a_terminal_is_told_that_there_is_none(directory: Path) -> None:
+def test_a_request_for_a_terminal_is_refused(directory: Path) -> None:
     (said,) = talk(host(directory), [["terminal"]])
     assert said.startswith("Method not found")
 
 
-def test_only_a_directory_of_the_host_will_do() -> None:
+def test_only_a_host_directory_is_accepted() -> None:
     from weakfs.integrations.acp import SessionClient
 
     session = Session()

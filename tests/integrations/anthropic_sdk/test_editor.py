@@ -57,7 +57,7 @@ def test_edits_are_made_and_undone(session: Session) -> None:
     assert not InMemoryFilesystem(session).exists("/b.py")
 
 
-def test_undo_edit_takes_back_one_edit_of_the_file_after_the_other(session: Session) -> None:
+def test_undo_edit_undoes_the_edits_of_a_file_one_by_one(session: Session) -> None:
     editor = TextEditorTool(session, version="20250124")
     editor.call({"command": "create", "path": "/b.py", "file_text": "x\n"})
     editor.call({"command": "str_replace", "path": "/a.py", "old_str": "one", "new_str": "1"})
@@ -74,7 +74,7 @@ def test_undo_edit_takes_back_one_edit_of_the_file_after_the_other(session: Sess
     assert not InMemoryFilesystem(session).exists("/b.py")
 
 
-def test_undo_edit_goes_on_after_a_new_edit(session: Session) -> None:
+def test_undo_edit_still_works_after_a_new_edit(session: Session) -> None:
     editor = TextEditorTool(session, version="20241022")
     for number in "123":
         editor.call({"command": "insert", "path": "/a.py", "insert_line": 0, "new_str": number})
@@ -108,7 +108,7 @@ def test_undo_edit_goes_on_after_a_new_edit(session: Session) -> None:
         ([], "expected an object"),
     ],
 )
-def test_what_cannot_be_done_is_an_error_and_changes_nothing(session: Session, command: Any, text: str) -> None:
+def test_an_impossible_command_is_an_error_and_changes_nothing(session: Session, command: Any, text: str) -> None:
     with pytest.raises(ToolError, match=text):
         TextEditorTool(session).call(command)
     assert read(session) == TEXT

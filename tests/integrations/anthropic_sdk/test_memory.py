@@ -1,4 +1,4 @@
-"""The memory tool beside the SDK's own on a directory: the same commands, the same answers, the same files."""
+"""The memory tool compared with the SDK's own on a directory: the same commands, answers and files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
 
 
 def answer(run: Callable[[], object]) -> tuple[str, str]:
-    """Return what a command says: an answer, an error for the model, or an error of the system."""
+    """Return the result of a command: an answer, an error for the model, or a system error."""
     try:
         return "answer", str(run())
     except ToolError as error:
@@ -59,7 +59,7 @@ def answer(run: Callable[[], object]) -> tuple[str, str]:
 
 
 class Reference:
-    """The SDK's tool on a directory. A command that fails is taken back, as with ours."""
+    """The SDK's tool on a directory. A command that fails is undone, as in weakfs."""
 
     def __init__(self, directory: Path) -> None:
         self.base = directory / "base"
@@ -161,7 +161,7 @@ def test_clearing_can_be_undone() -> None:
         (None, "expected an object"),
     ],
 )
-def test_what_the_tool_on_a_directory_does_otherwise_is_refused(command: Any, text: str) -> None:
+def test_commands_that_differ_from_the_local_tool_are_refused(command: Any, text: str) -> None:
     session = Session(session_id="main")
     memory = MemoryTool(session)
     memory.call({"command": "create", "path": "/memories/a", "file_text": "1\n"})

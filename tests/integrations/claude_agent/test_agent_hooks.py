@@ -92,7 +92,9 @@ def test_tools_that_run_at_the_same_time_are_one_call(toolset: Toolset, project:
 
 
 @pytest.mark.parametrize("undo_failed", [False, True])
-def test_a_failed_tool_keeps_its_changes_unless_told(toolset: Toolset, project: Path, undo_failed: bool) -> None:
+def test_a_failed_tool_keeps_its_changes_unless_undo_failed_is_set(
+    toolset: Toolset, project: Path, undo_failed: bool
+) -> None:
     async def work() -> dict[str, Any]:
         fire = firing(toolset, undo_failed=undo_failed)
         await fire("PreToolUse", "Bash", "toolu_1")
@@ -105,7 +107,7 @@ def test_a_failed_tool_keeps_its_changes_unless_told(toolset: Toolset, project: 
 
 
 @pytest.mark.parametrize("event", ["Stop", "UserPromptSubmit"])
-def test_a_tool_without_an_end_is_recorded_when_the_turn_ends(
+def test_a_tool_whose_end_is_not_reported_is_recorded_when_the_turn_ends(
     toolset: Toolset, project: Path, event: HookEvent
 ) -> None:
     async def work() -> None:
@@ -141,7 +143,7 @@ def test_a_tool_that_could_see_hidden_files_is_denied(toolset: Toolset, by: str)
 
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit"])
-async def test_a_strange_payload_breaks_nothing(toolset: Toolset, event: HookEvent) -> None:
+async def test_a_malformed_payload_does_no_harm(toolset: Toolset, event: HookEvent) -> None:
     matchers = hooks(toolset)
     for payload in (
         {},

@@ -1,4 +1,4 @@
-"""The SDK's own contracts of a session store over several engines, and what they leave open."""
+"""The SDK's own contracts for a session store on several engines, and cases that they do not cover."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_two_stores_append_to_one_session() -> None:
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "a%2Fb", "-home-me-.x", "é\n\x00", "x?*"])
-async def test_any_name_is_kept_apart_and_listed_as_it_was(name: str, tmp_path: Path) -> None:
+async def test_names_of_any_kind_are_distinguished_and_listed_unchanged(name: str, tmp_path: Path) -> None:
     storage = await aopen(f"folder:{tmp_path / 'store'}")
     store = StorageSessionStore(storage)
     await store.append({"project_key": name, "session_id": name}, [entry("a")])
@@ -87,7 +87,7 @@ async def test_damage_is_named() -> None:
         b"[" * 100_000,
     ],
 )
-async def test_whatever_damage_is_named(damage: bytes) -> None:
+async def test_any_damage_is_named(damage: bytes) -> None:
     storage = await aopen("memory:")
     store = StorageSessionStore(storage)
     await store.append(KEY, [entry("a")])
@@ -104,7 +104,7 @@ async def test_whatever_damage_is_named(damage: bytes) -> None:
         await store.append({"project_key": "project", "session_id": "two"}, [entry("a")])
 
 
-async def test_half_of_a_surrogate_pair_is_no_name() -> None:
+async def test_a_lone_surrogate_is_not_a_name() -> None:
     store = StorageSessionStore(await aopen("memory:"))
     with pytest.raises(ValueError, match=r"its session_id .* is not Unicode text"):
         await store.append({"project_key": "p", "session_id": "\ud800"}, [entry("a")])

@@ -28,7 +28,7 @@ def claude(tmp_path: Path) -> Iterator[Claude]:
     made.end()
 
 
-def test_what_a_tool_changed_is_one_call_that_can_be_reverted(claude: Claude) -> None:
+def test_changes_by_a_tool_are_one_call_that_can_be_reverted(claude: Claude) -> None:
     assert claude.fire("PreToolUse", tool_input={"command": "rm a.txt"}) == {}
     (claude.project / "a.txt").unlink()
     assert claude.fire("PostToolUse", tool_response={"stdout": "removed"}) == {}
@@ -49,7 +49,7 @@ def test_what_a_tool_changed_is_one_call_that_can_be_reverted(claude: Claude) ->
     assert len(claude.servers) == 1
 
 
-def test_a_tool_without_an_end_ends_with_the_turn_of_its_own_agent(claude: Claude) -> None:
+def test_a_tool_whose_end_is_not_reported_ends_with_the_turn_of_its_agent(claude: Claude) -> None:
     claude.fire("PreToolUse", tool_id="t1")
     claude.fire("PreToolUse", tool_id="t2", session_id="s2")
     (claude.project / "b.txt").write_text("b\n")
@@ -70,7 +70,7 @@ def test_a_subagent_in_the_background_outlasts_the_turn_of_the_main_agent(claude
 
 
 @pytest.mark.parametrize("event", [("SubagentStop", {"agent_id": "sub"}), ("Stop", {"background_tasks": []})])
-def test_a_tool_of_a_subagent_without_an_end_ends_with_the_subagent(
+def test_a_tool_of_a_subagent_whose_end_is_not_reported_ends_with_the_subagent(
     claude: Claude, event: tuple[str, dict[str, Any]]
 ) -> None:
     claude.fire("PreToolUse", tool_id="t1", agent_id="sub")
@@ -79,7 +79,7 @@ def test_a_tool_of_a_subagent_without_an_end_ends_with_the_subagent(
     assert claude.calls() == [("t1", "Bash", "ok")]
 
 
-def test_a_directory_that_takes_the_place_of_the_project_is_recorded(claude: Claude) -> None:
+def test_a_directory_that_replaces_the_project_is_recorded(claude: Claude) -> None:
     claude.fire("PreToolUse", tool_id="t1")
     claude.fire("PostToolUse", tool_id="t1")
     shutil.rmtree(claude.project)
@@ -95,7 +95,7 @@ def test_a_directory_that_takes_the_place_of_the_project_is_recorded(claude: Cla
     assert [path.name for path in claude.project.iterdir()] == ["b.txt"]
 
 
-def test_a_hook_starts_a_server_once_one_that_was_ending_has_ended(claude: Claude) -> None:
+def test_a_hook_waits_for_an_ending_server_and_starts_a_new_one(claude: Claude) -> None:
     claude.fire("Stop")
     claude.end()
     (lock,) = claude.place.glob("*.lock")
@@ -115,7 +115,7 @@ def test_a_hook_starts_a_server_once_one_that_was_ending_has_ended(claude: Claud
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_what_a_tool_did_stays_if_the_server_dies_meanwhile(claude: Claude, number: int) -> None:
+def test_changes_by_a_tool_stay_if_the_server_dies_meanwhile(claude: Claude, number: int) -> None:
     claude.fire("PreToolUse", tool_id="t1")
     (claude.project / "a.txt").unlink()
     claude.end(number)
@@ -128,7 +128,7 @@ def test_what_a_tool_did_stays_if_the_server_dies_meanwhile(claude: Claude, numb
     assert [call[0] for call in claude.calls()] == (["t2"] if number == signal.SIGKILL else ["t1", "t2"])
 
 
-def test_hooks_that_start_at_once_share_one_server(claude: Claude) -> None:
+def test_hooks_that_start_concurrently_share_one_server(claude: Claude) -> None:
     processes = [claude.start("PreToolUse", tool_id=f"t{number}") for number in range(6)]
     assert [process.communicate(timeout=60) for process in processes] == [("{}", "")] * 6
     for number in range(6):

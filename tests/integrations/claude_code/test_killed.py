@@ -82,7 +82,7 @@ def test_the_call_of_a_killed_process_is_recorded_even_if_no_other_event_follows
     assert not (claude.project / "a.txt").exists()
 
 
-def test_a_tool_that_joined_the_call_of_a_killed_process_ends_it(claude: Claude) -> None:
+def test_the_call_of_a_killed_process_ends_with_a_tool_that_joined_it(claude: Claude) -> None:
     with running(claude, "t1", "s1") as killed, running(claude, "t2", "s2"):
         kill(killed)
         claude.fire("PreToolUse", tool_id="t3", session_id="s3")
@@ -92,7 +92,7 @@ def test_a_tool_that_joined_the_call_of_a_killed_process_ends_it(claude: Claude)
         assert claude.calls() == [("t1", "Bash", "ok")]
 
 
-def test_a_tool_goes_on_while_the_process_that_runs_it_does(claude: Claude) -> None:
+def test_a_call_stays_open_while_the_process_of_its_tool_lives(claude: Claude) -> None:
     with running(claude, "t1", "s1"):
         # Two seconds, in which the server looks at the process at least once.
         time.sleep(2)

@@ -1,4 +1,4 @@
-"""The real program with the installed hooks, under an API that is a script."""
+"""The real program with the installed hooks, with a scripted API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("never_hung")
 
 
 @pytest.mark.slow
-def test_what_a_command_deleted_is_undone_by_the_command_line(
+def test_a_deletion_by_a_command_is_undone_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sdk = pytest.importorskip("claude_agent_sdk")

@@ -1,4 +1,4 @@
-"""Hooks in the settings of a project: put in beside what is there, and taken out again."""
+"""Hooks in the settings of a project: added to existing settings, and removed again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def project(tmp_path: Path) -> Path:
     return made
 
 
-def test_a_project_without_settings_gets_some_and_loses_them_again(project: Path) -> None:
+def test_installing_creates_missing_settings_and_uninstalling_removes_them(project: Path) -> None:
     made = install(project)
     settings = json.loads(made.settings.read_text())
     assert tuple(settings["hooks"]) == EVENTS
@@ -58,7 +58,7 @@ def test_a_password_is_not_written_to_settings(project: Path) -> None:
         json.dumps(THEIRS, indent=2).replace("\n", "\r\n") + "\r\n",
     ],
 )
-def test_the_form_of_a_file_stays(project: Path, text: str) -> None:
+def test_the_formatting_of_a_settings_file_is_kept(project: Path, text: str) -> None:
     path = project / ".claude" / "settings.json"
     path.parent.mkdir()
     path.write_bytes(text.encode())
@@ -109,7 +109,7 @@ def test_a_link_to_settings_stays_a_link(project: Path, tmp_path: Path) -> None:
     assert "hooks" in json.loads((tmp_path / "mine.json").read_text())
 
 
-def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for name in ("file", "none"):
         with pytest.raises(NotADirectoryError, match=name):
@@ -130,7 +130,7 @@ def test_the_commands_say_what_they_changed(project: Path, capsys: pytest.Captur
     assert "is not JSON" in capsys.readouterr().err
 
 
-def test_a_relative_location_is_that_of_the_working_directory(
+def test_a_relative_location_is_resolved_from_the_working_directory(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -149,7 +149,7 @@ def test_a_session_inside_the_project_is_refused(project: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("text", ['{\n  "a": 1\n}', '{\n\t"a": 1.5\n}\n', '{\n  "half": "\\ud83d"\n}\n'])
-def test_settings_are_as_they_were_once_the_hooks_are_out(project: Path, text: str) -> None:
+def test_settings_are_restored_when_the_hooks_are_removed(project: Path, text: str) -> None:
     (project / ".claude").mkdir()
     settings = project / ".claude" / "settings.local.json"
     settings.write_text(text)
@@ -162,7 +162,7 @@ def test_settings_are_as_they_were_once_the_hooks_are_out(project: Path, text: s
     "text",
     ["[" * 99999, '{"a": NaN}', '{"a": 1e999}', '{"hooks": {"Stop": [{"hooks": 5}]}}', '{"hooks": {"Stop": {}}}'],
 )
-def test_settings_of_another_form_are_refused_and_stay(project: Path, text: str) -> None:
+def test_settings_of_an_unexpected_form_are_refused_and_left_alone(project: Path, text: str) -> None:
     (project / ".claude").mkdir()
     settings = project / ".claude" / "settings.local.json"
     settings.write_text(text)
@@ -172,7 +172,7 @@ def test_settings_of_another_form_are_refused_and_stay(project: Path, text: str)
     assert settings.read_text() == text
 
 
-def test_a_command_that_only_mentions_the_hook_is_not_ours(project: Path) -> None:
+def test_a_command_that_only_mentions_the_hook_is_not_removed(project: Path) -> None:
     (project / ".claude").mkdir()
     theirs = [
         {"type": "command", "command": command} for command in ("lint claude_code/hook.py", "'claude_code/hook.py")

@@ -38,14 +38,14 @@ def calls(backend: WeakfsBackend) -> list[tuple[str, str]]:
     return [(call.tool, call.status) for call in backend.session[ToolCall].all()]
 
 
-def test_they_are_what_deepagents_takes() -> None:
+def test_they_implement_the_protocols_of_deepagents() -> None:
     assert isinstance(WeakfsBackend(Session()), BackendProtocol)
     assert not isinstance(WeakfsBackend(Session()), SandboxBackendProtocol)
     assert isinstance(WeakfsSandbox(Session(session_id="s")), SandboxBackendProtocol)
     assert WeakfsSandbox(Session(session_id="s")).id == "s"
 
 
-def test_each_operation_is_a_call_and_is_undone_by_itself(backend: WeakfsBackend) -> None:
+def test_each_operation_is_a_call_that_can_be_undone_alone(backend: WeakfsBackend) -> None:
     assert backend.write("/a.py", "one\ntwo\n").path == "/a.py"
     assert backend.edit("/a.py", "one", "1").occurrences == 1
     assert backend.delete("/a.py").error is None
@@ -140,7 +140,7 @@ def test_grep_finds_literal_text_whatever_it_holds(parts: list[str]) -> None:
 
 @settings(max_examples=share(60))
 @given(st.text("aé\n\U0001f30d", max_size=12), st.text("aé\n", min_size=1, max_size=2), st.text("bü", max_size=3))
-def test_an_edit_replaces_what_python_replaces(text: str, old: str, new: str) -> None:
+def test_an_edit_replaces_the_same_text_as_python(text: str, old: str, new: str) -> None:
     backend = WeakfsBackend(Session())
     backend.write("/a", text)
     done = backend.edit("/a", old, new, replace_all=True)
@@ -148,13 +148,13 @@ def test_an_edit_replaces_what_python_replaces(text: str, old: str, new: str) ->
     assert backend.files.read("/a").content == text.replace(old, new)
 
 
-def test_what_is_not_text_is_read_as_base64(backend: WeakfsBackend) -> None:
+def test_binary_files_are_read_as_base64(backend: WeakfsBackend) -> None:
     backend.upload_files([("/a.bin", b"\0\xff"), ("/b.png", b"text"), ("/c.svg", b"<svg/>\n"), ("/d", b"\xff")])
     kinds = [backend.read(path).file_data for path in ("/a.bin", "/b.png", "/c.svg", "/d")]
     assert [one and one["encoding"] for one in kinds] == ["base64", "base64", "utf-8", "base64"]
 
 
-def test_files_that_may_not_be_had_have_the_codes_of_deepagents(backend: WeakfsBackend) -> None:
+def test_unavailable_files_are_reported_with_the_codes_of_deepagents(backend: WeakfsBackend) -> None:
     backend.write("/dir/a", "")
     backend.write("/locked", "secret")
     backend.files.chmod("/locked", 0)
@@ -166,7 +166,7 @@ def test_files_that_may_not_be_had_have_the_codes_of_deepagents(backend: WeakfsB
     assert backend.files.read("/fine").content == "1"
 
 
-def test_a_policy_holds_for_every_operation() -> None:
+def test_a_policy_applies_to_every_operation() -> None:
     session = Session()
     InMemoryFilesystem(session).write("/secret/key", "the key\n")
     rule = PolicyRule(effect="deny", operations=["read", "write", "search", "edit"], paths="/secret", reason="hidden")
@@ -246,7 +246,7 @@ def test_a_command_that_cannot_run_says_why(sandbox: WeakfsSandbox) -> None:
 
 @pytest.mark.slow
 @needs_sandbox
-def test_calls_at_once_are_made_one_after_another(sandbox: WeakfsSandbox) -> None:
+def test_concurrent_calls_run_one_after_another(sandbox: WeakfsSandbox) -> None:
     async def work() -> list[Any]:
         many = [sandbox.aexecute("cat n 2>/dev/null >> m; echo 1 >> n") for _ in range(8)]
         return await asyncio.gather(*many, *(sandbox.awrite(f"/workspace/f{n}", "") for n in range(8)))
@@ -259,7 +259,7 @@ def test_calls_at_once_are_made_one_after_another(sandbox: WeakfsSandbox) -> Non
 
 
 @needs_sandbox
-def test_a_command_that_is_cancelled_is_undone_and_the_next_has_its_turn(sandbox: WeakfsSandbox) -> None:
+def test_a_cancelled_command_is_undone_and_the_next_one_runs(sandbox: WeakfsSandbox) -> None:
     async def work() -> Any:
         running = asyncio.create_task(sandbox.aexecute("touch /workspace/new; sleep 60"))
         waiting = asyncio.create_task(sandbox.aexecute("touch /workspace/other"))
@@ -273,7 +273,7 @@ def test_a_command_that_is_cancelled_is_undone_and_the_next_has_its_turn(sandbox
     assert (done.output, done.exit_code) == ("", 0)
 
 
-def test_a_turn_that_nobody_waits_for_is_passed_on() -> None:
+def test_a_cancelled_waiter_passes_its_turn_on() -> None:
     turns = Turns()
 
     async def take() -> None:

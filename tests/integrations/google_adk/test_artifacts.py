@@ -1,4 +1,4 @@
-"""Artifacts of Google's ADK as files of a session, beside the ADK's own service in memory."""
+"""Artifacts of Google's ADK as files of a session, compared with the ADK's own service in memory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_saved_version_is_one_operation_and_survives_the_process(tmp_path: Pat
         assert asyncio.run(service(session).list_artifact_keys(**KEYS, session_id="one")) == ["plan.md"]
 
 
-def test_versions_saved_at_once_have_numbers_of_their_own() -> None:
+def test_versions_saved_concurrently_have_different_numbers() -> None:
     artifacts = service(Session())
     where = {**KEYS, "session_id": "one", "filename": "a"}
 
@@ -152,7 +152,7 @@ STEPS: st.SearchStrategy[list[Step]] = st.lists(
 
 @settings(max_examples=share(100), deadline=None)
 @given(STEPS)
-def test_random_operations_answer_as_the_service_of_the_adk(steps: list[Step]) -> None:
+def test_random_operations_give_the_answers_of_the_adk_service(steps: list[Step]) -> None:
     from google.adk.artifacts import InMemoryArtifactService
     from google.genai import types
 

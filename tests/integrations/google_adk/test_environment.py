@@ -68,7 +68,7 @@ def test_errors_are_the_exceptions_of_python() -> None:
     assert env.files.tree().fingerprint == before
 
 
-def test_what_may_not_be_done_is_refused() -> None:
+def test_forbidden_operations_are_refused() -> None:
     session = Session()
     InMemoryFilesystem(session).write("/a", "x")
     env = environment(session, capability=Capability(allowed_fs_ops=frozenset({"read"})))
@@ -114,7 +114,7 @@ def test_a_command_that_cannot_run_says_why() -> None:
     assert "it is empty" in done.stderr
 
 
-def test_a_mounted_filesystem_stays_where_it_is() -> None:
+def test_a_mounted_filesystem_keeps_its_mount_point() -> None:
     session = Session()
     env = environment(session, MountedFilesystem(InMemoryFilesystem(session), "/repo"), shell=ShellOptions(timeout=5))
     assert env.working_dir == Path("/repo")

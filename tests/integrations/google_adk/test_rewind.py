@@ -1,4 +1,4 @@
-"""A rewound conversation of Google's ADK takes its files back."""
+"""Rewinding a conversation of Google's ADK restores its files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def talk(session: Session, files: Any = None) -> tuple[Conversation, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["memory", "host"])
-async def test_the_next_run_sees_the_files_of_before_the_rewind(where: str, tmp_path: Path) -> None:
+async def test_the_next_run_after_a_rewind_sees_the_earlier_files(where: str, tmp_path: Path) -> None:
     session = Session()
     files = InMemoryFilesystem(session) if where == "memory" else host(session, tmp_path)
     conversation, _ = talk(session, files)
@@ -52,7 +52,7 @@ async def test_the_next_run_sees_the_files_of_before_the_rewind(where: str, tmp_
     assert files.read("/a.txt").content == "two\n"
 
 
-async def test_a_rewind_of_the_plugin_is_done_at_once_and_can_be_undone(tmp_path: Path) -> None:
+async def test_a_rewind_by_the_plugin_is_immediate_and_can_be_undone(tmp_path: Path) -> None:
     session = Session()
     files = host(session, tmp_path)
     conversation, plugin = talk(session, files)
@@ -77,7 +77,7 @@ async def test_a_conversation_without_rewinds_restores_nothing() -> None:
 
 
 @pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
-async def test_what_a_command_deleted_comes_back(tmp_path: Path) -> None:
+async def test_files_deleted_by_a_command_are_restored(tmp_path: Path) -> None:
     session = Session()
     conversation, plugin = talk(session, host(session, tmp_path))
 

@@ -1,4 +1,4 @@
-"""An agent of LangChain whose model follows a script."""
+"""A LangChain agent whose model follows a script."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Turn = list[Call]
 
 
 def scripted_model(*turns: Turn) -> Any:
-    """Return a model that makes some calls in each turn, and then says that it is done."""
+    """Return a model that makes some calls in each turn, and then says that it has finished."""
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage
 
@@ -86,7 +86,7 @@ class Agent:
         return answers(self.invoke({"messages": [("user", text)]}, config))
 
     def go_on(self, config: Any = None) -> list[Any]:
-        """Go on from a checkpoint, and return the answers of the tools of the last run."""
+        """Continue from a checkpoint, and return the answers of the tools of the last run."""
         return answers(self.invoke(None, config))
 
     def before(self, node: str) -> list[Any]:
@@ -140,7 +140,7 @@ Note = Callable[[str, str], str]
 
 @pytest.fixture
 def note(toolset: Toolset) -> Note:
-    """A tool that knows nothing of the session: it writes a file, and fails afterwards if it is to."""
+    """A tool that knows nothing of the session: it writes a file, and then fails if told to."""
 
     def note(path: str, text: str) -> str:
         """Write a note."""

@@ -13,7 +13,7 @@ from weakfs.tools import ToolCall
 pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 
-def test_the_files_of_a_deep_agent_go_back_too(toolset: Toolset, is_async: bool) -> None:
+def test_the_files_of_a_deep_agent_are_restored_too(toolset: Toolset, is_async: bool) -> None:
     from deepagents import create_deep_agent
     from langgraph.checkpoint.memory import InMemorySaver
 
@@ -45,7 +45,7 @@ def test_the_files_of_a_deep_agent_go_back_too(toolset: Toolset, is_async: bool)
     assert [toolset.filesystem.read(f"/{name}.txt").content for name in "ab"] == ["1", "1"]
 
 
-def test_operations_of_a_deep_agent_are_undone_one_by_one_and_the_thread_goes_on(
+def test_operations_of_a_deep_agent_are_undone_one_by_one_and_the_thread_continues(
     toolset: Toolset, is_async: bool
 ) -> None:
     from deepagents import create_deep_agent

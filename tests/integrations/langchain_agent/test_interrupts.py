@@ -1,4 +1,4 @@
-"""A run that was interrupted, and what its tools did before."""
+"""Interrupted runs, and the changes that their tools made before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weakfs.tools import ToolCall
 pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 
-def test_resuming_keeps_what_other_tools_of_the_step_did(toolset: Toolset, is_async: bool, saver: Any) -> None:
+def test_resuming_keeps_changes_by_other_tools_of_the_step(toolset: Toolset, is_async: bool, saver: Any) -> None:
     from langgraph.types import Command, interrupt
 
     def confirm(path: str) -> str:
@@ -40,7 +40,7 @@ def answers_of(state: Any) -> list[Any]:
     return [one for one in state["messages"] if one.type == "tool"]
 
 
-def test_a_call_that_a_person_approves_rolls_nothing_back(toolset: Toolset, is_async: bool, saver: Any) -> None:
+def test_approving_a_call_rolls_nothing_back(toolset: Toolset, is_async: bool, saver: Any) -> None:
     from langchain.agents.middleware import HumanInTheLoopMiddleware
     from langgraph.types import Command
 
@@ -52,7 +52,7 @@ def test_a_call_that_a_person_approves_rolls_nothing_back(toolset: Toolset, is_a
     assert agent.shown() == {"/a": "2", "/mine": "meanwhile"}
 
 
-def test_resuming_after_a_tool_that_raised_keeps_what_the_others_did(toolset: Toolset, is_async: bool) -> None:
+def test_resuming_after_a_tool_that_raised_keeps_changes_by_the_others(toolset: Toolset, is_async: bool) -> None:
     tries: list[int] = []
 
     def flaky() -> str:
@@ -73,7 +73,7 @@ def test_resuming_after_a_tool_that_raised_keeps_what_the_others_did(toolset: To
 
 
 @pytest.mark.parametrize("knows_session", [True, False])
-def test_an_interrupt_of_an_agent_inside_a_tool_keeps_what_it_did(
+def test_an_interrupted_agent_inside_a_tool_keeps_its_changes(
     toolset: Toolset, is_async: bool, knows_session: bool
 ) -> None:
     from langchain.agents import create_agent

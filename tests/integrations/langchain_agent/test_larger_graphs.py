@@ -87,14 +87,14 @@ class Graph:
         self.graph = builder.compile(checkpointer=saver)
 
     def run(self, given: Any = None, config: Any = None) -> Any:
-        """Run the graph from a checkpoint, or from the latest one; without `given`, it goes on."""
+        """Run the graph from a checkpoint, or from the latest one; without `given`, it continues."""
         messages = None if given is None else {"messages": [("user", given)]}
         if self.is_async:
             return asyncio.run(self.graph.ainvoke(messages, config or self.config))
         return self.graph.invoke(messages, config or self.config)
 
     def resume(self, command: Any) -> None:
-        """Go on after an interrupt."""
+        """Continue after an interrupt."""
         _ = (
             asyncio.run(self.graph.ainvoke(command, self.config))
             if self.is_async
@@ -112,7 +112,7 @@ class Graph:
 
 
 @pytest.mark.parametrize("depth", range(3))
-def test_files_go_back_with_the_thread_of_the_graph_around(
+def test_files_go_back_with_the_thread_of_the_outer_graph(
     toolset: Toolset, is_async: bool, saver: Any, depth: int
 ) -> None:
     nodes = {"a": agent(toolset, *rounds(9, "/a")), "b": agent(toolset, *rounds(9, "/b"))}
@@ -149,7 +149,7 @@ def test_an_agent_that_a_node_calls_goes_back_as_well(toolset: Toolset, is_async
     assert graph.shown.keys() == {"/0", "/2"}
 
 
-def test_agents_that_run_side_by_side_keep_the_work_of_each_other(toolset: Toolset, is_async: bool, saver: Any) -> None:
+def test_concurrent_agents_keep_each_others_work(toolset: Toolset, is_async: bool, saver: Any) -> None:
     names = ["a", "b", "c"]
     nodes = {name: agent(toolset, *rounds(9, f"/{name}")) for name in names}
     graph = Graph(toolset, nodes, saver, is_async=is_async, side_by_side=True)
@@ -160,7 +160,7 @@ def test_agents_that_run_side_by_side_keep_the_work_of_each_other(toolset: Tools
     assert graph.shown.keys() == {f"/{name}2" for name in names}
 
 
-def test_a_state_of_the_graph_that_was_updated_goes_on_from_its_files(toolset: Toolset, saver: Any) -> None:
+def test_an_updated_state_of_the_graph_continues_from_its_files(toolset: Toolset, saver: Any) -> None:
     graph = Graph(toolset, {"a": agent(toolset, *rounds(9, "/a")), "b": agent(toolset, *rounds(9, "/b"))}, saver)
     graph.run("first")
     graph.run("second")
@@ -169,7 +169,7 @@ def test_a_state_of_the_graph_that_was_updated_goes_on_from_its_files(toolset: T
     assert graph.shown.keys() == {"/a0", "/b2"}
 
 
-def test_what_a_person_changed_between_two_runs_stays_until_the_thread_goes_back(toolset: Toolset, saver: Any) -> None:
+def test_changes_by_a_person_between_two_runs_stay_until_the_thread_goes_back(toolset: Toolset, saver: Any) -> None:
     graph = Graph(toolset, {"a": agent(toolset, *rounds(9))}, saver)
     graph.run("first")
     toolset.filesystem.write("/mine", "by hand")
@@ -183,9 +183,7 @@ def test_what_a_person_changed_between_two_runs_stays_until_the_thread_goes_back
     assert graph.shown.keys() == {"/4"}
 
 
-def test_resuming_an_agent_that_was_interrupted_keeps_what_was_done(
-    toolset: Toolset, is_async: bool, saver: Any
-) -> None:
+def test_resuming_an_interrupted_agent_keeps_its_changes(toolset: Toolset, is_async: bool, saver: Any) -> None:
     from langchain_core.tools import tool
     from langgraph.types import Command, interrupt
 
@@ -206,7 +204,7 @@ def test_resuming_an_agent_that_was_interrupted_keeps_what_was_done(
     assert len(calls) == len({*calls})
 
 
-def test_another_process_takes_a_graph_back(tmp_path: Path) -> None:
+def test_another_process_can_take_a_graph_back(tmp_path: Path) -> None:
     import weakfs.storage
     from weakfs.integrations.langgraph import StorageSaver
 
@@ -246,10 +244,10 @@ def test_a_graph_goes_back_while_its_checkpoint_is_still_being_stored(toolset: T
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_any_way_through_the_checkpoints_of_a_graph_has_the_files_of_each(
+def test_any_path_through_the_checkpoints_of_a_graph_restores_the_files_of_each(
     toolset: Toolset, is_async: bool, saver: Any, seed: int
 ) -> None:
-    """A step is looked at by an agent of its own, which finds the files of the checkpoint that it runs from."""
+    """Each step is checked by a separate agent, which finds the files of the checkpoint that it runs from."""
     random = Random(seed)
 
     def turns(name: str) -> list[Turn]:

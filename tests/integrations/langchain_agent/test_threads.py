@@ -14,7 +14,7 @@ from weakfs import InMemoryFilesystem, Session, SessionError, Toolset
 pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 
-def test_a_thread_of_its_own_session_leaves_the_other_alone(saver: Any) -> None:
+def test_a_thread_with_its_own_session_does_not_affect_the_other(saver: Any) -> None:
     sessions = {name: Session(session_id=name) for name in ("ann", "ben")}
     agents = {
         name: Agent(Toolset(session), [write("1")], [edit("1", name)], [], [], saver=saver, thread=name)
@@ -26,7 +26,7 @@ def test_a_thread_of_its_own_session_leaves_the_other_alone(saver: Any) -> None:
     assert [agent.shown() for agent in agents.values()] == [{"/a": "1"}, {"/a": "ben"}]
 
 
-def test_a_thread_does_not_take_back_what_another_did_in_the_same_session(toolset: Toolset) -> None:
+def test_a_thread_does_not_roll_back_changes_by_another_in_the_same_session(toolset: Toolset) -> None:
     ann = Agent(toolset, [write("1")], [], [write("2")], [], [], thread="ann")
     ben = Agent(toolset, [write("b", "/b")], [], thread="ben")
     ann.ask()
@@ -38,7 +38,7 @@ def test_a_thread_does_not_take_back_what_another_did_in_the_same_session(toolse
     assert ann.shown() == {"/a": "2", "/b": "b"}
 
 
-def test_runs_of_two_threads_at_once_keep_both(toolset: Toolset) -> None:
+def test_concurrent_runs_of_two_threads_keep_both_changes(toolset: Toolset) -> None:
     agents = [Agent(toolset, [write(name, f"/{name}")], [], thread=name) for name in ("ann", "ben")]
 
     async def work() -> None:
@@ -49,7 +49,7 @@ def test_runs_of_two_threads_at_once_keep_both(toolset: Toolset) -> None:
     assert agents[0].shown() == {"/ann": "ann", "/ben": "ben"}
 
 
-def test_another_process_goes_back_as_well(tmp_path: Path) -> None:
+def test_another_process_can_go_back_as_well(tmp_path: Path) -> None:
     import weakfs.storage
     from weakfs.integrations.langgraph import StorageSaver
 
@@ -72,7 +72,7 @@ def test_another_process_goes_back_as_well(tmp_path: Path) -> None:
     storage.close()
 
 
-def test_a_call_whose_answer_was_lost_is_made_again_on_the_files_before_it(toolset: Toolset, saver: Any) -> None:
+def test_a_call_whose_answer_was_lost_is_repeated_on_the_files_before_it(toolset: Toolset, saver: Any) -> None:
     class Crash(BaseException):
         pass
 

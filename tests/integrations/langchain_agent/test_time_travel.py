@@ -1,4 +1,4 @@
-"""A thread that goes back to a checkpoint has the files of then."""
+"""A thread that goes back to a checkpoint gets the files of that checkpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weakfs.tools import ToolCall
 pytestmark = [pytest.mark.usefixtures("never_hung"), pytest.mark.sampled]
 
 
-def test_a_run_from_an_older_checkpoint_sees_the_files_of_then(toolset: Toolset, is_async: bool, saver: Any) -> None:
+def test_a_run_from_an_older_checkpoint_sees_its_files(toolset: Toolset, is_async: bool, saver: Any) -> None:
     turns = [[write("1")], [edit("1", "2")], [write("b", "/b")], []]
     agent = Agent(toolset, *turns, [edit("1", "3")], [], saver=saver, is_async=is_async)
     agent.ask()
@@ -28,7 +28,7 @@ def test_a_run_from_an_older_checkpoint_sees_the_files_of_then(toolset: Toolset,
 
 
 @pytest.mark.parametrize("checkpoint", range(3))
-def test_tools_of_a_checkpoint_that_is_replayed_run_on_the_files_of_then(
+def test_tools_of_a_replayed_checkpoint_run_on_its_files(
     toolset: Toolset, note: Note, is_async: bool, checkpoint: int
 ) -> None:
     turns = [[write("1"), ("note", {"path": "/n", "text": "n"})], [edit("1", "2")], [write("b", "/b")], []]
@@ -42,7 +42,7 @@ def test_tools_of_a_checkpoint_that_is_replayed_run_on_the_files_of_then(
 
 
 @pytest.mark.slow
-def test_every_line_of_a_thread_can_be_gone_back_to(toolset: Toolset, is_async: bool, saver: Any) -> None:
+def test_a_thread_can_return_to_each_of_its_branches(toolset: Toolset, is_async: bool, saver: Any) -> None:
     agent = Agent(toolset, [write("1")], [], *[[]] * 20, saver=saver, is_async=is_async)
     agent.ask()
     root = agent.graph.get_state(agent.config)
@@ -59,7 +59,7 @@ def test_every_line_of_a_thread_can_be_gone_back_to(toolset: Toolset, is_async: 
         assert agent.shown() == files
 
 
-def test_a_state_that_was_updated_goes_on_from_its_files(toolset: Toolset, is_async: bool) -> None:
+def test_an_updated_state_continues_from_its_files(toolset: Toolset, is_async: bool) -> None:
     from langchain_core.messages import AIMessage
 
     agent = Agent(toolset, [write("1")], [edit("1", "2")], [], [], is_async=is_async)
@@ -86,7 +86,7 @@ def test_going_back_can_be_undone(toolset: Toolset) -> None:
     assert agent.shown() == {"/a": "2"}
 
 
-def test_what_others_change_between_two_runs_stays(toolset: Toolset, is_async: bool) -> None:
+def test_changes_by_others_between_two_runs_stay(toolset: Toolset, is_async: bool) -> None:
     agent = Agent(toolset, [write("1")], [], [write("b", "/b")], [], [], is_async=is_async)
     agent.ask()
     toolset.filesystem.write("/mine", "by hand")
@@ -100,7 +100,7 @@ def test_what_others_change_between_two_runs_stays(toolset: Toolset, is_async: b
 @pytest.mark.parametrize(
     ("foreign", "left"), [(None, "1\n2\n3\n"), ("keep", "1\n2\n3\nmine\n"), ("replace", "1\n2\n3\n")]
 )
-def test_what_other_programs_changed_stays_elsewhere(tmp_path: Path, foreign: str | None, left: str) -> None:
+def test_changes_by_other_programs_stay_in_other_files(tmp_path: Path, foreign: str | None, left: str) -> None:
     session = Session()
     toolset = Toolset(session, HostFilesystem(tmp_path, session=session))
     agent = Agent(toolset, [write("1\n2\n3\n")], [edit("1\n", "one\n")], [], [], foreign=foreign)
@@ -113,7 +113,9 @@ def test_what_other_programs_changed_stays_elsewhere(tmp_path: Path, foreign: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_any_way_through_the_checkpoints_has_the_files_of_each(toolset: Toolset, is_async: bool, seed: int) -> None:
+def test_any_path_through_the_checkpoints_restores_the_files_of_each(
+    toolset: Toolset, is_async: bool, seed: int
+) -> None:
     from langchain.agents.middleware import ToolErrorMiddleware
 
     def note(path: str, text: str) -> str:
@@ -151,7 +153,7 @@ def test_any_way_through_the_checkpoints_has_the_files_of_each(toolset: Toolset,
         known.append((agent.graph.get_state(agent.config).config, files))
 
 
-def test_a_thread_that_changed_nothing_takes_nothing_back() -> None:
+def test_a_thread_that_changed_nothing_rolls_nothing_back() -> None:
     session = Session()
     agent = Agent(Toolset(session), [("ls", {"path": "/"})], [], [], [])
     agent.ask()
@@ -160,7 +162,7 @@ def test_a_thread_that_changed_nothing_takes_nothing_back() -> None:
     assert agent.shown() == {"/mine": "by hand"}
 
 
-def test_without_a_checkpointer_nothing_is_taken_back(toolset: Toolset, is_async: bool) -> None:
+def test_without_a_checkpointer_nothing_is_rolled_back(toolset: Toolset, is_async: bool) -> None:
     from langchain.agents import create_agent
 
     from tests.integrations.langchain_agent.conftest import scripted_model
@@ -178,7 +180,7 @@ def test_without_a_checkpointer_nothing_is_taken_back(toolset: Toolset, is_async
     assert toolset.filesystem.read("/a").content == "2"
 
 
-def test_work_that_a_person_takes_back_between_two_runs_stays_taken_back(toolset: Toolset, is_async: bool) -> None:
+def test_work_that_a_person_undoes_between_two_runs_stays_undone(toolset: Toolset, is_async: bool) -> None:
     agent = Agent(toolset, [write("1")], [write("b", "/b")], [], [write("c", "/c")], [], is_async=is_async)
     agent.ask()
     call = next(one.call_id for one in agent.session[ToolCall].all())

@@ -19,9 +19,7 @@ def statuses(agent: Agent) -> list[tuple[str, str, str | None]]:
     return [(call.tool, call.status, call.error_code) for call in agent.session[ToolCall].all()]
 
 
-def test_a_tool_that_knows_nothing_of_the_session_is_a_call_that_can_be_undone(
-    toolset: Toolset, note: Note, is_async: bool
-) -> None:
+def test_an_ordinary_tool_becomes_a_call_that_can_be_undone(toolset: Toolset, note: Note, is_async: bool) -> None:
     agent = Agent(toolset, [("note", {"path": "/a", "text": "one"})], [], tools=[note], is_async=is_async)
     (answer,) = agent.ask()
     assert (answer.content, answer.status) == ("noted one", "success")
@@ -51,7 +49,7 @@ def test_a_tool_whose_message_is_an_error_leaves_no_change(toolset: Toolset, not
     assert agent.shown() == {"/b": "good"}
 
 
-def test_an_error_that_a_middleware_inside_answers_leaves_no_change(toolset: Toolset, note: Note) -> None:
+def test_an_error_handled_by_an_inner_middleware_leaves_no_change(toolset: Toolset, note: Note) -> None:
     from langchain.agents import create_agent
     from langchain.agents.middleware import ToolErrorMiddleware
 
@@ -69,7 +67,7 @@ def test_an_error_that_a_middleware_inside_answers_leaves_no_change(toolset: Too
     assert not toolset.filesystem.exists("/a")
 
 
-def test_what_a_program_did_to_the_files_of_the_host_is_undone(tmp_path: Path, is_async: bool) -> None:
+def test_changes_by_a_program_to_host_files_are_undone(tmp_path: Path, is_async: bool) -> None:
     def shell(command: str) -> str:
         """Run a command."""
         import subprocess
@@ -88,7 +86,7 @@ def test_what_a_program_did_to_the_files_of_the_host_is_undone(tmp_path: Path, i
     assert agent.shown() == {"/old": "old\n"}
 
 
-def test_parallel_tools_are_transactions_of_their_own(toolset: Toolset, note: Note, is_async: bool) -> None:
+def test_parallel_tools_have_separate_transactions(toolset: Toolset, note: Note, is_async: bool) -> None:
     from langchain.agents.middleware import ToolErrorMiddleware
 
     def broken(path: str) -> str:
@@ -120,7 +118,7 @@ def test_parallel_tools_are_transactions_of_their_own(toolset: Toolset, note: No
     assert agent.shown() == {"/0": "0", "/1": "1", "/3": "3", "/w": "w"}
 
 
-def test_parallel_tools_in_memory_that_clash_do_not_lose_a_change() -> None:
+def test_conflicting_parallel_tools_in_memory_lose_no_change() -> None:
     session = Session()
     toolset = Toolset(session)
     fs = toolset.filesystem
@@ -143,7 +141,7 @@ def test_parallel_tools_in_memory_that_clash_do_not_lose_a_change() -> None:
 
 def test_a_cancelled_tool_leaves_no_change(toolset: Toolset) -> None:
     async def stuck() -> str:
-        """Write a file, and wait for ever."""
+        """Write a file, and wait forever."""
         toolset.filesystem.write("/a", "half")
         began.set()
         await asyncio.Event().wait()
@@ -163,7 +161,7 @@ def test_a_cancelled_tool_leaves_no_change(toolset: Toolset) -> None:
     assert statuses(agent) == [("stuck", "error", "cancelled")]
 
 
-def test_what_the_policy_refuses_is_an_answer_that_says_so(is_async: bool) -> None:
+def test_a_refusal_by_the_policy_is_an_answer_that_says_so(is_async: bool) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
 
@@ -187,7 +185,7 @@ def test_what_the_policy_refuses_is_an_answer_that_says_so(is_async: bool) -> No
     assert agent.shown() == {}
 
 
-def test_a_command_of_a_tool_is_taken_over_with_the_position(toolset: Toolset, is_async: bool) -> None:
+def test_a_command_returned_by_a_tool_is_kept_and_gets_the_position(toolset: Toolset, is_async: bool) -> None:
     from langchain.tools import ToolRuntime
     from langchain_core.messages import ToolMessage
     from langgraph.types import Command
@@ -215,7 +213,7 @@ def test_tools_that_are_not_named_are_left_alone(toolset: Toolset, note: Note) -
     assert [call.tool for call in agent.session[ToolCall].all()] == ["note"]
 
 
-def test_a_call_is_retried_without_what_the_first_try_changed(toolset: Toolset, is_async: bool) -> None:
+def test_a_retried_call_starts_without_the_changes_of_the_first_attempt(toolset: Toolset, is_async: bool) -> None:
     from langchain.agents.middleware import ToolRetryMiddleware
 
     tries: list[bool] = []

@@ -53,7 +53,7 @@ def test_a_call_is_recorded_under_the_id_in_the_artifact(is_async: bool) -> None
 
 
 @pytest.mark.parametrize("arguments", [{"path": "/none"}, {"path": 3}, {"wrong": "/a"}])
-def test_a_call_that_fails_is_a_message_with_an_error(is_async: bool, arguments: dict[str, Any]) -> None:
+def test_a_failed_call_is_a_message_with_an_error(is_async: bool, arguments: dict[str, Any]) -> None:
     answer = called(tools_of(Toolset(Session()))["read_file"], is_async, **arguments)
     assert (answer.status, answer.artifact) == ("error", None)
     assert answer.content

@@ -85,7 +85,7 @@ def test_the_suite_of_langgraph_passes_with_all_capabilities(storage: Storage) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["folder", "sqlite", *SERVERS])
-def test_a_graph_whose_process_was_killed_goes_on_after_its_last_step(
+def test_a_graph_whose_process_was_killed_continues_after_its_last_step(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
 ) -> None:
     from tests.integrations.langgraph_saver.killed_run import graph
@@ -104,7 +104,7 @@ def test_a_graph_whose_process_was_killed_goes_on_after_its_last_step(
     storage.close()
 
 
-def test_workers_side_by_side_lose_no_checkpoint_and_no_write(storage: Storage) -> None:
+def test_concurrent_workers_lose_no_checkpoint_and_no_write(storage: Storage) -> None:
     parent = put(saver_of(storage), start=0)
 
     def work(worker: int) -> None:
@@ -152,7 +152,7 @@ def test_the_latest_is_found_whatever_the_ids_and_names_are(storage: Storage) ->
     }
 
 
-def test_pruning_keeps_what_delta_channels_are_made_of(storage: Storage) -> None:
+def test_pruning_keeps_the_ancestors_that_delta_channels_need(storage: Storage) -> None:
     saver = saver_of(storage)
     config = put(saver, log=["old"])
     keys = len(storage.keys())
@@ -174,7 +174,7 @@ def test_pruning_keeps_what_delta_channels_are_made_of(storage: Storage) -> None
     assert keys > 0
 
 
-def test_what_a_run_alone_used_goes_with_it(storage: Storage) -> None:
+def test_values_used_only_by_a_run_are_deleted_with_it(storage: Storage) -> None:
     saver = saver_of(storage)
     first = put(saver, run_id="one", a=1)
     saver.put_writes(first, [("a", 2)], "task")
@@ -235,7 +235,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
         b"[" * 100_000,
     ],
 )
-def test_whatever_damage_is_named(part: str, damage: bytes) -> None:
+def test_any_damage_is_named(part: str, damage: bytes) -> None:
     storage = MemoryStorage()
     saver = saver_of(storage)
     config = put(saver, a=1)

@@ -30,7 +30,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-async def test_an_older_client_hears_of_what_it_subscribed_to() -> None:
+async def test_an_older_client_is_notified_of_its_subscriptions() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.write("/d/a", "1")
@@ -66,7 +66,7 @@ async def test_an_older_client_hears_of_what_it_subscribed_to() -> None:
             await client.subscribe_resource("file:///etc/passwd")
 
 
-async def test_a_newer_client_listens() -> None:
+async def test_a_newer_client_opens_a_listening_stream() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
 
@@ -114,7 +114,7 @@ HIDDEN: tuple[Operation, ...] = ("read", "write", "edit", "patch", "search", "li
         {"policy": Policy([PolicyRule(effect="deny", operations=HIDDEN, paths="/vault", reason="hidden")])},
     ],
 )
-def test_nothing_is_told_of_changes_of_hidden_files(bounds: Any) -> None:
+def test_clients_are_not_notified_of_changes_to_hidden_files(bounds: Any) -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.mkdir("/open")
@@ -131,7 +131,7 @@ def test_nothing_is_told_of_changes_of_hidden_files(bounds: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-def test_mounted_files_have_their_mounted_names() -> None:
+def test_notifications_of_mounted_files_use_mounted_paths() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.write("/a", "1")
@@ -143,7 +143,7 @@ def test_mounted_files_have_their_mounted_names() -> None:
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 @pytest.mark.parametrize("url", ["folder:{}/sessions", "sqlite:{}/sessions.db"])
-def test_what_another_process_changes_is_told(tmp_path: Path, url: str) -> None:
+def test_clients_are_notified_of_changes_by_another_process(tmp_path: Path, url: str) -> None:
     where = url.format(tmp_path)
     program = (
         "import sys; from weakfs import InMemoryFilesystem, Session\n"
@@ -205,7 +205,7 @@ async def test_without_a_directory_every_path_is_refused() -> None:
         ({"read_only": True}, ["timeline"]),
     ],
 )
-async def test_the_reference_tools_are_listed_as_there(tmp_path: Path, options: Any, added: list[str]) -> None:
+async def test_the_tools_are_listed_as_by_the_reference_server(tmp_path: Path, options: Any, added: list[str]) -> None:
     server = filesystem_server([tmp_path], **options)
     async with Client(server, mode="legacy") as client:
         tools = (await client.list_tools()).tools
@@ -220,7 +220,7 @@ async def test_the_reference_tools_are_listed_as_there(tmp_path: Path, options: 
         assert refused.is_error is bool(options.get("read_only"))
 
 
-async def test_work_in_several_directories_is_undone_and_a_failed_call_changes_none(tmp_path: Path) -> None:
+async def test_work_in_several_directories_is_undone_together_and_a_failed_call_changes_none(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for place in (one, other):
         place.mkdir()
@@ -250,7 +250,7 @@ def fingerprint(place: Path) -> list[object]:
     ]
 
 
-async def test_a_directory_is_moved_between_allowed_directories_and_back_by_undo(tmp_path: Path) -> None:
+async def test_a_move_between_allowed_directories_can_be_undone(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     (one / "tree/deep").mkdir(parents=True)
     other.mkdir()

@@ -88,7 +88,7 @@ def needs(name: str, package: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_conformance_suite_passes_what_this_server_has(tmp_path: Path) -> None:
+def test_the_conformance_suite_passes_for_supported_features(tmp_path: Path) -> None:
     command = needs("conformance", CONFORMANCE)
     (tmp_path / "root").mkdir()
     (tmp_path / "root/a.txt").write_text("1\n")

@@ -114,7 +114,7 @@ def test_work_is_done_undone_and_named_by_its_call(era: str) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_structured_results_fit_their_schemas(era: str) -> None:
+def test_structured_results_match_their_schemas(era: str) -> None:
     session = Session()
     patch = "*** Begin Patch\n*** Add File: /d/c.txt\n+three\n*** End Patch\n"
     calls: list[tuple[str, dict[str, object]]] = [
@@ -179,7 +179,7 @@ class Own(Receipt):
     count: int
 
 
-def test_results_of_ones_own_tools_are_text() -> None:
+def test_results_of_custom_tools_are_text() -> None:
     def counting(params: Nothing, *, context: ToolContext) -> ToolResult[Own]:
         return answer(Own(count=1, summary_text="one"))
 
@@ -274,7 +274,7 @@ def test_a_cancelled_call_is_undone(era: str, on_host: bool, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_calls_may_run_side_by_side(era: str) -> None:
+def test_calls_may_run_concurrently(era: str) -> None:
     session = Session()
 
     async def work(client: Client) -> None:
@@ -289,7 +289,7 @@ def test_calls_may_run_side_by_side(era: str) -> None:
     assert len({one.call_id for one in session[ToolCall].all()}) == 35
 
 
-def test_a_repeated_request_id_of_another_connection_is_another_call(tmp_path: Path) -> None:
+def test_the_same_request_id_on_another_connection_is_another_call(tmp_path: Path) -> None:
     with Session.open(tmp_path / "sessions", "one") as session:
 
         async def append(client: Client) -> None:
@@ -378,7 +378,7 @@ def test_resources_are_listed_a_page_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     served(session, work)
 
 
-def test_what_a_capability_forbids_is_no_resource() -> None:
+def test_files_that_a_capability_forbids_are_not_resources() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     files.write("/open/a", "x")

@@ -74,7 +74,7 @@ async def test_the_profile_filesystem_over_stdio(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_in_memory_goes_on_in_another_server(tmp_path: Path) -> None:
+def test_a_session_without_a_directory_continues_in_another_server(tmp_path: Path) -> None:
     async def work(name: str, **arguments: str) -> str:
         async with stdio("--session", str(tmp_path / "sessions")) as client:
             done = await client.call_tool(name, arguments)
@@ -208,7 +208,7 @@ def test_a_port_that_is_in_use_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_http_is_for_this_machine_unless_hosts_are_named() -> None:
+def test_http_serves_this_machine_only_unless_hosts_are_named() -> None:
     server = toolset_server(Toolset(Session()))
 
     with pytest.raises(ValueError, match=r"cannot serve on '0\.0\.0\.0': anyone who can reach it"):
@@ -228,7 +228,7 @@ def test_http_is_for_this_machine_unless_hosts_are_named() -> None:
         ((".", "--http", "0", "--host", "0.0.0.0"), "anyone who can reach it", 1),
     ],
 )
-def test_what_cannot_be_served_is_refused_with_a_remedy(arguments: tuple[str, ...], message: str, status: int) -> None:
+def test_invalid_arguments_are_refused_with_a_remedy(arguments: tuple[str, ...], message: str, status: int) -> None:
     done = run_command("mcp", *arguments)
 
     assert (done.returncode, done.stdout) == (status, "")
@@ -247,7 +247,7 @@ def test_a_session_that_worked_in_a_directory_needs_it(tmp_path: Path) -> None:
     assert re.search(r"without its directory: it worked in host:.*; name DIR too", done.stderr)
 
 
-def test_without_its_extra_the_module_names_it() -> None:
+def test_without_its_extra_the_module_names_the_extra() -> None:
     code = """
 import sys
 sys.modules["mcp"] = None

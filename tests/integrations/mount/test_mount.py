@@ -70,7 +70,7 @@ def test_times_and_odd_names_are_kept(files: InMemoryFilesystem, place: Path, ru
         assert run("cat ./?*odd* 2>/dev/null || cat [!ab]*") == "odd"
 
 
-def test_what_cannot_be_is_refused_and_changes_nothing(place: Path) -> None:
+def test_impossible_operations_are_refused_and_change_nothing(place: Path) -> None:
     files = InMemoryFilesystem(limits=Limits(max_file_size=1000, max_total_size=3000, max_path_depth=3))
     files.write("/a", "a")
     files.write("/d/b", "b")
@@ -141,7 +141,7 @@ def test_changes_of_the_session_are_seen_at_once(files: InMemoryFilesystem, plac
 # Calls
 
 
-def test_what_a_program_does_belongs_to_the_call(files: InMemoryFilesystem, place: Path) -> None:
+def test_changes_by_a_program_belong_to_the_call(files: InMemoryFilesystem, place: Path) -> None:
     session = files.session
     assert session is not None
     with mount(files, place) as mounted:
@@ -157,7 +157,7 @@ def test_what_a_program_does_belongs_to_the_call(files: InMemoryFilesystem, plac
         assert list(place.iterdir()) == []
 
 
-def test_a_call_that_fails_is_undone_with_what_was_not_stored_yet(files: InMemoryFilesystem, place: Path) -> None:
+def test_a_failed_call_is_undone_with_its_unstored_writes(files: InMemoryFilesystem, place: Path) -> None:
     session = files.session
     assert session is not None
     files.write("/a", "kept")
@@ -219,7 +219,7 @@ def test_set_id_bits_do_not_survive_a_call(files: InMemoryFilesystem, place: Pat
 # Open files
 
 
-def test_an_open_file_that_is_deleted_moved_or_replaced(files: InMemoryFilesystem, place: Path, run: Run) -> None:
+def test_an_open_file_can_be_deleted_moved_or_replaced(files: InMemoryFilesystem, place: Path, run: Run) -> None:
     for name in ("deleted", "moved", "replaced"):
         files.write(f"/d/{name}", "old ")
     with mount(files, place):
@@ -238,7 +238,7 @@ def test_an_open_file_that_is_deleted_moved_or_replaced(files: InMemoryFilesyste
     assert files.read("/e/replaced").content == "new\n"
 
 
-def test_what_is_written_is_read_by_others_before_it_is_stored(files: InMemoryFilesystem, place: Path) -> None:
+def test_unstored_writes_are_visible_to_other_programs(files: InMemoryFilesystem, place: Path) -> None:
     with mount(files, place) as mounted, (place / "a").open("wb", buffering=0) as writer:
         writer.write(b"12345")
         assert (place / "a").read_bytes() == b"12345"
@@ -260,7 +260,7 @@ def test_a_program_that_writes_last_wins_over_the_session(files: InMemoryFilesys
         assert files.read("/a").content == "program"
 
 
-def test_a_shared_mapping(files: InMemoryFilesystem, place: Path) -> None:
+def test_a_shared_mapping_works(files: InMemoryFilesystem, place: Path) -> None:
     files.write_bytes("/a", bytes(10_000))
     code = (
         "import mmap; f = open('a', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[5000:5003] = b'abc'; m.flush(); "
@@ -273,7 +273,7 @@ def test_a_shared_mapping(files: InMemoryFilesystem, place: Path) -> None:
     assert (content[5000:5003], content[1:2], content.count(0)) == (b"abc", b"x", 9_996)
 
 
-def test_random_programs_leave_what_they_leave_in_a_directory(
+def test_random_programs_have_the_same_result_as_in_a_directory(
     files: InMemoryFilesystem, place: Path, tmp_path: Path
 ) -> None:
     plain = tmp_path / "plain"
@@ -331,7 +331,7 @@ def shape(root: Path) -> dict[str, object]:
 # Beginning and end
 
 
-def test_where_nothing_can_be_mounted(files: InMemoryFilesystem, tmp_path: Path) -> None:
+def test_an_error_says_why_nothing_can_be_mounted(files: InMemoryFilesystem, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     full = tmp_path / "full"
     full.mkdir()
@@ -345,7 +345,7 @@ def test_where_nothing_can_be_mounted(files: InMemoryFilesystem, tmp_path: Path)
             pass
 
 
-def test_a_mount_that_somebody_else_ends(files: InMemoryFilesystem, place: Path) -> None:
+def test_a_mount_unmounted_by_somebody_else_ends_cleanly(files: InMemoryFilesystem, place: Path) -> None:
     with mount(files, place) as mounted:
         (place / "a").write_text("1")
         subprocess.run(["fusermount3", "-u", str(place)], check=True)
@@ -354,7 +354,7 @@ def test_a_mount_that_somebody_else_ends(files: InMemoryFilesystem, place: Path)
     assert files.read("/a").content == "1"
 
 
-def test_a_program_that_stays_does_not_keep_the_mount(files: InMemoryFilesystem, place: Path) -> None:
+def test_a_program_that_keeps_running_does_not_keep_the_mount(files: InMemoryFilesystem, place: Path) -> None:
     with mount(files, place):
         stays = subprocess.Popen([*OTHER_PROCESS, "print(1, flush=True); input()"], cwd=place, stdin=-1, stdout=-1)
         assert stays.stdout is not None
@@ -430,7 +430,7 @@ for mode in "wal", "delete":
     db.close()
 
 
-def test_writers_side_by_side(files: InMemoryFilesystem, place: Path) -> None:
+def test_concurrent_writers_lose_nothing(files: InMemoryFilesystem, place: Path) -> None:
     code = "import sys\nfor n in range(30): open('log', 'a').write(sys.argv[1] * 50 + '\\n')"
     with mount(files, place), ThreadPoolExecutor(4) as pool:
         done = pool.map(

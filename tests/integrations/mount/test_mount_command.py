@@ -104,7 +104,7 @@ def test_a_dead_mount_is_replaced(tmp_path: Path, run: Run, place: Path) -> None
         assert run("cat a") == "1\n"
 
 
-def test_what_cannot_be_mounted_is_said(tmp_path: Path, place: Path) -> None:
+def test_an_error_says_what_cannot_be_mounted(tmp_path: Path, place: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
     Session().save(tmp_path / "s.json")

@@ -66,14 +66,14 @@ def drive(podman: Podman, image: str, store: Path, command: str) -> tuple[Any, S
     return asyncio.run(run())
 
 
-def test_a_command_in_a_terminal_of_a_container_is_typed_to(podman: Podman, tmp_path: Path) -> None:
+def test_a_command_in_a_terminal_of_a_container_reads_typed_input(podman: Podman, tmp_path: Path) -> None:
     podman.run("import", "--quiet", "-", "with-script", input=image_with_script())
     done, session, names = drive(podman, "with-script", tmp_path, "read name; echo hello $name > new; exit 3")
     assert (done.exit_code, names) == (3, ["new"])
     assert any(path.endswith("/new") for path in session.undo(preview=True).paths)
 
 
-def test_an_image_without_the_program_says_what_is_missing(podman: Podman, tmp_path: Path) -> None:
+def test_the_error_for_an_image_without_script_names_the_program(podman: Podman, tmp_path: Path) -> None:
     from tests.containers import IMAGE
 
     done, _, names = drive(podman, IMAGE, tmp_path, "echo hello > new")

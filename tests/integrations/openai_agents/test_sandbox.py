@@ -190,7 +190,7 @@ def test_links_out_of_the_workspace_are_not_followed() -> None:
     drive(act)
 
 
-async def test_what_a_capability_forbids_is_not_done() -> None:
+async def test_operations_that_a_capability_forbids_are_refused() -> None:
     from agents.sandbox.errors import ExecTransportError, WorkspaceArchiveWriteError
 
     async def act(sandbox: SandboxSession, session: Session) -> None:
@@ -205,7 +205,7 @@ async def test_what_a_capability_forbids_is_not_done() -> None:
     await act(sandbox, made.session_of(sandbox))
 
 
-def test_what_a_manifest_asks_for_in_vain_is_refused() -> None:
+def test_unsupported_parts_of_a_manifest_are_refused() -> None:
     from agents.sandbox import SandboxPathGrant
     from agents.sandbox.entries import InContainerMountStrategy, MountpointMountPattern, S3Mount
     from agents.sandbox.manifest import Manifest
@@ -226,7 +226,7 @@ def test_what_a_manifest_asks_for_in_vain_is_refused() -> None:
     drive(act)
 
 
-def test_a_sandbox_goes_on_in_another_client_at_the_same_location(tmp_path: Path) -> None:
+def test_a_sandbox_continues_in_another_client_at_the_same_location(tmp_path: Path) -> None:
     async def write(sandbox: SandboxSession, session: Session) -> None:
         await sandbox.write(Path("a"), io.BytesIO(b"a"))
 
@@ -356,7 +356,7 @@ def test_a_hostile_archive_changes_nothing(archive: io.BytesIO) -> None:
     drive(act)
 
 
-def test_an_archive_is_written_over_the_files_and_limits_hold() -> None:
+def test_an_archive_is_unpacked_over_the_files_within_the_limits() -> None:
     from agents.run_config import SandboxArchiveLimits
     from agents.sandbox.errors import WorkspaceArchiveWriteError
 
@@ -378,7 +378,7 @@ def test_an_archive_is_written_over_the_files_and_limits_hold() -> None:
 
 
 @needs_sandbox
-def test_an_agent_works_in_a_sandbox_and_the_session_has_it_all(tmp_path: Path) -> None:
+def test_the_session_records_all_work_of_an_agent_in_a_sandbox(tmp_path: Path) -> None:
     from agents import RunConfig, Runner, set_tracing_disabled
     from agents.run_config import SandboxRunConfig
     from agents.sandbox import SandboxAgent

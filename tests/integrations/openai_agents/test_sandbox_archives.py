@@ -131,7 +131,7 @@ def test_a_compressed_archive_is_unpacked(compress: Callable[[bytes], bytes]) ->
     in_sandbox(work)
 
 
-def test_an_archive_of_many_streams_and_padding_is_unpacked() -> None:
+def test_an_archive_of_several_compressed_streams_with_padding_is_unpacked() -> None:
     async def work(sandbox: SandboxSession, files: Any) -> None:
         many = (lzma.compress(b"") + bytes(12)) * 2000
         await sandbox.hydrate_workspace(io.BytesIO(many + lzma.compress(archive(("a", {"size": 3}))) + bytes(9000)))
@@ -140,7 +140,7 @@ def test_an_archive_of_many_streams_and_padding_is_unpacked() -> None:
     in_sandbox(work)
 
 
-def test_a_name_may_begin_like_a_compressed_stream() -> None:
+def test_a_file_name_may_begin_like_a_compressed_stream() -> None:
     async def work(sandbox: SandboxSession, files: Any) -> None:
         await sandbox.hydrate_workspace(io.BytesIO(archive(("BZh91AY&SY", {"size": 3}))))
         assert files.exists("/workspace/BZh91AY&SY")
@@ -177,7 +177,7 @@ def test_set_user_id_bits_are_not_unpacked() -> None:
     in_sandbox(work)
 
 
-async def test_a_snapshot_is_restored_exactly_with_links_that_commands_made_or_not_at_all(tmp_path: Path) -> None:
+async def test_a_snapshot_with_links_made_by_commands_is_restored_exactly_or_not_at_all(tmp_path: Path) -> None:
     from agents.sandbox.errors import SandboxError
     from agents.sandbox.snapshot import LocalSnapshotSpec
 
@@ -205,7 +205,7 @@ async def test_a_snapshot_is_restored_exactly_with_links_that_commands_made_or_n
     assert restored.files.tree().fingerprint == left
 
 
-def test_a_stream_is_read_no_further_than_a_file_may_be_long() -> None:
+def test_a_stream_is_read_only_up_to_the_maximum_file_size() -> None:
     class Endless(io.RawIOBase):
         def readable(self) -> bool:
             return True
@@ -227,7 +227,7 @@ def test_a_stream_is_read_no_further_than_a_file_may_be_long() -> None:
 
 
 @pytest.mark.parametrize("name", ["mkdir", "ls", "rm", "read"])
-def test_a_link_that_leads_out_is_an_error_of_the_path(name: str) -> None:
+def test_a_link_that_leads_out_is_a_path_error(name: str) -> None:
     async def work(sandbox: SandboxSession, files: Any) -> None:
         from agents.sandbox.errors import InvalidManifestPathError
 
@@ -239,7 +239,7 @@ def test_a_link_that_leads_out_is_an_error_of_the_path(name: str) -> None:
 
 
 @pytest.mark.skipif(Bubblewrap().problem() is not None, reason="there is no sandbox")
-async def test_commands_at_the_same_time_wait_for_one_another(tmp_path: Path) -> None:
+async def test_concurrent_commands_wait_for_each_other(tmp_path: Path) -> None:
     from agents.sandbox import Manifest
 
     from weakfs.integrations.openai_agents import WeakfsSandboxClient

@@ -75,7 +75,7 @@ async def printed(sandbox: SandboxSession, started: PtyExecUpdate, end: bytes) -
     return output
 
 
-def test_a_command_in_a_terminal_is_typed_to_and_its_changes_are_undone(tmp_path: Path) -> None:
+def test_a_command_in_a_terminal_reads_typed_input_and_its_changes_are_undone(tmp_path: Path) -> None:
     from agents.sandbox.errors import PtySessionNotFoundError
 
     async def act(sandbox: SandboxSession, session: Session) -> None:
@@ -112,7 +112,7 @@ def test_keys_of_a_terminal_send_their_signals(tmp_path: Path, key: str, number:
     drive(act, tmp_path)
 
 
-def test_a_command_without_a_terminal_runs_on_and_has_no_input(tmp_path: Path) -> None:
+def test_a_command_without_a_terminal_keeps_running_and_has_no_input(tmp_path: Path) -> None:
     async def act(sandbox: SandboxSession, session: Session) -> None:
         started = await sandbox.pty_exec_start(
             "cat; tty; echo out; echo error >&2; until [ -e beside ]; do sleep 0.05; done; echo late",
@@ -143,7 +143,7 @@ def test_all_of_a_large_output_is_returned(tmp_path: Path) -> None:
     drive(act, tmp_path)
 
 
-def test_commands_that_still_run_are_ended_with_the_sandbox_and_what_they_changed_is_recorded(tmp_path: Path) -> None:
+def test_commands_still_running_are_ended_with_the_sandbox_and_their_changes_recorded(tmp_path: Path) -> None:
     held: list[Session] = []
 
     async def act(sandbox: SandboxSession, session: Session) -> None:
@@ -160,7 +160,7 @@ def test_commands_that_still_run_are_ended_with_the_sandbox_and_what_they_change
     drive(act, tmp_path)
 
 
-def test_too_many_commands_and_ones_that_are_not_allowed_are_refused(tmp_path: Path) -> None:
+def test_excess_and_forbidden_commands_are_refused(tmp_path: Path) -> None:
     from agents.sandbox.errors import ExecTransportError
 
     async def act(sandbox: SandboxSession, session: Session) -> None:
@@ -178,7 +178,7 @@ def test_too_many_commands_and_ones_that_are_not_allowed_are_refused(tmp_path: P
     drive(refused, tmp_path, capability=Capability(allowed_fs_ops=frozenset({"read", "write", "list"})))
 
 
-def test_commands_run_beside_those_that_keep_running(tmp_path: Path) -> None:
+def test_commands_run_while_others_keep_running(tmp_path: Path) -> None:
     from agents.sandbox.errors import ExecTimeoutError
 
     async def act(sandbox: SandboxSession, session: Session) -> None:
@@ -244,7 +244,7 @@ async def test_terminals_need_files_in_a_directory() -> None:
     assert not sandbox.supports_pty()
 
 
-def test_a_port_is_exposed_only_where_commands_share_the_network(tmp_path: Path) -> None:
+def test_a_port_is_exposed_only_if_commands_share_the_network(tmp_path: Path) -> None:
     from agents.sandbox.errors import ExposedPortUnavailableError
 
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as free:

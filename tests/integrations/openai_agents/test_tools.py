@@ -104,7 +104,7 @@ def test_every_tool_has_a_schema_that_the_sdk_takes(toolset: Toolset) -> None:
             assert ensure_strict_json_schema(dict(tool.params_json_schema)) == tool.params_json_schema
 
 
-def test_a_picture_is_an_image(toolset: Toolset) -> None:
+def test_pictures_are_sent_as_images(toolset: Toolset) -> None:
     png = b"\x89PNG\r\n\x1a\n" + bytes(20)
     InMemoryFilesystem(toolset.session).write_bytes("/a.png", png)
     (answer,) = run(toolset, ("read_file", {"path": "/a.png"}))
@@ -149,7 +149,7 @@ def test_an_operation_that_fails_changes_nothing(toolset: Toolset, kind: str, pa
 
 
 @needs_sandbox
-def test_commands_are_calls_one_by_one(toolset: Toolset) -> None:
+def test_each_command_is_a_separate_call(toolset: Toolset) -> None:
     first, second, third = shell(toolset, "echo one > a; echo said; echo wrong >&2; exit 3", "cat a", "  ")
     assert (first.stdout, first.stderr, first.exit_code, first.status) == ("said\n", "wrong\n", 3, "completed")
     assert (second.stdout, second.exit_code) == ("one\n", 0)
@@ -177,7 +177,7 @@ def test_a_toolset_without_the_tool_is_refused(toolset: Toolset) -> None:
             kind(few)
 
 
-def test_the_tools_of_the_sdk_take_them() -> None:
+def test_the_tools_of_the_sdk_accept_the_adapters() -> None:
     from agents import Agent, ApplyPatchTool, ShellTool
 
     from weakfs.integrations.openai_agents import SessionEditor, SessionShell

@@ -16,7 +16,7 @@ from weakfs.integrations.pydantic_ai import SessionToolset
 from weakfs.tools import ToolCall
 
 
-def test_a_call_that_fails_is_an_answer_and_the_run_goes_on(
+def test_a_failed_call_is_an_answer_and_the_run_continues(
     session: Session, files: InMemoryFilesystem, tools: SessionToolset[object]
 ) -> None:
     missing = [("read_file", {"path": "/no"})]
@@ -39,7 +39,7 @@ def test_wrong_arguments_are_sent_back_with_every_problem(tools: SessionToolset[
     assert "not valid JSON" in text
 
 
-def test_a_model_that_never_learns_ends_its_run_only(
+def test_a_model_that_repeats_its_mistakes_ends_only_its_run(
     session: Session, files: InMemoryFilesystem, tools: SessionToolset[object]
 ) -> None:
     wrong = [("write_file", {"path": 3})]
@@ -53,7 +53,7 @@ def test_unknown_tools_are_refused(tools: SessionToolset[object]) -> None:
     assert "write_files" in str(result.all_messages()[2])
 
 
-def test_pictures_are_shown(files: InMemoryFilesystem, tools: SessionToolset[object]) -> None:
+def test_pictures_are_sent_as_binary_content(files: InMemoryFilesystem, tools: SessionToolset[object]) -> None:
     picture = b"\x89PNG\r\n\x1a\n" + bytes(20)
     files.write_bytes("/p.png", picture)
     result = agent(scripted([("read_file", {"path": "/p.png"})]), tools).run_sync("go")
@@ -63,7 +63,7 @@ def test_pictures_are_shown(files: InMemoryFilesystem, tools: SessionToolset[obj
     assert content[1] == BinaryContent(picture, media_type="image/png")
 
 
-def test_the_id_of_a_call_takes_it_back(
+def test_a_call_can_be_reverted_by_its_id(
     session: Session, files: InMemoryFilesystem, tools: SessionToolset[object]
 ) -> None:
     result = agent(scripted([write("/a", "1\n"), write("/b", "1\n")]), tools).run_sync("go")
@@ -74,7 +74,7 @@ def test_the_id_of_a_call_takes_it_back(
     assert {call.caller for call in session[ToolCall].all()} == {"helper"}
 
 
-def test_every_tool_takes_what_the_test_model_sends(session: Session) -> None:
+def test_every_tool_accepts_the_arguments_of_the_test_model(session: Session) -> None:
     without_commands = [tool for tool in DEFAULT_TOOLS if tool.name != "shell"]
     model = TestModel()
     result = agent(model, SessionToolset(Toolset(session, tools=without_commands))).run_sync("go")
@@ -119,7 +119,7 @@ def test_tools_are_the_same_at_every_step(session: Session) -> None:
     assert [one.name for one in seen[0] if one.sequential] == ["shell"]
 
 
-def test_a_wrapped_toolset_works_as_well(files: InMemoryFilesystem, tools: SessionToolset[object]) -> None:
+def test_wrapped_toolsets_work_too(files: InMemoryFilesystem, tools: SessionToolset[object]) -> None:
     prefixed = tools.filtered(lambda ctx, tool: tool.name == "write_file").prefixed("fs")
     run = Agent(scripted([("fs_write_file", {"path": "/a", "content": "1\n"})]), toolsets=[prefixed], deps_type=object)
     run.run_sync("go")

@@ -69,7 +69,7 @@ def test_a_run_on_the_host_that_is_cancelled_in_a_command_is_reverted(tmp_path: 
     assert {path.name: path.read_text() for path in root.iterdir()} == {"kept": "kept\n"}
 
 
-def test_a_nested_run_on_the_host_is_reverted_with_the_run_around_it(tmp_path: Path) -> None:
+def test_a_nested_run_on_the_host_is_reverted_with_the_outer_run(tmp_path: Path) -> None:
     _, tools = on_the_host(tmp_path)
     inner = agent(scripted([write("/b", "1\n")]), tools)
     outer = agent(scripted([write("/a", "1\n")], [("ask", {})], [("end", {})]), tools)

@@ -17,7 +17,7 @@ from weakfs.session import SessionClosed
 from weakfs.tools import ToolContext, ToolResult
 
 
-def test_a_run_that_succeeds_is_merged_and_one_undo_takes_it_back(
+def test_a_successful_run_is_merged_and_undone_with_one_undo(
     session: Session, files: InMemoryFilesystem, tools: SessionToolset[object]
 ) -> None:
     result = agent(scripted([write("/a", "1\n"), write("/b", "2\n")]), tools).run_sync("go")
@@ -127,7 +127,7 @@ def test_a_streamed_run_whose_reader_fails_is_not_merged(
     assert not files.exists("/a")
 
 
-def test_runs_side_by_side_are_merged(files: InMemoryFilesystem, tools: SessionToolset[object]) -> None:
+def test_concurrent_runs_are_merged(files: InMemoryFilesystem, tools: SessionToolset[object]) -> None:
     files.write("/shared", "1\n2\n3\n4\n5\n")
 
     def edit(old: str, new: str) -> Agent[object, str]:
@@ -141,7 +141,7 @@ def test_runs_side_by_side_are_merged(files: InMemoryFilesystem, tools: SessionT
     assert files.read("/shared").content == "one\n2\n3\n4\nfive\n"
 
 
-def test_a_conflict_keeps_what_the_run_did(
+def test_a_conflict_keeps_the_changes_of_the_run(
     session: Session, files: InMemoryFilesystem, tools: SessionToolset[object]
 ) -> None:
     files.write("/a", "0\n")
@@ -177,7 +177,7 @@ def test_conflicts_are_resolved_as_asked(session: Session, files: InMemoryFilesy
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_nested_run_sees_and_extends_the_run_around_it(
+def test_a_nested_run_sees_and_extends_the_outer_run(
     files: InMemoryFilesystem, tools: SessionToolset[object], fails: bool
 ) -> None:
     inner = agent(scripted([("edit_file", {"path": "/a", "old_string": "1", "new_string": "2"})], [("end", {})]), tools)
@@ -210,7 +210,7 @@ def test_a_session_in_storage_gets_the_run_as_a_whole(tmp_path: Path) -> None:
         assert InMemoryFilesystem(session).read("/a").content == "2\n"
 
 
-def test_a_session_whose_commits_are_awaited(tmp_path: Path) -> None:
+def test_runs_work_on_a_session_whose_commits_are_awaited(tmp_path: Path) -> None:
     async def main() -> None:
         async with await Session.aopen(tmp_path / "sessions", "chat") as session:
             await agent(scripted([write("/a", "1\n")]), SessionToolset(Toolset(session))).run("go")
