@@ -59,6 +59,13 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     )
     yield compared(results, "edit exact", "exact edit of 10 MB, compared with str.replace", None, 3)
     yield most(results, "edit not found, tool", "edit_file of a text that is not in 10 MB", 2_000_000_000, time_text)
+    for hunks in ("1 hunk", "20 hunks"):
+        what = f"apply_patch with {hunks} in 500 lines, compared with apply_diff"
+        yield compared(results, f"patch, {hunks}, dry run", f"{what}, as a dry run", None, 1.2)
+        yield compared(results, f"patch, {hunks}", what, None, 1.2)
+        yield compared(
+            results, f"patch, {hunks}, tool", f"the tool with {hunks}, compared with the function and a call", None, 1
+        )
     yield most(results, "blame", "blame of 10,000 lines after 10,000 edits", 1_000_000_000, time_text)
     yield most(results, "blame again", "the same again", 1_000_000, time_text)
     yield from host_verdicts(results)
@@ -68,6 +75,10 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield compared(results, "new process, version", f"`weakfs --version`, {dependencies}", None, 1)
     yield compared(results, "new process, files", f"first write and read of a new process, {dependencies}", None, 1.4)
     yield compared(results, "new process, call", f"first tool call of a new process, {dependencies}", None, 1.8)
+    for row, name in (("call write", "write_file"), ("call read", "read_file")):
+        what = f"`{name}` with a capability and a policy, compared with none"
+        yield compared(results, f"{row}, policy", what, None, 1.25)
+    yield compared(results, "acall write", "`write_file` awaited, compared with the call", None, 1.15)
     yield compared(
         results, "call write, 5,000 kept", "`write_file` with 5,000 kept snapshots, compared with none", None, 1.1
     )

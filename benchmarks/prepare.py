@@ -25,7 +25,7 @@ HOME = ROOT / ".bench-venv"
 RECORD = HOME / "environments.json"
 HARNESS = "harness"
 NEWER = (12, 13, 14)
-HARNESS_REQUIREMENTS = ("rich==15.0.0", "matplotlib==3.10.7")
+HARNESS_REQUIREMENTS = ("rich==15.0.0", "matplotlib==3.10.7", "openai-agents==0.24.0")
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "call edit": "`edit_file`, after a write",
         "call stat": "`stat`",
         "call write, policy": "`write_file` with a capability and a policy",
+        "call read, policy": "`read_file` with a capability and a policy",
         "call write, caller": "`write_file` with a caller",
         "acall write": "`write_file`, awaited",
         "save a call": "saving a call of `read_file`",
@@ -68,6 +69,14 @@ SECTIONS: dict[str, dict[str, str]] = {
         "edit fuzzy, tool": "`edit_file`, other indentation",
         "edit not found": "`replace`, no match, with a hint",
         "edit not found, tool": "`edit_file`, no match, with a hint",
+    },
+    "A patch of a file of 500 lines": {
+        "patch, 1 hunk, dry run": "`apply_patch` as a dry run, 1 hunk",
+        "patch, 1 hunk": "`apply_patch`, 1 hunk",
+        "patch, 1 hunk, tool": "the tool, 1 hunk",
+        "patch, 20 hunks, dry run": "`apply_patch` as a dry run, 20 hunks",
+        "patch, 20 hunks": "`apply_patch`, 20 hunks",
+        "patch, 20 hunks, tool": "the tool, 20 hunks",
     },
     "A file of 10,000 lines after 10,000 edits": {
         "blame": "`session.blame`, the first time",

@@ -58,6 +58,7 @@ GROUPS: dict[str, Group] = {
     "grep": Group(beside_peers=True, alone=True, sizes=(10_000,), seeded=False),
     "names": Group(beside_peers=False, alone=True, sizes=(10_000,), seeded=False),
     "editing": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
+    "patches": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
     "blame": Group(beside_peers=False, alone=True, sizes=(0,), seeded=False),
     "calls": Group(beside_peers=False, alone=True, sizes=(1_000,), seeded=False),
     "many": Group(beside_peers=False, alone=True, sizes=(1_000,), seeded=False),

@@ -71,6 +71,9 @@ def rows(bench: Bench) -> dict[str, tuple[Callable[[], object], str, Callable[[]
     def call_write(tools: Toolset, caller: str | None = None) -> object:
         return tools.call("write_file", {"path": some_path(), "content": text()}, caller=caller)
 
+    def call_read(tools: Toolset) -> object:
+        return tools.call("read_file", {"path": some_path()})
+
     def await_write() -> object:
         return loop.run_until_complete(plain.acall("write_file", {"path": some_path(), "content": text()}))
 
@@ -99,10 +102,11 @@ def rows(bench: Bench) -> dict[str, tuple[Callable[[], object], str, Callable[[]
     write: Callable[[], object] = lambda: fs.write(some_path(), text())  # noqa: E731
     return {
         "call write": (partial(call_write, plain), METHOD, write),
-        "call read": (lambda: plain.call("read_file", {"path": some_path()}), METHOD, lambda: fs.read(some_path())),
+        "call read": (partial(call_read, plain), METHOD, lambda: fs.read(some_path())),
         "call edit": (edit, METHOD, edit_by_hand),
         "call stat": (lambda: plain.call("stat", {"path": some_path()}), METHOD, lambda: fs.stat(some_path())),
         "call write, policy": (partial(call_write, strict), CALL, partial(call_write, plain)),
+        "call read, policy": (partial(call_read, strict), CALL, partial(call_read, plain)),
         "call write, caller": (partial(call_write, named, "ann"), CALL, partial(call_write, plain)),
         "acall write": (await_write, CALL, await_nothing),
         "transaction": (partial(transact, lambda: None), METHOD, None),
