@@ -11,7 +11,7 @@ from weakfs.editing import apply_patch
 from weakfs.editing.patches.document import MOST_TEXT_SEARCHES, Document
 from weakfs.editing.patches.matching.equivalences import FOLDS
 from weakfs.editing.patches.matching.line_index import LineIndex
-from weakfs.editing.patches.matching.text_search import TextSearch
+from weakfs.editing.patches.matching.text_search import TextSearch, text_of
 
 LINES = ("", "a", "a\r", "aa", "b", "\r", "b\r\r", "\u2028", "a\u0085b")
 
@@ -20,7 +20,7 @@ LINES = ("", "a", "a\r", "aa", "b", "\r", "b\r\r", "\u2028", "a\u0085b")
 def test_a_search_of_the_text_finds_what_the_index_of_lines_finds(seed: int) -> None:
     random = Random(seed)
     lines = random.choices(LINES[: random.randint(1, len(LINES))], k=random.randint(0, 30))
-    text, index = TextSearch(lines), LineIndex(lines, FOLDS[0])
+    text, index = TextSearch(text_of(lines)), LineIndex(lines, FOLDS[0])
 
     for _ in range(60):
         wanted = random.choices(LINES, k=random.randint(1, 3))
@@ -34,21 +34,32 @@ def test_a_search_of_the_text_finds_what_the_index_of_lines_finds(seed: int) -> 
             assert text.occurs_again(wanted, start) == index.occurs_again(wanted, start)
 
 
-@pytest.mark.parametrize("text", ["", "\n", "a", "a\n", "a\n\nb", "\n\n", "a\nb\na\nb\n", "a\u2028\n\x85"])
-def test_a_search_of_a_text_finds_what_a_search_of_its_lines_finds(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "\n", "a\n", "a\n\nb\n", "\n\n", "a\nb\na\nb\n", "a\u2028\n\x85\n"])
+def test_a_search_finds_the_first_place_from_a_line_on_and_whether_there_is_another(text: str) -> None:
     lines = text.removesuffix("\n").split("\n") if text else []
-    from_text, from_lines = TextSearch(lines, text), TextSearch(lines)
+    search = TextSearch(text)
 
     for first in range(len(lines)):
         for last in range(first + 1, len(lines) + 1):
             wanted = lines[first:last]
+            places = [at for at in range(len(lines)) if lines[at : at + len(wanted)] == wanted]
             for start in range(len(lines) + 1):
-                at = from_text.find(wanted, start)
-                assert at == from_lines.find(wanted, start)
+                at = search.find(wanted, start)
+                assert at == next((place for place in places if place >= start), -1)
                 if at >= 0:
-                    again = any(lines[later : later + len(wanted)] == wanted for later in range(at + 1, len(lines)))
-                    assert from_text.occurs_again(wanted, at) == again
-                    assert from_text.occurs_again([*wanted], at) == again
+                    assert search.occurs_again(wanted, at) == (places[-1] > at)
+                    assert search.occurs_again([*wanted], at) == (places[-1] > at)
+
+
+@pytest.mark.parametrize("text", ["", "a\n", "a\n\nb\n", "\n\nab\n\xe4\n"])
+def test_a_search_knows_where_each_line_begins(text: str) -> None:
+    lines = text.splitlines(keepends=True)
+    starts = [len("".join(lines[:at])) for at in range(len(lines) + 1)]
+    search = TextSearch(text)
+
+    for line in (*range(len(starts)), *reversed(range(len(starts)))):
+        assert search.offset_of(line) == TextSearch(text).offset_of(line) == starts[line]
+    assert search.offset_of(len(starts)) == -1
 
 
 def test_matches_are_the_same_when_the_search_switches_from_text_to_index() -> None:
@@ -89,3 +100,40 @@ def test_lines_with_carriage_returns_follow_an_added_one() -> None:
     document.replace([(1, 1, ["new\r"])])
 
     assert document.has_returns
+
+
+def test_a_patch_that_matches_exactly_does_not_split_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(document: Document) -> list[str]:
+        raise AssertionError("the text was split")
+
+    monkeypatch.setattr(Document, "lines", property(refuse))
+    fs = InMemoryFilesystem(Session())
+    fs.write("/a.txt", "one\ntwo\nthr\xe4\nfour\nfive")
+    hunks = "@@\n one\n-two\n+2\n@@\n four\n+4.5\n five\n"
+
+    report = apply_patch(fs, f"*** Begin Patch\n*** Update File: /a.txt\n{hunks}*** End Patch\n")
+
+    assert [fit.fit for fit in report.hunks] == ["exact", "exact"]
+    assert fs.read("/a.txt").content == "one\n2\nthr\xe4\nfour\n4.5\nfive"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lines_are_replaced_in_a_text_as_in_its_lines(seed: int) -> None:
+    random = Random(seed)
+    lines = random.choices(("", "a", "\xe4", "b" * 9, "a\r"), k=random.randint(0, 12))
+    text = "\ufeff" * (seed % 2) + "\n".join(lines) + "\n" * random.randint(0, 1)
+    unsplit, split = Document(text), Document(text)
+    for _ in range(3):
+        count = len(split.lines)
+        cuts = sorted(random.choices(range(count + 1), k=4))
+        runs = [
+            (cuts[0], cuts[1], random.choices(("new", "\xf6"), k=random.randint(0, 2))),
+            (cuts[2], cuts[3], random.choices(("new\r", "x"), k=random.randint(0, 2))),
+        ]
+        runs = runs[: 1 if cuts[1] == cuts[2] else 2]
+        unsplit.replace([(start, stop, [*added]) for start, stop, added in runs])
+        split.replace(runs)
+
+        assert unsplit.text() == split.text()
+        assert unsplit.has_returns == split.has_returns
+    assert unsplit.lines == split.lines

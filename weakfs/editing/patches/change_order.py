@@ -6,11 +6,12 @@ A changed file is written as the pieces that differ, so that the record of a cha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from weakfs.class_decorators import frozen
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
+from weakfs.editing.patches.matching.text_search import TextPiece
 from weakfs.editing.patches.staged_files import Entry, Places
 from weakfs.fast_init import fast_init
 from weakfs.filesystem.paths import parent
@@ -161,6 +162,8 @@ def _smaller_first(places: Places, writes: list[Step]) -> list[Step]:
     return [*shrinking, *(step for step in writes if growth(step) >= 0)]
 
 
+MARK = BYTE_ORDER_MARK.encode()
+
 # A piece of a file in bytes: start, stop, and the replacement.
 Piece = tuple[int, int, bytes]
 
@@ -174,28 +177,22 @@ def pieces_between(held: bytes, made: bytes, document: Document | None = None) -
     A document that was changed once knows them; otherwise there is one, from the first byte that differs to the last.
     """
     pieces = None
-    if document is not None and document.changed_once is not None:
-        found = tuple(_pieces(held, document))
+    if document is not None and document.pieces is not None:
+        found = tuple(_in_bytes(held, document.given, document.pieces))
         if _spliced(held, found) == made:
             pieces = found
     if pieces is None:
         pieces = _one_piece(held, made)
-    return pieces if sum(PIECE + len(content) for _, _, content in pieces) < len(made) else None
+    return pieces if sum([PIECE + len(content) for _, _, content in pieces]) < len(made) else None
 
 
-def _pieces(held: bytes, document: Document) -> Iterator[Piece]:
-    assert document.changed_once is not None
-    offset = len(BYTE_ORDER_MARK.encode()) if document.is_marked else 0
-    # Kept lines are measured as they are after the change: splitting the bytes took a tenth of a small patch.
-    at = now = 0
-    for start, stop, inserted in document.changed_once:
-        kept = document.lines[now : now + start - at]
-        first = offset = min(offset + len("".join(kept).encode()) + len(kept), len(held))
-        for _ in range(start, stop):
-            offset = held.find(b"\n", offset) + 1 or len(held)
-        at, now = stop, now + len(kept) + len(inserted)
-        content = "".join([line + "\n" for line in inserted]).encode()
-        yield first, offset, content
+def _in_bytes(held: bytes, text: str, pieces: Iterable[TextPiece]) -> Iterator[Piece]:
+    at, offset = 0, len(MARK) if held.startswith(MARK) else 0
+    for start, stop, content in pieces:
+        first = offset + len(text[at:start].encode())
+        offset = first + len(text[start:stop].encode())
+        at = stop
+        yield first, offset, content.encode()
 
 
 def _spliced(held: bytes, pieces: tuple[Piece, ...]) -> bytes:

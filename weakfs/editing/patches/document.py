@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from weakfs.editing.patches.matching.equivalences import FOLDS
 from weakfs.editing.patches.matching.line_index import LineIndex, Run, spliced
-from weakfs.editing.patches.matching.text_search import TextSearch
+from weakfs.editing.patches.matching.text_search import TextPiece, TextSearch, text_of, text_pieces, with_pieces
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -20,54 +20,63 @@ class Document:
     `ended` is true if the text ends with a newline, and `is_marked` if it starts with a byte order mark, which is then
     not part of the first line. If the text does not end with a newline, its last line gets the `\\r` of the line before
     it, so that another line can follow; `text` omits it, unless the text itself `ends_in_return`. If `has_returns` is
-    false, there is no carriage return in any line.
+    false, there is no carriage return in any line. If lines were replaced by a single call, `pieces` are what it
+    replaced in the text that was `given`, without its byte order mark.
+
+    The text is split when a line is first needed by itself: splitting takes a third of the time of a small patch, and
+    lines that match exactly can be found and replaced in the text.
     """
 
     __slots__ = (
-        "_changes",
         "_indexes",
+        "_lines",
         "_searches_left",
         "_text",
         "_text_search",
-        "changed_once",
         "ended",
         "ends_in_return",
+        "given",
         "has_returns",
+        "is_changed",
         "is_marked",
-        "lines",
+        "pieces",
     )
 
     def __init__(self, text: str) -> None:
         self.is_marked = text.startswith(BYTE_ORDER_MARK)
         self.has_returns = "\r" in text
-        # The whole text while it is known to consist of the lines as they are.
-        self._text = None if self.has_returns or self.is_marked else text
-        self.lines = text.removeprefix(BYTE_ORDER_MARK).split("\n")
-        self.ended = not self.lines[-1]
-        self.ends_in_return = self.lines[-1].endswith("\r")
-        if self.ended:
-            self.lines.pop()
-        elif len(self.lines) > 1 and self.lines[-2].endswith("\r") and not self.ends_in_return:
-            self.lines[-1] += "\r"
+        self.given = text = text.removeprefix(BYTE_ORDER_MARK)
+        self.ended = text[-1:] in ("", "\n")
+        self.ends_in_return = text.endswith("\r")
+        if not self.ended:
+            is_return_missing = not self.ends_in_return and text.endswith("\r\n", 0, text.rfind("\n") + 1)
+            text += "\r\n" if is_return_missing else "\n"
+        # The lines, with a line break after each, while this is known without joining them.
+        self._text: str | None = text
+        self._lines: list[str] | None = None
         self._indexes: dict[int, LineIndex] = {}
         self._text_search: TextSearch | None = None
         self._searches_left = MOST_TEXT_SEARCHES
-        self._changes = 0
-        # The runs that were replaced, if there was a single call: they refer to the lines of the original text.
-        self.changed_once: Sequence[Run] | None = None
+        self.is_changed = False
+        self.pieces: Iterable[TextPiece] | None = None
 
     @property
-    def is_changed(self) -> bool:
-        """Whether any lines were replaced."""
-        return self._changes > 0
+    def lines(self) -> list[str]:
+        """The lines; not to be modified."""
+        if self._lines is None:
+            self._lines = self._whole().split("\n")
+            self._lines.pop()
+        return self._lines
+
+    def _whole(self) -> str:
+        """Return the lines with a line break after each."""
+        return text_of(self._lines or ()) if self._text is None else self._text
 
     def text(self) -> str:
         """Return the text. O(text)."""
-        text = "\n".join(self.lines)
-        if self.ended:
-            text += "\n" * bool(self.lines)
-        elif not self.ends_in_return:
-            text = text.removesuffix("\r")
+        text = self._whole()
+        if not self.ended:
+            text = text[:-1] if self.ends_in_return else text[:-1].removesuffix("\r")
         return BYTE_ORDER_MARK + text if self.is_marked else text
 
     def has_return(self, at: int) -> bool:
@@ -122,7 +131,7 @@ class Document:
         if level or 0 in self._indexes:
             return self._index(level)
         if self._text_search is None:
-            self._text_search = TextSearch(self.lines, self._text)
+            self._text_search = TextSearch(self._whole())
         self._searches_left -= 1
         return self._text_search if self._searches_left >= 0 else self._index(0)
 
@@ -135,11 +144,22 @@ class Document:
 
     def replace(self, runs: Sequence[Run]) -> None:
         """Replace runs of lines, which must be in order and not adjacent. O(lines), as fast as copying."""
-        if runs:
-            self._changes += 1
-            self._text = self._text_search = None
-            self.has_returns = self.has_returns or any("\r" in "".join(lines) for _, _, lines in runs)
-            self.changed_once = runs if self._changes == 1 else None
+        if not runs:
+            return
+        self.has_returns = self.has_returns or any("\r" in "".join(lines) for _, _, lines in runs)
+        pieces: Iterable[TextPiece] | None = None
+        if self._lines is None and not self.has_returns:
+            # In the text that is searched, a line has the same offset as in the text itself.
+            search = self._text_search or TextSearch(self._whole())
+            pieces = [(search.offset_of(start), search.offset_of(stop), text_of(lines)) for start, stop, lines in runs]
+            self._text = with_pieces(self._whole(), pieces)
+        else:
+            if not self.is_changed:
+                pieces = list(text_pieces(self.lines, runs))
             for index in self._indexes.values():
                 index.replace(runs, self.lines)
-            self.lines = spliced(self.lines, runs)
+            self._lines = spliced(self.lines, runs)
+            self._text = None
+        self.pieces = None if self.is_changed else pieces
+        self.is_changed = True
+        self._text_search = None

@@ -7,11 +7,12 @@ from functools import cached_property
 from attrs import evolve
 
 from weakfs.class_decorators import frozen
+from weakfs.editing.patches.matching.line_index import Run
 from weakfs.fast_init import fast_init
 
 
 @fast_init
-@frozen
+@frozen(slots=False)  # attributes that are computed once are slow in classes with slots
 class Hunk:
     """Lines to find in a file, and their replacement.
 
@@ -50,6 +51,25 @@ class Hunk:
     def new(self) -> list[str]:
         """The lines after the change. O(lines)."""
         return [line[1:] for line in self.lines if line[0] != "-"]
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The runs of lines to replace, counted from the first line to find; not to be modified. O(lines)."""
+        runs: list[Run] = []
+        added: list[str] = []
+        start = at = 0
+        for line in (*self.lines, " "):
+            mark = line[0]
+            if mark == " ":
+                if added or at > start:
+                    runs.append((start, at, added))
+                    added = []
+                start = at = at + 1
+            elif mark == "-":
+                at += 1
+            else:
+                added.append(line[1:])
+        return runs
 
     def with_context_unmarked(self) -> Hunk:
         """Return the hunk with the marks of its context lines taken as part of these lines."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 
 from attrs import evolve
 
@@ -12,7 +13,7 @@ from weakfs.editing.patches.matching.hunk_indentation import reindented
 from weakfs.editing.patches.matching.line_index import Run
 from weakfs.editing.patches.matching.misfit import Misfit
 from weakfs.editing.patches.matching.outline import Outline
-from weakfs.editing.patches.matching.placement import Place, Search, Span
+from weakfs.editing.patches.matching.placement import Place, Search
 from weakfs.editing.patches.operations import Hunk
 from weakfs.session.interruption import check_interrupted
 
@@ -31,8 +32,8 @@ def rewrite(document: Document, hunks: Sequence[Hunk], *, takes_first: bool, mos
     Raise `HunkMisfit`, with at most `most_failures` failures, before changing anything.
     """
     document.expect_hunks(len(hunks))
-    is_diff = any(hunk.start is not None for hunk in hunks)
-    shows_mark = document.is_marked and is_diff and any(_has_mark(hunk) for hunk in hunks)
+    is_diff = document.is_marked and any(hunk.start is not None for hunk in hunks)
+    shows_mark = is_diff and any(_has_mark(hunk) for hunk in hunks)
     if shows_mark:
         document.show_mark()
     try:
@@ -61,31 +62,20 @@ def _unmarked(document: Document, hunks: Sequence[Hunk]) -> Sequence[Hunk]:
 
 
 def _places(document: Document, hunks: Sequence[Hunk], takes_first: bool, most_failures: int) -> list[Place]:
-    cursor = drift = taken_up_to = 0
-    anchors = Anchors(document, Outline(document.lines))
-    taken: list[Span] = []
+    search = Search(document, Anchors(document, Outline(document)), takes_first)
     places: list[Place] = []
     failures: list[tuple[int, Hunk, Misfit, int]] = []
     for number, hunk in enumerate(hunks):
         check_interrupted()
         try:
-            search = Search(document, anchors, cursor, drift, taken, taken_up_to, takes_first)
             place = reindented(document, search.place(hunk))
         except Misfit as error:
-            failures.append((number, error.hunk or hunk, error, cursor))
+            failures.append((number, error.hunk or hunk, error, search.cursor))
             if len(failures) >= most_failures:
                 break
-            continue
-        places.append(place)
-        changes = [*place.changes]
-        taken += changes
-        changed_up_to = changes[-1][1] if changes else place.at + len(place.hunk.old)
-        taken_up_to = max(taken_up_to, changed_up_to)
-        # Lines added at the end, without any context in the hunk, do not block later hunks.
-        if hunk.start is not None or place.hunk.old or place.anchor is not None:
-            cursor = changed_up_to
-        if hunk.start is not None:
-            drift = place.at - (hunk.start - 1 if place.hunk.old else hunk.start)
+        else:
+            places.append(place)
+            search.take(place)
     if failures:
         raise HunkMisfit(failures)
     return places
@@ -96,18 +86,19 @@ def _change(document: Document, places: list[Place]) -> None:
     is_diff = has_returns and any(place.hunk.start is not None for place in places)
     # All hunks of a diff were made in the same way, so the line ends of one may show how to read another.
     meant = is_diff and _means_returns(document, places)
-    runs = [
-        run
-        for place in places
-        for run in _runs(document, place, meant or (has_returns and _means_returns(document, [place])))
-    ]
-    runs.sort(key=lambda run: run[:2])
-    was_last = len(document.lines)
-    document.replace(_apart(runs))
+    runs: list[Run] = []
     for place in places:
+        at, means_returns = place.at, meant or (has_returns and _means_returns(document, [place]))
+        for start, stop, added in place.hunk.runs:
+            lines = added if means_returns else _with_endings(document, at + start, at + stop, added)
+            runs.append((at + start, at + stop, lines))
+    runs.sort(key=itemgetter(0, 1))
+    unended = [place for place in places if place.hunk.old_unended or place.hunk.new_unended]
+    was_last = len(document.lines) if unended else 0
+    document.replace(_apart(runs))
+    for place in unended:
         hunk = place.hunk
-        at_end = place.at + len(hunk.old) == was_last
-        if at_end and (hunk.old_unended or hunk.new_unended):
+        if place.at + len(hunk.old) == was_last:
             document.ended = not hunk.new_unended
             document.ends_in_return = hunk.new_unended and hunk.new[-1].endswith("\r")
 
@@ -123,22 +114,6 @@ def _apart(runs: list[Run]) -> list[Run]:
     return made
 
 
-def _runs(document: Document, place: Place, means_returns: bool) -> Iterator[Run]:
-    """Yield the runs of lines that a hunk replaces, each added line with its line end."""
-    at = place.at
-    start, added = at, list[str]()
-    for line in (*place.hunk.lines, " "):
-        if line[0] == "+":
-            added.append(line[1:] if means_returns else line[1:].removesuffix("\r"))
-        elif line[0] == "-":
-            at += 1
-        else:
-            if added or at > start:
-                yield start, at, added if means_returns else _with_endings(document, start, at, added)
-            at += 1
-            start, added = at, []
-
-
 def _means_returns(document: Document, places: Sequence[Place]) -> bool:
     """Return whether hunks contain carriage returns, and on the same lines as the file."""
     if not any("\r" in "".join(place.hunk.lines) for place in places):
@@ -152,6 +127,7 @@ def _means_returns(document: Document, places: Sequence[Place]) -> bool:
 
 def _with_endings(document: Document, start: int, stop: int, added: list[str]) -> list[str]:
     """Give each added line the line end of the line that it replaces, or else of the one before or after it."""
+    added = [line.removesuffix("\r") for line in added]
     if not document.has_returns:
         return added
     lines = document.lines

@@ -8,6 +8,7 @@ from weakfs.editing.hints.refusals import AmbiguousTarget, EditError, TargetNotF
 from weakfs.editing.patches.document import BYTE_ORDER_MARK, Document
 from weakfs.editing.patches.errors import PatchProblem
 from weakfs.editing.patches.matching.line_index import Run, spliced
+from weakfs.editing.patches.matching.text_search import text_pieces
 from weakfs.editing.patches.operations import Block
 from weakfs.editing.replacement import Piece, replace
 from weakfs.editing.unified_hunks import changes
@@ -43,10 +44,9 @@ def replace_blocks(
     Raise `BlockMisfit` with at most `most_failures` failures; the document must not be used afterwards. O(blocks *
     lines), most of it as fast as copying.
     """
-    was_changed = document.is_changed
-    count = len(document.lines)
+    was_changed, before = document.is_changed, [*document.lines]
     # The original number of each line, so that all changes can be recorded as one.
-    origins = list(range(count))
+    origins = list(range(len(before)))
     fits: list[str] = []
     failures: list[tuple[Block, EditError]] = []
     for block in blocks:
@@ -64,7 +64,7 @@ def replace_blocks(
     if failures:
         raise BlockMisfit(failures)
     if not was_changed:
-        document.changed_once = _all_runs(document.lines, [*origins, count])
+        document.pieces = list(text_pieces(before, _all_runs(document.lines, [*origins, len(before)])))
     return tuple(fits)
 
 

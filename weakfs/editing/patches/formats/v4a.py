@@ -169,18 +169,13 @@ class _Reader:
         while self.at < self.last and self.lines[self.at][:1] == "+":
             self.at += 1
         lines = tuple([line[1:] for line in self.lines[first : self.at]])
-        ended = not (lines and self._is_unended())
+        ended = not (lines and self._is_unended(self.at))
         self.at += not ended
         return AddFile(path, start, lines, ended)
 
-    def _is_unended(self) -> bool:
-        """Return whether the line says that the one above it is the last of its file, without a newline."""
-        return (
-            self.at < self.last
-            and self.lines[self.at][:1] == "\\"
-            and not self.is_codex
-            and bool(UNENDED.match(self.lines[self.at]))
-        )
+    def _is_unended(self, at: int) -> bool:
+        """Return whether a line says that the one above it is the last of its file, without a newline."""
+        return at < self.last and not self.is_codex and UNENDED.match(self.lines[at]) is not None
 
     def _update(self) -> UpdateFile:
         start = self.at + 1
@@ -242,9 +237,7 @@ class _Reader:
         below = _empty_lines(reversed(lines)) if above < len(lines) and not lines[-1] else 0
         return Hunk(
             start + above,
-            tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)])
-            if unmarked
-            else tuple([line or " " for line in lines]),
+            tuple([" " + line if at in unmarked else line or " " for at, line in enumerate(lines)]),
             tuple(anchors),
             at_end or bool(unended),
             below,
@@ -259,20 +252,22 @@ class _Reader:
         """Parse the lines of a hunk; return those without a mark, and the marks of those that end without a newline."""
         unmarked: list[int] = []
         unended: set[str] = set()
-        count = 0
-        while self.at < self.last:
-            line = self.lines[self.at]
+        lines, count = self.lines, 0
+        for at in range(self.at, self.last):
+            line = lines[at]
             if not line or line[0] in " -+":
                 count += 1
-            elif count and self._is_unended():
-                above = self.lines[self.at - 1]
+            elif line[0] == "\\" and count and self._is_unended(at):
+                above = lines[at - 1]
                 unended.add(above[0] if above[:1] in ("-", "+") else " ")
             elif not self.is_codex and not line.startswith(("@@", "***")):
                 unmarked.append(count)
                 count += 1
             else:
+                self.at = at
                 break
-            self.at += 1
+        else:
+            self.at = self.last
         return tuple(unmarked), unended
 
     def _no_lines(self, start: int) -> PatchParseError:

@@ -9,9 +9,11 @@ next one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cached_property
 
 from weakfs.editing.line_context import TRIPLE_QUOTES
+from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.matching.misfit import Misfit
 
 TAB = 8
@@ -32,14 +34,19 @@ _COMMENT = re.compile(r"#|//|/\*|--|;")
 
 
 class Outline:
-    """The blocks of lines; the lines must not change in the meantime."""
+    """The blocks of a document's lines; the document must not change in the meantime."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
+    def __init__(self, document: Document) -> None:
+        self._document = document
         self._ends: dict[int, int] = {}
         self._read = 0
         # The nearest line of code from each line on; the number of lines where there is none.
         self._code: list[int] = []
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the document."""
+        return self._document.lines
 
     def contains(self, first: int, at: int) -> bool:
         """Return whether a line is in the block that begins at another. O(lines between them)."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from attrs import evolve
+from attrs import evolve, field
 
-from weakfs.class_decorators import frozen
+from weakfs.class_decorators import define, frozen
 from weakfs.editing.patches.document import Document
 from weakfs.editing.patches.errors import quoted
 from weakfs.editing.patches.matching.anchors import FREEST, Anchors
@@ -50,43 +50,45 @@ class Place:
     anchor: int | None = None
 
     @property
-    def changes(self) -> Iterator[Span]:
-        """Yield the ranges of lines that are removed, or between which others are added."""
-        at = start = self.at
-        is_changing = False
-        for line in (*self.hunk.lines, " "):
-            if line[0] == " ":
-                if is_changing:
-                    yield start, at
-                at += 1
-                start, is_changing = at, False
-            else:
-                is_changing = True
-                at += line[0] == "-"
+    def changes(self) -> list[Span]:
+        """The ranges of lines that are removed, or between which others are added."""
+        at = self.at
+        return [(at + start, at + stop) for start, stop, _ in self.hunk.runs]
 
     @property
     def cursor(self) -> int:
         """The line after the last changed one."""
-        changes = [*self.changes]
-        return changes[-1][1] if changes else self.at + len(self.hunk.old)
+        runs = self.hunk.runs
+        return self.at + (runs[-1][1] if runs else len(self.hunk.old))
 
 
-@fast_init
-@frozen
+@define(eq=False)
 class Search:
-    """A search in one document from `cursor` on.
+    """A search for the places of hunks in one document, which must not change in the meantime.
 
-    `drift` is the distance of earlier hunks of a diff from their stated lines, `taken` are the lines that earlier
-    hunks change, all of them before line `taken_up_to`.
+    The next hunk is searched from `cursor` on. `drift` is the distance of earlier hunks of a diff from their stated
+    lines, `taken` are the lines that earlier hunks change, all of them before line `taken_up_to`.
     """
 
     document: Document
     anchors: Anchors
+    takes_first: bool = False
     cursor: int = 0
     drift: int = 0
-    taken: Sequence[Span] = ()
+    taken: list[Span] = field(factory=list[Span])
     taken_up_to: int = 0
-    takes_first: bool = False
+
+    def take(self, place: Place) -> None:
+        """Go on behind a place: later hunks may not change what the hunk changes there."""
+        hunk = place.hunk
+        self.taken += place.changes
+        changed_up_to = place.cursor
+        self.taken_up_to = max(self.taken_up_to, changed_up_to)
+        # Lines added at the end, without any context in the hunk, do not block later hunks.
+        if hunk.start is not None or hunk.old or place.anchor is not None:
+            self.cursor = changed_up_to
+        if hunk.start is not None:
+            self.drift = place.at - (hunk.start - 1 if hunk.old else hunk.start)
 
     def place(self, hunk: Hunk) -> Place:
         """Find the place of a hunk. Raise `Misfit` if there is none. O(file), even for repetitive files."""
@@ -211,7 +213,7 @@ class Search:
     def _starts(self, hunk: Hunk) -> Iterator[int]:
         """Yield where to search from: the previous hunk, then as many lines before it as the hunk has as context."""
         yield self.cursor
-        lead = next((at for at, line in enumerate(hunk.lines) if line[0] != " "), 0)
+        lead = hunk.runs[0][0] if hunk.runs else 0
         if lead and self.cursor:
             yield max(0, self.cursor - lead)
 
