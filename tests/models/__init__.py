@@ -1,1 +1,1 @@
-"""Slow and plain twins of what weakfs does fast, and makers of random trees: what several tests compare with."""
+"""Slow and simple models of what weakfs does fast, and generators of random trees, for comparison in several tests."""

@@ -1,4 +1,4 @@
-"""Codex's update of a text, written from its own rules the plain way: a model to compare with."""
+"""Codex's update of a text, written from its own rules in a straightforward way: a model to compare with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random events, sensible ones and odd ones, for reducers that place whatever they are told."""
+"""Random events, sensible ones and odd ones, for reducers, which apply whatever they get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real directory as `lstat` tells it, and random changes to one; nothing of the library takes part."""
+"""A real directory as `lstat` shows it, and random changes to one, without using the library."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def places_above(path: bytes) -> list[bytes]:
 
 
 class Disorder:
-    """Random changes of a directory through the operating system. `outside` is where links may lead."""
+    """Random changes to a directory through the operating system. `outside` is where links may lead."""
 
     def __init__(self, root: Path, outside: Path) -> None:
         self.root, self.outside = os.fsencode(root), os.fsencode(outside)

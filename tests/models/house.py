@@ -1,4 +1,4 @@
-"""A root with a secret beside it, and everything that can be tried with a path that leads there."""
+"""A root with a secret next to it, and everything that can be tried with a path that leads there."""
 
 from __future__ import annotations
 

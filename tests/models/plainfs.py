@@ -1,4 +1,4 @@
-"""A filesystem of one plain dictionary: what every operation does, and everything that may be said against it."""
+"""A filesystem of one plain dictionary: the effect of every operation, and all reasons to refuse it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INVALID: Problem = (ValueError, 0)
 
 
 class Refused(Exception):
-    """An operation is not possible; `problems` is every reason, of which a filesystem tells one."""
+    """An operation is not possible; `problems` lists all reasons, of which a filesystem names one."""
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -60,7 +60,7 @@ def size_of(entry: Entry) -> int:
 
 
 def _against(call: Callable[[], object]) -> tuple[Problem, ...]:
-    """Return what speaks against a call."""
+    """Return the reasons to refuse a call."""
     try:
         call()
     except Refused as refused:
@@ -86,7 +86,7 @@ class PlainFilesystem:
     # What there is
 
     def locate(self, path: str, *, follow: bool) -> tuple[str, Entry | None]:
-        """Return the canonical path and what is there; a link that nobody follows is no way."""
+        """Return the canonical path and the entry there; a link that is not followed blocks the path."""
         found = canonical(path)
         if self.follows:
             found = self._resolve(found, follow)

@@ -122,7 +122,7 @@ def _symlink(fs: Either, target: str, path: str) -> None:
 
 
 def _stream(fs: Either, path: str, mode: str, pieces: tuple[bytes, ...], fails: bool) -> None:
-    """Write through a stream whose block ends in peace or not."""
+    """Write through a stream whose block succeeds or fails."""
     write_mode = {"w": "overwrite", "x": "create", "a": "append"}[mode]
     if isinstance(fs, PlainFilesystem):
         fs.check_open(path, write_mode)

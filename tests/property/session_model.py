@@ -1,4 +1,4 @@
-"""A session as plain dicts and lists that keep every state: slow, simple, and right."""
+"""A session as plain dicts and lists that keep every state: slow, simple and correct."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Differs(Exception):
 
 @frozen
 class State:
-    """What a rollback takes back: the total and the shelf."""
+    """The state that a rollback restores: the total and the shelf."""
 
     total: int = 0
     shelf: dict[str, int] = field(factory=dict[str, int])

@@ -1,4 +1,4 @@
-"""Any value that a session takes is saved and comes back equal with equal types; what it refuses changes nothing."""
+"""Any value that a session accepts is saved and loaded with equal value and types; refused ones change nothing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Held:
 @event("property/made")
 @frozen
 class Made:
-    """What a reducer makes of such an event."""
+    """The result of a reducer for such an event."""
 
     value: Any = None
 

@@ -43,7 +43,7 @@ class Failure(Exception):
 
 
 def outcome(call: Callable[[], Any]) -> object:
-    """Return what a call gives or raises, without the tale."""
+    """Return the result or exception of a call, without its message."""
     try:
         return call()
     except (OSError, ValueError) as error:
@@ -51,7 +51,7 @@ def outcome(call: Callable[[], Any]) -> object:
 
 
 def due(operation: Operation, plain: PlainFilesystem) -> object:
-    """Return what the model gives, or its refusal."""
+    """Return the result of the model, or its refusal."""
     try:
         return operation.on(plain)
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""Whatever is called, no answer holds what stands only in files that may not be read or shown, and no readable file."""
+"""Whatever is called, no answer and no readable file contains text from files that may not be read or shown."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Setting:
         return random.choice(PATHS)
 
     def old(self) -> str:
-        """Return lines as somebody quotes them who guesses what the pieces are."""
+        """Return lines as quoted by somebody who guesses the pieces."""
         number = self.random.randrange(PIECES)
         guess = piece_of(self.random)
         return self.random.choice((

@@ -75,7 +75,7 @@ OPERATIONS: tuple[Callable[[Work, Random], object], ...] = (
 
 
 def state(found: Record) -> dict[bytes, tuple[object, ...]]:
-    """Return all that a transaction puts back: which file it is, too."""
+    """Return everything that a transaction restores, including inodes."""
     return {path: (*seen.exact, seen.inode) for path, seen in found.items()}
 
 

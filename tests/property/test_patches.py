@@ -40,7 +40,7 @@ def test_a_patch_that_names_every_line_turns_one_set_of_files_into_the_other(
 
 
 def ending_as(old: str, new: str) -> str:
-    """Return a text with the final newline that an update leaves: the old text's way."""
+    """Return a text with or without a final newline, like the old text."""
     lines = patches.lines_of(new)
     return "\n".join(lines) + "\n" * (bool(lines) and (not old or old.endswith("\n")))
 

@@ -1,4 +1,4 @@
-"""Events on trees: what each one does, that nothing changes where nothing is to change, and that it repeats."""
+"""Events on trees: the effect of each one, that an event without effect changes nothing, and reproducibility."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ NAMES = tuple(f"name{number}" for number in range(90))
 
 @contextmanager
 def hashed_by(function: Hash) -> Generator[None]:
-    """Let the module under test see another hash."""
+    """Replace the hash function of the module under test."""
     with mock.patch.object(maps, "hash", function, create=True):
         yield
 

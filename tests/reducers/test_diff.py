@@ -26,12 +26,12 @@ diff_module = import_module("weakfs.reducers.tree.diff")
 
 
 def below(flat: Plain, top: str) -> dict[str, object]:
-    """Return what is at and below a path, by the path from there."""
+    """Return the entries at and below a path, by relative path."""
     return {path[len(top) :]: entry for path, entry in flat.items() if path == top or path.startswith(top + "/")}
 
 
 def check(before: FileTree, after: FileTree) -> TreeDiff:
-    """Compare a diff with plain dictionaries: applied to one it gives the other, and it names nothing needlessly."""
+    """Compare a diff with plain dictionaries: applied to one it gives the other, and has nothing unnecessary."""
     found = diff_trees(before, after)
     old, new = flatten(before), flatten(after)
     for told in (found.added, found.removed, found.changed):

@@ -1,4 +1,4 @@
-"""Digests and fingerprints: what they tell apart, and that the next version costs what differs."""
+"""Digests and fingerprints: what they distinguish, and that the next version costs only what differs."""
 
 from __future__ import annotations
 

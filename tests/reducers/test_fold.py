@@ -1,4 +1,4 @@
-"""Folding: a run of events at once gives the tree that the reducers give one by one, from packed trees too."""
+"""Folding: applying a run of events at once gives the same tree as reducing them one by one, also for packed trees."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MANY_NAMES = tuple(f"n{number}" for number in range(90))
 
 
 def shown(node: Node) -> object:
-    """Return all that a node is: its entries, kinds, modes and times, and the counts of what is below."""
+    """Return everything about a node: its entries, kinds, modes and times, and the totals below it."""
     if isinstance(node, FileTree):
         counts = (node.file_count, node.directory_count, node.total_size)
         own = (node.mode, node.modified_at, node.created_at, *counts)

@@ -1,4 +1,4 @@
-"""Listings for searches: their order, what is in them, when they are kept, and that a tree's value is without them."""
+"""Listings for searches: their order and contents, when they are kept, and that they are not part of a tree's value."""
 
 from __future__ import annotations
 

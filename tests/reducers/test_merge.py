@@ -148,7 +148,7 @@ def test_merges_of_trees_have_the_results_in_the_table(
 
 
 def related(path: str, conflicts: frozenset[str]) -> bool:
-    """Return whether a path is in conflict, or lies above or below one that is."""
+    """Return whether a path is in conflict, or is above or below one that is."""
     return any(f"{path}/".startswith(f"{other}/") or other.startswith(f"{path}/") for other in conflicts)
 
 

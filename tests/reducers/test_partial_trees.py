@@ -1,4 +1,4 @@
-"""Trees that are known in parts are completed in one way, in whatever order the parts come."""
+"""Partially known trees are completed in the same way, in whatever order the parts arrive."""
 
 from __future__ import annotations
 

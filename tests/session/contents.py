@@ -1,4 +1,4 @@
-"""Sessions whose files lie elsewhere, for the tests of what is saved beside a session file."""
+"""Sessions whose contents are stored elsewhere, for the tests of sidecars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weakfs.session.blobs.blob import Held, Stored, digest_of
 @event("test/archive")
 @frozen
 class Archive:
-    """A slice value with a content that may lie elsewhere."""
+    """A slice value with a content that may be stored elsewhere."""
 
     name: str
     data: Stored | bytes | None = field(repr=False, default=None)
@@ -28,7 +28,7 @@ class Archive:
 @event("test/taken")
 @frozen
 class Taken:
-    """An event with contents that may lie elsewhere."""
+    """An event with contents that may be stored elsewhere."""
 
     data: Stored
     other: Stored | bytes
@@ -39,14 +39,14 @@ REGISTRY = Registry.standard().with_types(Archive, Taken)
 
 
 class Forgetful:
-    """A source that had a content and has it no more."""
+    """A source that had a content but has lost it."""
 
     def read(self, digest: bytes) -> bytes:
         raise MissingBlob(f"the content {digest.hex()} is gone", where="the forgetful store", digest=digest)
 
 
 def gone(content: bytes) -> Stored:
-    """Return a reference to a content that nobody has."""
+    """Return a reference to a content that no source has."""
     return Stored(digest_of(content), len(content), Forgetful())
 
 
@@ -68,7 +68,7 @@ def holding(tree: FileTree, name: str = "s") -> Session:
 
 
 def elsewhere(*contents: bytes) -> Session:
-    """Make a session whose files `f0`, `f1`, ... all lie elsewhere."""
+    """Make a session whose files `f0`, `f1`, ... are all stored elsewhere."""
     held = Held()
     return holding(tree_with(**{f"f{number}": held.put(content) for number, content in enumerate(contents)}))
 
@@ -82,7 +82,7 @@ def load(path: Path) -> Session:
 
 
 def blobs(path: Path) -> dict[str, bytes]:
-    """Return what lies beside a session file, by digest in hex."""
+    """Return the contents of a session file's sidecar, by digest in hexadecimal."""
     folder = path.with_name(path.name + ".blobs")
     return {
         found.parent.name + found.name: found.read_bytes()
@@ -92,6 +92,6 @@ def blobs(path: Path) -> dict[str, bytes]:
 
 
 def blob_path(path: Path, content: bytes) -> Path:
-    """Return where a content lies beside a session file."""
+    """Return the path of a content in the sidecar of a session file."""
     name = digest_of(content).hex()
     return path.with_name(path.name + ".blobs") / name[:2] / name[2:]

@@ -1,4 +1,4 @@
-"""A filesystem outside the session, held in a dict, that journals what it changes and can be told to fail."""
+"""An external filesystem in a dict, which journals its changes and can be made to fail."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FakeJournal:
         self._end()
 
     def close(self) -> None:
-        """Let what was changed stay."""
+        """Keep what was changed."""
         self.external.fail_if_told("close")
         self.closed = True
         self._end()
@@ -53,7 +53,7 @@ class FakeJournal:
 
 
 class FakeExternal:
-    """Files by path. `fail("undo")` lets the next undo fail as a full disk would; `calls` lists what was asked."""
+    """Files by path. `fail("undo")` makes the next undo fail as on a full disk; `calls` lists all calls."""
 
     def __init__(self, filesystem_id: str = "disk", files: Mapping[str, str] | None = None) -> None:
         self.filesystem_id = filesystem_id
@@ -65,16 +65,16 @@ class FakeExternal:
         self._failures: dict[str, list[BaseException]] = {}
 
     def fail(self, operation: str, *, times: int = 1, error: BaseException | None = None) -> None:
-        """Let the next `times` calls of an operation raise."""
+        """Make the next `times` calls of an operation raise."""
         error = error or OSError(ENOSPC, f"no space left on {self.filesystem_id}")
         self._failures[operation] = [error] * times
 
     def heal(self) -> None:
-        """Let everything work again."""
+        """Make everything work again."""
         self._failures.clear()
 
     def fail_if_told(self, operation: str) -> None:
-        """Note a call, and raise what was arranged for it."""
+        """Record a call, and raise the exception arranged for it."""
         self.calls.append(operation)
         failures = self._failures.get(operation)
         if failures:
@@ -94,7 +94,7 @@ class FakeExternal:
         return snapshot
 
     def restore(self, snapshot: FakeSnapshot) -> None:
-        """Put all files back, one by one: a failure leaves some of them changed."""
+        """Restore all files, one by one: a failure leaves some of them changed."""
         for path in [*self.files]:
             if path not in snapshot.files:
                 self._change(path, None)
@@ -106,7 +106,7 @@ class FakeExternal:
         self.fail_if_told("restore")
 
     def begin(self) -> FakeJournal:
-        """Start to remember what is changed."""
+        """Start to journal changes."""
         self.fail_if_told("begin")
         journal = FakeJournal(self)
         self.journals.append(journal)

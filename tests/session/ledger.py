@@ -1,4 +1,4 @@
-"""A small world for sessions: a total, a shelf of numbers by name, and notes that no rollback takes away."""
+"""Small slices for sessions: a total, a shelf of numbers by name, and notes that no rollback removes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Put:
 @event("ledger/taken")
 @frozen
 class Taken:
-    """What lay under a name was taken from the shelf."""
+    """The number under a name was taken from the shelf."""
 
     key: str
 
@@ -41,7 +41,7 @@ class Taken:
 @event("ledger/noted")
 @frozen
 class Noted:
-    """Somebody remarked something; as a LOG slice, all remarks."""
+    """Somebody made a note; as a LOG slice, all notes."""
 
     text: str
 
@@ -49,7 +49,7 @@ class Noted:
 @event("ledger/broken")
 @frozen
 class Broken:
-    """An event that a reducer cannot digest."""
+    """An event that makes a reducer raise."""
 
     reason: str = "out of order"
 
@@ -102,7 +102,7 @@ def merge_shelves(base: Shelf, ours: Shelf, theirs: Shelf) -> Shelf:
 
 
 class Clock:
-    """Time that moves on by one nanosecond whenever somebody looks."""
+    """A clock that advances by one nanosecond whenever it is read."""
 
     def __init__(self, start: int = 1) -> None:
         self._ticks = count(start)
@@ -112,7 +112,7 @@ class Clock:
 
 
 def install_ledger(session: Session) -> Session:
-    """Teach a session the slices of this module."""
+    """Install the slices of this module in a session."""
     session.install(Total, initial=Total)
     session.install(Shelf, initial=Shelf, merge=merge_shelves)
     session.install(Noted, kind="log").register(Noted, append_all)
@@ -120,7 +120,7 @@ def install_ledger(session: Session) -> Session:
 
 
 def make_session(session_id: str = "s") -> Session:
-    """Make a session that knows the slices of this module, and of nothing else."""
+    """Make a session with the slices of this module and nothing else."""
     return install_ledger(Session(session_id=session_id, registry=Registry.empty(), clock=Clock()))
 
 
@@ -144,7 +144,7 @@ def notes_of(session: Session) -> list[str]:
 
 
 def forked(*events: object) -> tuple[Session, Session]:
-    """Make a session with some past and a fork of it."""
+    """Make a session with some history, and a fork of it."""
     session = make_session()
     for past in events:
         session.dispatch(past)
@@ -152,7 +152,7 @@ def forked(*events: object) -> tuple[Session, Session]:
 
 
 class Recorder:
-    """A handler, and a bus, that keeps what it is told."""
+    """A handler and bus that keeps the records it gets."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -174,7 +174,7 @@ def elsewhere(work: Callable[[], object]) -> None:
 
 
 def storied_session() -> Session:
-    """Make a session with every kind of step behind it."""
+    """Make a session with every kind of step in its history."""
     session = make_session()
     session.dispatch(Added(1), cause="user")
     session[Total].append(Total(50))

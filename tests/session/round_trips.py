@@ -20,7 +20,7 @@ def box(hint: Any) -> type[Any]:
 
 
 def exactly(one: Any, other: Any) -> bool:
-    """Return whether two values are equal and of the same types all the way down."""
+    """Return whether two values are equal and have the same types at every level."""
     if type(one) is not type(other):
         return False
     if isinstance(one, tuple | list | deque):
@@ -41,7 +41,7 @@ def _limit(values: object) -> object:
 
 
 def round_trip(folder: Path, value: Any, *types: type, by_event: bool) -> Any:
-    """Save and load a session with one value, and give it; what saving refuses is a `SessionError`."""
+    """Save and load a session with one value, and return it; refusals of saving become `SessionError`."""
     kind: type[Any] = value.__class__
     registry = Registry.standard().with_types(kind, Point, Space, *types)
     session = Session(registry=registry, session_id="s", clock=lambda: 1)

@@ -1,4 +1,4 @@
-"""A session that does what it is told, act by act; one that reloads goes through a file whenever it is told to."""
+"""A session that performs a script of acts; one that reloads is saved and loaded at each act `reload`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Act = tuple[Any, ...]
 
 @define
 class Teller:
-    """A session at work, with the clock that it goes on with when it is loaded."""
+    """A session at work, with the clock that it keeps when it is loaded."""
 
     path: Path
     reloads: bool
@@ -37,7 +37,7 @@ class Teller:
         self.session = opened(self.clock)
 
     def do(self, acts: Sequence[Act]) -> None:
-        """Do one act after another; what the session refuses is passed over."""
+        """Perform one act after another; acts that the session refuses are skipped."""
         for name, *arguments in acts:
             if name == "reload":
                 self.reload()
@@ -73,7 +73,7 @@ class Teller:
         self.kept = self.files.snapshot("kept")
 
     def restore(self) -> None:
-        """Put the files back that were kept."""
+        """Restore the files that were kept."""
         if self.kept is not None:
             self.files.restore(self.kept, foreign=True)
 
@@ -115,12 +115,12 @@ class Teller:
         self.session.rollback(tag)
 
     def back(self, share: float) -> None:
-        """Go back to a record somewhere in the history that is left."""
+        """Roll back to any record that is left."""
         first = self.session.seq - len(self.session.records)
         self.session.rollback(first + round(share * len(self.session.records)))
 
     def compact(self, keep: int) -> None:
-        """Forget old records."""
+        """Drop old records."""
         self.session.compact(keep=keep)
 
     def fail(self, acts: Sequence[Act]) -> None:
@@ -130,12 +130,12 @@ class Teller:
             raise KeyError
 
     def hold(self, acts: Sequence[Act]) -> None:
-        """Do something in a transaction that holds."""
+        """Do something in a transaction that succeeds."""
         with self.session.transaction(cause="holds"):
             self.do(acts)
 
     def merge(self, ours: Sequence[Act], theirs: Sequence[Act]) -> None:
-        """Do something here and something on a fork, and bring them together."""
+        """Do something here and something on a fork, and merge them."""
         trunk = self.session
         fork = trunk.fork("side")
         self.do(ours)
@@ -146,7 +146,7 @@ class Teller:
             trunk.merge(fork, cause="merge")
 
     def reload(self) -> None:
-        """Go through a file, if this is one that does."""
+        """Save and load, if this session does."""
         if self.reloads:
             self.session.save(self.path)
             self.session = Session.load(self.path, registry=registry(), clock=self.clock)
@@ -162,7 +162,7 @@ SMALL = st.integers(-9, 9)
 
 
 def act(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Act]:
-    """Give acts of one name."""
+    """Return a strategy for acts of one name."""
     return st.tuples(st.just(name), *arguments)
 
 

@@ -1,4 +1,4 @@
-"""What a file cannot hold is refused where it enters a session, and nobody can change what entered."""
+"""Values that a file cannot hold are refused on entry into a session, and accepted ones cannot be changed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Changeable:
 @event("acceptance/given")
 @frozen
 class Given:
-    """A STATE slice whose value a reducer makes out of what an event holds."""
+    """A STATE slice whose value a reducer makes from the fields of an event."""
 
     value: Any = None
 
@@ -100,12 +100,12 @@ class Given:
 @event("acceptance/asked")
 @frozen
 class Asked:
-    """Lets the reducer of `Given` make a value."""
+    """Makes the reducer of `Given` create a value."""
 
 
 @frozen
 class Counted:
-    """What holds only what cannot change."""
+    """A value with immutable fields only."""
 
     items: tuple[Any, ...]
     access: Access
@@ -130,11 +130,11 @@ class Odd:
 
 
 class Ratio(float):
-    """A number that is more than one."""
+    """A number that consists of two."""
 
 
 class Zone(tzinfo):
-    """A time zone of a program's own."""
+    """A custom time zone."""
 
     def utcoffset(self, dt: datetime | None) -> None:
         return None
@@ -157,7 +157,9 @@ REFUSED: list[tuple[Stored, str]] = [
 
 
 @pytest.mark.parametrize(("event", "message"), REFUSED, ids=lambda case: str(case)[:40])
-def test_what_a_file_cannot_hold_is_refused_with_its_place(event: Stored, message: str, tmp_path: Path) -> None:
+def test_values_that_a_file_cannot_hold_are_refused_with_their_place(
+    event: Stored, message: str, tmp_path: Path
+) -> None:
     session = make_session()
     session.dispatch(Stored(items=("a",)))
     session.save(tmp_path / "before.json")
@@ -174,7 +176,7 @@ def test_what_a_file_cannot_hold_is_refused_with_its_place(event: Stored, messag
     assert (tmp_path / "after.json").read_bytes() == (tmp_path / "before.json").read_bytes()
 
 
-def test_what_a_reducer_gives_is_refused_with_the_slice_and_the_place(tmp_path: Path) -> None:
+def test_invalid_results_of_a_reducer_are_refused_with_the_slice_and_the_place(tmp_path: Path) -> None:
     session = make_session()
     MAKE.append(lambda: Given(({"a": Odd()},)))
 
@@ -190,7 +192,7 @@ def test_what_a_reducer_gives_is_refused_with_the_slice_and_the_place(tmp_path: 
     session.save(tmp_path / "s.json")
 
 
-def test_a_reducer_of_a_whole_slice_is_checked_for_the_values_that_are_new() -> None:
+def test_new_values_of_a_whole_slice_reducer_are_checked() -> None:
     session = make_session()
     session[Given].append(Given(1))
     session[Given].register(Stored, WholeSlice(lambda values, event: Log((*values, Given(event.items), Given(Odd())))))
@@ -201,7 +203,7 @@ def test_a_reducer_of_a_whole_slice_is_checked_for_the_values_that_are_new() -> 
     assert session[Given].all() == (Given(1),)
 
 
-def test_events_cannot_be_changed_after_they_were_dispatched() -> None:
+def test_events_cannot_be_changed_after_dispatch() -> None:
     session = make_session()
     options: dict[str, Any] = {"a": [1]}
     owner = Owner("o")
@@ -222,7 +224,7 @@ def test_events_cannot_be_changed_after_they_were_dispatched() -> None:
     assert session.replayed()[Stored].all() == session[Stored].all()
 
 
-def test_what_nobody_can_change_is_kept_as_the_object_that_it_is() -> None:
+def test_immutable_values_are_kept_as_the_same_object() -> None:
     session = make_session()
     event = Counted((("a", 1.5), ("b", -1)), Access.WRITE, frozenset(Shape))
 
@@ -233,7 +235,7 @@ def test_what_nobody_can_change_is_kept_as_the_object_that_it_is() -> None:
     assert session[Counted].latest() is event
 
 
-def test_enums_flags_and_dataclasses_come_back_as_what_they_were(tmp_path: Path) -> None:
+def test_enums_flags_and_dataclasses_are_loaded_with_their_types(tmp_path: Path) -> None:
     session = make_session()
     events = [
         Listed((Item(owner=Owner("a", ["b"]), word=Word.YES), Item(owner=Owner("c")))),
@@ -255,7 +257,7 @@ def test_enums_flags_and_dataclasses_come_back_as_what_they_were(tmp_path: Path)
         assert sorted(map(repr, found.shapes)) == sorted(map(repr, sent.shapes))
 
 
-def test_a_registered_enum_may_stand_anywhere(tmp_path: Path) -> None:
+def test_a_registered_enum_may_occur_anywhere(tmp_path: Path) -> None:
     registry = REGISTRY.with_types(Level, Owner)
     session = Session(session_id="s", registry=registry)
     event = Stored(items=[Level.LOW, (Owner("a"),)])
@@ -293,7 +295,7 @@ class Names:
 
 
 @pytest.mark.parametrize("count", [0, 10, 10_000])
-def test_what_a_reducer_adds_to_many_items_is_refused_if_no_file_can_hold_it(count: int) -> None:
+def test_an_item_added_by_a_reducer_is_refused_if_no_file_can_hold_it(count: int) -> None:
     session = Session()
     session[Names].seed(Names(tuple(map(str, range(count)))))
     session.dispatch(Added("fine"))
@@ -304,21 +306,21 @@ def test_what_a_reducer_adds_to_many_items_is_refused_if_no_file_can_hold_it(cou
     assert latest.names[count:] == ("fine",)
 
 
-def test_a_reducer_that_adds_an_item_costs_a_check_of_that_item() -> None:
+def test_a_reducer_that_adds_an_item_costs_one_check_of_that_item() -> None:
     session = Session()
     session[Names].seed(Names(tuple(map(str, range(10_000)))))
     session.dispatch(Added("first"))
     assert calls_of(lambda: session.dispatch(Added("second"))) < 100
 
 
-def test_what_a_slice_began_with_is_checked_with_its_first_change() -> None:
+def test_the_initial_value_of_a_slice_is_checked_with_its_first_change() -> None:
     session = Session()
     session.install(Names, initial=Names(cast("tuple[str, ...]", (5,) * 100)))
     with pytest.raises(TypeError, match="reducer of Added"):
         session.dispatch(Added("fine"))
 
 
-def test_what_is_replayed_cannot_be_changed_either() -> None:
+def test_replayed_events_cannot_be_changed_either() -> None:
     items: list[int] = [1]
     session = make_session()
     session.replay([Record(1, 5, Stored(items), None)])
@@ -327,7 +329,7 @@ def test_what_is_replayed_cannot_be_changed_either() -> None:
     assert session[Stored].all() == (Stored([1]),)
 
 
-def test_nobody_can_change_what_enters_a_session_that_knows_trees() -> None:
+def test_values_in_a_session_with_trees_cannot_be_changed_either() -> None:
     items: list[int] = [1]
     registry = Registry.standard().with_slices(Declaration(Stored, kind="log", reducers={Stored: append_all}))
     assert registry.pools
@@ -349,7 +351,7 @@ class Paired:
     "piece",
     [(1, 2), (1, 2, b"", b""), (1, 2, ""), ("1", 2, b""), (1, Level.LOW, b""), [1, 2, b""], (1, 2, bytearray())],
 )
-def test_only_tuples_of_the_declared_types_are_safe_without_being_tried(piece: object) -> None:
+def test_only_tuples_of_the_declared_types_are_accepted_without_a_check(piece: object) -> None:
     event = Paired(((1, 2, b""),))
     fit = fit_of(event, evolve(event), ("pieces",), (event.pieces,), Registry.standard().with_types(Paired))
 

@@ -25,11 +25,11 @@ def test_latest_of_a_slice_without_values_is_none() -> None:
     assert make_session()[Noted].latest() is None
 
 
-def test_all_gives_every_value_oldest_first() -> None:
+def test_all_returns_every_value_oldest_first() -> None:
     assert three_notes()[Noted].all() == (Noted("one"), Noted("two"), Noted("three"))
 
 
-def test_where_gives_the_values_for_which_the_predicate_is_true() -> None:
+def test_where_returns_the_values_for_which_the_predicate_is_true() -> None:
     session = three_notes()
 
     assert session[Noted].where(lambda note: note.text.startswith("t")) == (Noted("two"), Noted("three"))
@@ -44,7 +44,7 @@ def test_seed_makes_a_value_the_only_one() -> None:
     assert session[Noted].all() == (Noted("new"),)
 
 
-def test_append_adds_behind_the_others() -> None:
+def test_append_adds_a_value_at_the_end() -> None:
     session = three_notes()
 
     session[Noted].append(Noted("four"))
@@ -52,7 +52,7 @@ def test_append_adds_behind_the_others() -> None:
     assert session[Noted].all()[-2:] == (Noted("three"), Noted("four"))
 
 
-def test_clear_takes_every_value_out() -> None:
+def test_clear_removes_every_value() -> None:
     session = three_notes()
 
     session[Noted].clear()
@@ -61,7 +61,7 @@ def test_clear_takes_every_value_out() -> None:
     assert session[Noted].latest() is None
 
 
-def test_clear_leaves_nothing_of_the_initial_value_either() -> None:
+def test_clear_removes_the_initial_value_too() -> None:
     session = make_session()
 
     session[Total].clear()
@@ -69,7 +69,7 @@ def test_clear_leaves_nothing_of_the_initial_value_either() -> None:
     assert session[Total].all() == ()
 
 
-def test_seeding_after_clearing_starts_anew() -> None:
+def test_seeding_after_clearing_starts_over() -> None:
     session = three_notes()
     session[Noted].clear()
 
@@ -78,7 +78,7 @@ def test_seeding_after_clearing_starts_anew() -> None:
     assert session[Noted].all() == (Noted("again"),)
 
 
-def test_changes_by_hand_are_records_like_all_others() -> None:
+def test_changes_by_hand_are_recorded_like_all_others() -> None:
     session = make_session()
 
     session[Noted].seed(Noted("a"))
@@ -103,7 +103,7 @@ def test_changes_by_hand_are_undone_by_a_rollback() -> None:
         assert session[Total].all() == expected
 
 
-def test_query_and_mutate_give_the_same_accessor_as_brackets() -> None:
+def test_query_and_mutate_return_the_same_accessor_as_brackets() -> None:
     session = make_session()
 
     session.mutate(Total).seed(Total(3))
@@ -112,7 +112,7 @@ def test_query_and_mutate_give_the_same_accessor_as_brackets() -> None:
     assert type(session.query(Total)) is type(session.mutate(Total)) is type(session[Total])
 
 
-def test_an_accessor_that_is_kept_shows_what_the_slice_holds_now() -> None:
+def test_an_accessor_always_shows_the_current_values() -> None:
     session = make_session()
     totals = session[Total]
     assert totals.latest() == Total(0)
@@ -179,7 +179,7 @@ def test_a_value_of_another_type_is_refused_and_nothing_changes(value: object) -
     assert len(session.records) == 0
 
 
-def test_what_a_predicate_raises_reaches_the_caller() -> None:
+def test_exceptions_of_a_predicate_reach_the_caller() -> None:
     def fail(note: Noted) -> bool:
         raise LookupError(note.text)
 
@@ -187,7 +187,7 @@ def test_what_a_predicate_raises_reaches_the_caller() -> None:
         three_notes()[Noted].where(fail)
 
 
-def test_a_view_of_the_past_reads_but_has_nothing_to_write_with() -> None:
+def test_a_view_of_the_past_is_read_only() -> None:
     session = three_notes()
 
     past = session.at(2)[Noted]
@@ -197,7 +197,7 @@ def test_a_view_of_the_past_reads_but_has_nothing_to_write_with() -> None:
     assert [name for name in ("seed", "append", "clear", "register") if hasattr(past, name)] == []
 
 
-def test_a_view_refuses_a_type_that_is_no_slice_and_says_what_to_do() -> None:
+def test_a_view_refuses_a_type_that_is_not_a_slice_and_says_what_to_do() -> None:
     @frozen
     class Stranger:
         pass

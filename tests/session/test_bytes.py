@@ -47,7 +47,7 @@ def test_bytes_are_those_of_a_file(tmp_path: Path) -> None:
     assert session.to_bytes() == (tmp_path / "s.json").read_bytes()
 
 
-def test_a_session_comes_back_from_its_bytes() -> None:
+def test_a_session_is_restored_from_its_bytes() -> None:
     session = a_session()
     back = Session.from_bytes(session.to_bytes(), registry=session.registry)
 
@@ -93,7 +93,7 @@ def no_memory(data: bytes) -> object:
     raise orjson.JSONDecodeError("Not enough memory to allocate buffer for parsing", "", 0)
 
 
-def test_a_document_that_the_parser_has_no_memory_for_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_too_large_for_the_parsers_memory_is_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
     session = a_session()
     data = session.to_bytes()
     parser = SimpleNamespace(loads=no_memory, JSONDecodeError=orjson.JSONDecodeError, dumps=orjson.dumps)

@@ -58,7 +58,7 @@ def test_a_cancelled_transaction_is_undone_while_its_code_still_hangs() -> None:
     assert session.records[-1].cause == "slow"
 
 
-def test_code_that_goes_on_in_a_cancelled_transaction_can_neither_read_nor_write_nor_begin_another() -> None:
+def test_code_in_a_cancelled_transaction_cannot_read_write_or_begin_another() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     refused: list[str] = []
@@ -83,7 +83,7 @@ def test_code_that_goes_on_in_a_cancelled_transaction_can_neither_read_nor_write
     assert files.statistics().node_count == 0
 
 
-def test_an_inner_transaction_goes_with_the_cancelled_one_around_it(tmp_path: Path) -> None:
+def test_an_inner_transaction_is_cancelled_with_the_outer_one(tmp_path: Path) -> None:
     session = Session()
     (tmp_path / "root").mkdir()
     files = HostFilesystem(tmp_path / "root", session=session, store=tmp_path / "store")
@@ -105,7 +105,7 @@ def test_an_inner_transaction_goes_with_the_cancelled_one_around_it(tmp_path: Pa
     assert (tmp_path / "root" / "a").read_text() == "1\n"
 
 
-def test_work_that_was_cancelled_before_it_began_never_begins() -> None:
+def test_work_cancelled_before_it_starts_never_starts() -> None:
     session = Session()
     cancellation = Cancellation()
     assert cancellation.cancel()
@@ -114,7 +114,7 @@ def test_work_that_was_cancelled_before_it_began_never_begins() -> None:
     assert session.seq == 0
 
 
-def test_work_that_has_ended_cannot_be_cancelled_any_more() -> None:
+def test_finished_work_can_no_longer_be_cancelled() -> None:
     session = Session()
     files = InMemoryFilesystem(session)
     cancellation = Cancellation()
@@ -124,7 +124,7 @@ def test_work_that_has_ended_cannot_be_cancelled_any_more() -> None:
     assert files.exists("/a")
 
 
-def test_cancelling_waits_for_what_it_has_to_stop() -> None:
+def test_cancelling_waits_for_the_work_that_it_stops() -> None:
     session = Session()
     cancellation = Cancellation()
     stop, order = threading.Event(), list[str]()

@@ -1,4 +1,4 @@
-"""Garbage: a session that nobody holds goes away, and so does what it alone held."""
+"""Garbage collection: an unreferenced session is freed together with everything that only it held."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ WORK = [
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("work", WORK, ids=[work.__name__ for work in WORK])
-def test_a_session_that_nobody_holds_goes_away(work: Callable[[Session], None]) -> None:
+def test_an_unreferenced_session_is_freed(work: Callable[[Session], None]) -> None:
     session = make_session()
     session[Total].seed(Total(5))
     value = weakref.ref(session[Total].latest())
@@ -148,7 +148,7 @@ def test_no_cycle_keeps_a_session_waiting_for_the_collector(work: Callable[[Sess
         gc.enable()
 
 
-def test_a_fork_does_not_hold_its_session_nor_the_session_its_forks() -> None:
+def test_a_fork_and_its_session_do_not_keep_each_other_alive() -> None:
     session = make_session()
     fork = session.fork()
     held_session = weakref.ref(session)
@@ -187,7 +187,7 @@ def test_working_with_the_collector_on_loses_nothing() -> None:
     assert [note.text for note in session[Noted].all()] == [str(number) for number in range(0, 1500, 50)]
 
 
-def test_a_view_and_records_hold_what_they_show_and_not_the_session() -> None:
+def test_views_and_records_do_not_keep_the_session_alive() -> None:
     session = make_session()
     session.dispatch(Added(1))
     view, records = session.at(1), session.records

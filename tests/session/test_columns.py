@@ -39,7 +39,7 @@ def read(written: Any, contents: list[bytes]) -> list[tuple[Any, ...]] | None:
 
 
 @given(ROWS)
-def test_rows_come_back_as_they_were(rows: list[Row]) -> None:
+def test_rows_are_read_back_unchanged(rows: list[Row]) -> None:
     assert COLUMNS is not None
     contents = [content for _, pieces in rows for _, _, content in pieces]
     blobs = Blobs()
@@ -93,7 +93,7 @@ def test_values_of_other_types_do_not_fit(pieces: Any) -> None:
         None,
     ],
 )
-def test_malformed_rows_are_left_to_the_slow_way(pieces: Any) -> None:
+def test_malformed_rows_are_left_to_the_slow_path(pieces: Any) -> None:
     good = {"name": "a", "pieces": [[1, None, {"blob": 0}]]}
     assert read([good], [b"x"]) == [("a", ((1, None, b"x"),))]
     assert read([good, {"name": "b", "pieces": pieces}], [b"x"]) is None
@@ -107,7 +107,7 @@ class Reference:
     content: Stored
 
 
-def test_contents_of_another_type_than_the_field_are_left_to_the_slow_way() -> None:
+def test_contents_of_the_wrong_type_are_left_to_the_slow_path() -> None:
     columns = Columns.of(Shape.of(Reference, "reference"))
     assert columns is not None
     stored = Held().put(b"x")
@@ -130,13 +130,13 @@ def test_contents_of_another_type_than_the_field_are_left_to_the_slow_way() -> N
         {"name": ["a"], "pieces": None},
     ],
 )
-def test_malformed_columns_are_left_to_the_slow_way(written: Any) -> None:
+def test_malformed_columns_are_left_to_the_slow_path(written: Any) -> None:
     assert COLUMNS is not None
     assert COLUMNS.read_columns({"name": ["a"], "pieces": [[]]}, 1, [b"x"], unlimited()) == [["a"], [()]]
     assert COLUMNS.read_columns(written, 1, [b"x"], unlimited()) is None
 
 
-def test_pieces_of_splices_come_back_from_storage(tmp_path: Path) -> None:
+def test_pieces_of_splices_are_read_back_from_storage(tmp_path: Path) -> None:
     session = Session.open(str(tmp_path / "stored"), "s")
     files = InMemoryFilesystem(session)
     files.write("/a.txt", "hello world\n")
@@ -183,5 +183,5 @@ def test_a_type_whose_annotations_cannot_be_evaluated_yet_has_columns_later(monk
 
 
 @pytest.mark.parametrize("contents", [[], [b"a", b"\xc3\xa4"], [b"a", b"\xff", b"\xed\xa0\x80", b"b"]])
-def test_many_blobs_are_shown_as_each_of_them_is(contents: list[bytes]) -> None:
+def test_many_blobs_are_written_like_single_ones(contents: list[bytes]) -> None:
     assert all_shown(contents) == [shown(data) for data in contents]

@@ -1,4 +1,4 @@
-"""Forgetting old records: the state, the kept snapshots and the newer records stay as they are."""
+"""Compaction: the state, the kept snapshots and the newer records stay as they are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def totals(session: Session) -> dict[int, int | None]:
     return found
 
 
-def test_compacting_gives_the_number_of_records_that_went() -> None:
+def test_compacting_returns_the_number_of_dropped_records() -> None:
     session = grown_session()
 
     assert session.compact(keep=3) == 7
@@ -64,7 +64,7 @@ def test_the_state_is_as_it_was() -> None:
     assert session.seq == 11
 
 
-def test_numbers_go_on_where_they_were() -> None:
+def test_record_numbers_continue_after_compacting() -> None:
     session = grown_session()
     session.compact(keep=0)
 
@@ -81,7 +81,7 @@ def test_the_states_of_kept_records_can_still_be_read() -> None:
     assert totals(session) == {seq: before[seq] for seq in range(6, 11)}
 
 
-def test_records_that_went_cannot_be_gone_back_to_and_the_message_says_which_can() -> None:
+def test_rolling_back_to_a_dropped_record_is_refused_with_the_remaining_numbers() -> None:
     session = grown_session()
     session.compact(keep=3)
 
@@ -90,7 +90,7 @@ def test_records_that_went_cannot_be_gone_back_to_and_the_message_says_which_can
             step(6)
 
 
-def test_the_moment_before_the_first_kept_record_can_be_gone_back_to() -> None:
+def test_the_session_can_roll_back_to_before_the_first_kept_record() -> None:
     session = grown_session()
     session.compact(keep=3)
 
@@ -117,7 +117,7 @@ def test_kept_snapshots_stay_usable() -> None:
         assert notes_of(session) == ["1", "2", "3", "4", "5"]
 
 
-def test_compacting_again_and_again_while_working() -> None:
+def test_compacting_repeatedly_while_working() -> None:
     session = make_session()
     expected = 0
 
@@ -177,7 +177,7 @@ def test_a_fork_can_be_merged_after_its_parent_was_compacted() -> None:
     assert [(record.seq, record.cause) for record in session.records] == [(12, None), (13, "side")]
 
 
-def test_a_fork_is_not_touched_by_the_compaction_of_its_parent() -> None:
+def test_the_compaction_of_a_parent_does_not_affect_its_fork() -> None:
     session = grown_session()
     fork = session.fork()
 
@@ -243,7 +243,7 @@ def test_a_negative_number_to_keep_is_refused() -> None:
     assert len(session.records) == 10
 
 
-def test_contents_that_nothing_refers_to_any_more_are_let_go() -> None:
+def test_contents_that_nothing_refers_to_are_freed() -> None:
     session = make_session()
     session[Total].seed(Total(1))
     value = weakref.ref(session[Total].latest())
@@ -258,7 +258,7 @@ def test_contents_that_nothing_refers_to_any_more_are_let_go() -> None:
     assert value() is None
 
 
-def test_records_that_somebody_still_reads_stay_readable_to_them() -> None:
+def test_records_that_are_being_read_stay_readable() -> None:
     session = grown_session()
     records = session.records
 

@@ -1,4 +1,4 @@
-"""One step: all reducers run, then everything is assigned and written down. A step that fails never happened."""
+"""One step: all reducers run, then all results are assigned and recorded. A failed step has no effect."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_dispatch_returns_the_record() -> None:
     assert record == Record(seq=1, at=40, event=Added(1), cause="call-1")
 
 
-def test_without_a_cause_the_record_names_nobody() -> None:
+def test_a_record_without_a_cause_names_nobody() -> None:
     assert make_session().dispatch(Added(1)).cause is None
 
 
@@ -79,7 +79,7 @@ def test_a_reducer_that_raises_leaves_everything_as_it_was(failing: type) -> Non
     assert everything(session) == before
 
 
-def test_what_other_reducers_gave_is_not_assigned_when_one_raises() -> None:
+def test_no_result_is_assigned_if_one_reducer_raises() -> None:
     session = make_session()
     session[Total].register(Put, lambda total, event: Total(99))
     session[Noted].register(Put, lambda note, event: 1 // 0)
@@ -132,7 +132,7 @@ def test_a_clock_that_raises_leaves_everything_as_it_was() -> None:
     assert len(session.records) == 1
 
 
-def test_an_event_that_is_not_of_attrs_is_refused_with_a_remedy() -> None:
+def test_an_event_that_is_not_an_attrs_class_is_refused_with_a_remedy() -> None:
     session = make_session()
 
     with pytest.raises(TypeError, match=r"cannot register dict: .*@attrs\.frozen"):
@@ -141,7 +141,7 @@ def test_an_event_that_is_not_of_attrs_is_refused_with_a_remedy() -> None:
     assert len(session.records) == 0
 
 
-def test_two_events_of_one_name_are_told_apart_by_their_tags_or_refused() -> None:
+def test_two_events_with_one_name_are_distinguished_by_their_tags_or_refused() -> None:
     def make(number: int) -> object:
         @frozen
         class Happened:
@@ -175,7 +175,7 @@ def test_a_reducer_that_dispatches_is_refused() -> None:
     assert session.dispatch(Added(1)).seq == 1
 
 
-def test_threads_that_dispatch_at_once_all_take_effect() -> None:
+def test_concurrent_dispatches_of_threads_all_take_effect() -> None:
     session = make_session()
     barrier = threading.Barrier(4)
 
@@ -229,7 +229,7 @@ def test_ids_are_counters_under_the_session_id() -> None:
     assert ids == [make_session("talk").snapshot().snapshot_id, *ids[1:]]
 
 
-def test_a_session_asks_for_its_id_once_when_none_is_given() -> None:
+def test_a_session_generates_its_id_once_if_none_is_given() -> None:
     names = iter(["first", "second"])
 
     session = Session(registry=Registry.empty(), new_id=lambda: next(names))

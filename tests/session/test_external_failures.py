@@ -1,4 +1,4 @@
-"""When a filesystem outside cannot be put back: all go back to where they were, or it is said which did not."""
+"""If an external filesystem cannot be restored, all return to their previous state, or the error names the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_old(disk: FakeExternal) -> bool:
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-def test_if_one_restore_fails_all_go_back_to_where_they_were(failing: int) -> None:
+def test_if_one_restore_fails_all_filesystems_return_to_their_state_before(failing: int) -> None:
     session, *disks = three_disks()
     disks[failing].fail("restore")
 
@@ -49,7 +49,7 @@ def test_if_one_restore_fails_all_go_back_to_where_they_were(failing: int) -> No
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-def test_if_the_state_before_cannot_be_kept_nothing_is_restored(failing: int) -> None:
+def test_nothing_is_restored_if_the_current_state_cannot_be_saved(failing: int) -> None:
     session, *disks = three_disks()
     disks[failing].fail("snapshot")
 
@@ -60,7 +60,7 @@ def test_if_the_state_before_cannot_be_kept_nothing_is_restored(failing: int) ->
     assert total_of(session) == 1
 
 
-def test_after_a_failed_rollback_everything_goes_on() -> None:
+def test_everything_works_after_a_failed_rollback() -> None:
     session, one, two, three = three_disks()
     two.fail("restore")
     with pytest.raises(OSError, match="no space left"):
@@ -73,7 +73,7 @@ def test_after_a_failed_rollback_everything_goes_on() -> None:
     assert total_of(session) == 0
 
 
-def test_if_putting_back_fails_too_each_filesystem_s_state_is_named() -> None:
+def test_if_undoing_a_restore_also_fails_the_state_of_each_filesystem_is_named() -> None:
     session, _, two, _ = three_disks()
     two.fail("restore", times=2)
 
@@ -116,7 +116,7 @@ def test_further_writes_are_refused_until_repaired() -> None:
     assert session.dispatch(Added(1)).seq == 2
 
 
-def test_reading_goes_on_while_writes_are_refused() -> None:
+def test_reading_works_while_writes_are_refused() -> None:
     session, _, two, _ = three_disks()
     two.fail("restore", times=2)
     with pytest.raises(RollbackIncomplete):
@@ -128,7 +128,7 @@ def test_reading_goes_on_while_writes_are_refused() -> None:
     assert len(session.records) == 1
 
 
-def test_a_repair_that_fails_says_so_and_can_be_taken_up_again() -> None:
+def test_a_failed_repair_says_so_and_can_be_repeated() -> None:
     session, _, two, _ = three_disks()
     two.fail("restore", times=4)
     with pytest.raises(RollbackIncomplete):
@@ -145,7 +145,7 @@ def test_a_repair_that_fails_says_so_and_can_be_taken_up_again() -> None:
     session.dispatch(Added(1))
 
 
-def test_repairing_when_nothing_is_broken_does_nothing() -> None:
+def test_repairing_an_intact_session_does_nothing() -> None:
     session, one, two, three = three_disks()
     calls = [list(disk.calls) for disk in (one, two, three)]
 
@@ -156,7 +156,7 @@ def test_repairing_when_nothing_is_broken_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("failing", [("one",), ("two",), ("one", "three"), ("one", "two", "three")])
-def test_a_transaction_that_cannot_be_put_back_outside_names_every_filesystem(failing: tuple[str, ...]) -> None:
+def test_a_transaction_that_cannot_be_undone_outside_names_every_filesystem(failing: tuple[str, ...]) -> None:
     session, *disks = three_disks()
     broken = [disk for disk in disks if disk.filesystem_id in failing]
 
@@ -251,7 +251,7 @@ def test_a_transaction_that_cannot_begin_everywhere_begins_nowhere() -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()])
-def test_a_journal_that_cannot_be_closed_does_not_take_apart_what_was_finished(error: BaseException) -> None:
+def test_a_journal_that_cannot_be_closed_does_not_undo_finished_work(error: BaseException) -> None:
     session, one, two, three = three_disks()
     one.fail("close", error=error)
 
@@ -268,7 +268,7 @@ def test_a_journal_that_cannot_be_closed_does_not_take_apart_what_was_finished(e
     assert sum(record.event == Added(10) for record in session.records) == 1
 
 
-def test_an_interrupted_restore_does_not_leave_filesystems_half_way() -> None:
+def test_an_interrupted_restore_does_not_leave_filesystems_half_restored() -> None:
     session, one, two, three = three_disks()
     two.fail("restore", error=KeyboardInterrupt())
 
@@ -313,7 +313,7 @@ def test_a_rollback_that_cannot_be_recorded_leaves_the_filesystems_as_they_were(
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_what_undoes_a_transaction_outside_sees_the_session_without_it(shared: bool) -> None:
+def test_undoing_a_transaction_outside_sees_the_session_without_it(shared: bool) -> None:
     session = make_session()
     seen: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Files of external filesystems in a session: known as far as they were found, apart from the session's own."""
+"""Trees of external filesystems in a session: known as far as found, and separate from its own files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def completed(session: Session, early: int, late: int) -> dict[str, bytes]:
     return contents(first.known(HOST).completed(last.known(HOST)))
 
 
-def test_what_happens_outside_does_not_touch_the_sessions_own_files() -> None:
+def test_external_events_do_not_change_the_sessions_own_files() -> None:
     session = new_session()
     InMemoryFilesystem(session).write("/a", "own")
     own = session[FileTree].latest()
@@ -76,7 +76,7 @@ def test_what_happens_outside_does_not_touch_the_sessions_own_files() -> None:
     assert known(session) == {}
 
 
-def test_the_sessions_own_events_do_not_touch_what_is_known_of_others() -> None:
+def test_the_sessions_own_events_do_not_change_external_trees() -> None:
     session = new_session()
     session.dispatch(found("/a", b"theirs"))
     before = session[ExternalTrees].latest()
@@ -84,7 +84,7 @@ def test_the_sessions_own_events_do_not_touch_what_is_known_of_others() -> None:
     assert session[ExternalTrees].latest() is before
 
 
-def test_events_of_an_external_filesystem_are_reduced_as_the_sessions_own_are() -> None:
+def test_events_of_an_external_filesystem_are_reduced_like_the_sessions_own() -> None:
     session = new_session()
     session.dispatch(found("/src/a.py", b"one\ntwo\n"))
     session.dispatch(FileSpliced("/src/a.py", ((0, 3, b"ONE"),), 2, HOST))
@@ -116,14 +116,14 @@ def test_an_external_mount_is_not_reported_as_one_into_the_sessions_files() -> N
     assert known(session) == {"/a": b"x"}
 
 
-def test_what_was_found_missing_is_removed() -> None:
+def test_entries_found_missing_are_removed() -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     session.dispatch(found("/a", None))
     assert known(session) == {}
 
 
-def test_a_directory_found_without_entries_keeps_what_is_known_to_lie_in_it() -> None:
+def test_a_directory_found_without_entries_keeps_its_known_entries() -> None:
     session = new_session()
     session.dispatch(found("/d/a", b"1"))
     session.dispatch(EntryFound("/d", tree_of({"d": FileTree({}, (), 0o700, 5, 5)}), 9, HOST))
@@ -134,7 +134,7 @@ def test_a_directory_found_without_entries_keeps_what_is_known_to_lie_in_it() ->
     assert (directory.mode, directory.modified_at, trees.tree(HOST).file_count) == (0o700, 5, 1)
 
 
-def test_a_rollback_also_goes_back_in_what_is_known_outside() -> None:
+def test_a_rollback_also_restores_external_trees() -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     snapshot = session.snapshot()
@@ -143,7 +143,7 @@ def test_a_rollback_also_goes_back_in_what_is_known_outside() -> None:
     assert known(session) == {"/a": b"1"}
 
 
-def test_forks_that_changed_different_outside_files_merge() -> None:
+def test_forks_that_changed_different_external_files_merge() -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     fork = session.fork()
@@ -156,7 +156,7 @@ def test_forks_that_changed_different_outside_files_merge() -> None:
     assert completed(session, 0, session.seq) == {"/a": b"1", "/b": b"b", "/d/c": b"c"}
 
 
-def test_the_side_that_ends_later_tells_what_an_outside_file_holds() -> None:
+def test_the_side_that_ends_later_determines_an_external_file() -> None:
     session = new_session()
     session.dispatch(found("/a", b"one\ntwo\nthree\n"))
     fork = session.fork()
@@ -166,7 +166,7 @@ def test_the_side_that_ends_later_tells_what_an_outside_file_holds() -> None:
     assert known(session) == {"/a": b"one\ntwo\nTHREE\n"}
 
 
-def test_the_first_knowledge_of_a_filesystem_in_a_fork_is_merged() -> None:
+def test_an_external_filesystem_first_seen_in_a_fork_is_merged() -> None:
     session = new_session()
     one, other = session.fork(), session.fork()
     one.dispatch(found("/d/a", b"a"))
@@ -176,7 +176,7 @@ def test_the_first_knowledge_of_a_filesystem_in_a_fork_is_merged() -> None:
     assert known(session) == {"/d/a": b"a", "/d/b": b"b"}
 
 
-def test_a_replay_of_the_records_gives_the_same_knowledge() -> None:
+def test_a_replay_of_the_records_gives_the_same_external_trees() -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     fork = session.fork()
@@ -190,7 +190,7 @@ def test_a_replay_of_the_records_gives_the_same_knowledge() -> None:
     assert known(again) == known(session) == {"/a": b"1", "/c": b"3"}
 
 
-def test_what_is_known_outside_is_saved_and_loaded(tmp_path: Path) -> None:
+def test_external_trees_are_saved_and_loaded(tmp_path: Path) -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     session.dispatch(FileWritten("/a", b"2", 2, filesystem=HOST))
@@ -234,7 +234,7 @@ def test_snapshots_of_external_filesystems_outlast_a_rollback_and_a_merge() -> N
     assert session[ExternalFsSnapshot].all() == (mine, other)
 
 
-def test_a_moment_is_completed_with_what_was_found_later_as_it_was_found() -> None:
+def test_a_past_moment_includes_files_that_were_found_later() -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     early = session.seq
@@ -246,14 +246,14 @@ def test_a_moment_is_completed_with_what_was_found_later_as_it_was_found() -> No
     assert completed(session, early, session.seq) == {"/a": b"1", "/d/b": b"b"}
 
 
-def test_what_was_deleted_before_a_moment_is_not_completed() -> None:
+def test_a_past_moment_does_not_include_files_deleted_before_it() -> None:
     session = new_session()
     session.dispatch(found("/a", b"1"))
     session.dispatch(EntryDeleted("/a", 2, HOST))
     assert completed(session, session.seq, session.seq) == {}
 
 
-def test_what_was_found_and_rolled_back_is_as_it_was_found() -> None:
+def test_found_files_that_were_rolled_back_are_as_they_were_found() -> None:
     session = new_session()
     session.dispatch(DirectoryMade("/d", 1, HOST))
     session.dispatch(found("/a", b"1"))
@@ -264,7 +264,7 @@ def test_what_was_found_and_rolled_back_is_as_it_was_found() -> None:
     assert completed(session, edited, session.seq) == {"/a": b"2"}
 
 
-def test_a_first_scan_tells_what_was_there_all_the_time() -> None:
+def test_the_first_scan_also_completes_earlier_moments() -> None:
     session = new_session()
     session.dispatch(found("/d/a", b"1"))
     session.dispatch(FileWritten("/d/a", b"2", 2, filesystem=HOST))
@@ -289,7 +289,7 @@ def test_a_scan_of_an_unknown_filesystem_keeps_its_tree_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("path", ["/a/b", "/a"])
-def test_nothing_is_completed_in_the_way_of_a_file(path: str) -> None:
+def test_nothing_is_completed_below_a_file(path: str) -> None:
     session = new_session()
     session.dispatch(FileWritten("/a", b"file", 1, filesystem=HOST))
     early = session.seq
@@ -325,7 +325,7 @@ def test_the_trees_of_external_filesystems_cannot_be_changed_from_outside() -> N
     assert list(known_trees.trees) == [HOST]
 
 
-def test_changing_the_mapping_that_external_trees_were_made_of_changes_none_of_them() -> None:
+def test_changing_the_source_mapping_does_not_change_external_trees() -> None:
     given = {HOST: ExternalTrees().known(HOST)}
     trees = ExternalTrees(given)
 

@@ -1,4 +1,4 @@
-"""Filesystems outside the session: they are kept, go back and take part in transactions together with it."""
+"""External filesystems: they take part in the snapshots, rollbacks and transactions of a session."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_rollback_to_a_snapshot_restores_every_filesystem_with_the_slices() ->
     assert box.files == {"/b": "1"}
 
 
-def test_a_rollback_of_a_snapshot_from_before_a_filesystem_was_attached_leaves_it_alone() -> None:
+def test_rolling_back_to_before_a_filesystem_was_attached_leaves_it_alone() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = make_session()
     session.snapshot("s")
@@ -59,7 +59,7 @@ def test_a_rollback_of_a_snapshot_from_before_a_filesystem_was_attached_leaves_i
     assert disk.files == {"/a": "2"}
 
 
-def test_a_rollback_that_needs_a_filesystem_which_is_not_attached_is_refused_and_names_it() -> None:
+def test_a_rollback_that_needs_a_detached_filesystem_is_refused_and_names_it() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
     session.dispatch(Added(1))
@@ -74,7 +74,7 @@ def test_a_rollback_that_needs_a_filesystem_which_is_not_attached_is_refused_and
     assert len(fork.records) == 1
 
 
-def test_undoing_a_rollback_puts_the_filesystems_back_as_well() -> None:
+def test_undoing_a_rollback_also_restores_the_filesystems() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
     session.snapshot("s")
@@ -88,7 +88,7 @@ def test_undoing_a_rollback_puts_the_filesystems_back_as_well() -> None:
     assert (total_of(session), disk.files) == (1, {"/a": "2"})
 
 
-def test_a_filesystem_that_cannot_be_snapshot_fails_the_snapshot_and_nothing_is_kept() -> None:
+def test_a_snapshot_fails_completely_if_one_filesystem_fails() -> None:
     disk, box = FakeExternal("disk"), FakeExternal("box")
     session = attached(disk, box)
     box.fail("snapshot")
@@ -101,7 +101,7 @@ def test_a_filesystem_that_cannot_be_snapshot_fails_the_snapshot_and_nothing_is_
         session.rollback("s")
 
 
-def test_a_transaction_that_ends_well_leaves_what_was_written_outside() -> None:
+def test_a_successful_transaction_keeps_external_writes() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
 
@@ -114,7 +114,7 @@ def test_a_transaction_that_ends_well_leaves_what_was_written_outside() -> None:
     assert disk.journals == []
 
 
-def test_a_transaction_that_fails_puts_back_what_was_written_outside() -> None:
+def test_a_failed_transaction_undoes_external_writes() -> None:
     disk, box = FakeExternal("disk", {"/a": "1"}), FakeExternal("box", {"/b": "1"})
     session = attached(disk, box)
 
@@ -131,7 +131,7 @@ def test_a_transaction_that_fails_puts_back_what_was_written_outside() -> None:
     assert disk.journals == box.journals == []
 
 
-def test_a_transaction_that_did_nothing_in_the_session_still_puts_back_what_is_outside() -> None:
+def test_a_failed_transaction_without_records_still_undoes_external_writes() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
 
@@ -143,7 +143,7 @@ def test_a_transaction_that_did_nothing_in_the_session_still_puts_back_what_is_o
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_an_interrupted_transaction_puts_back_what_is_outside(error: type[BaseException]) -> None:
+def test_an_interrupted_transaction_undoes_external_writes(error: type[BaseException]) -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
 
@@ -154,7 +154,7 @@ def test_an_interrupted_transaction_puts_back_what_is_outside(error: type[BaseEx
     assert disk.files == {"/a": "1"}
 
 
-def test_a_conflict_at_the_end_puts_back_what_is_outside() -> None:
+def test_a_conflict_at_the_end_undoes_external_writes() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
 
@@ -169,7 +169,7 @@ def test_a_conflict_at_the_end_puts_back_what_is_outside() -> None:
     assert total_of(session) == 2
 
 
-def test_an_inner_failure_puts_back_the_inner_writes_only() -> None:
+def test_an_inner_failure_undoes_only_the_inner_external_writes() -> None:
     disk = FakeExternal("disk", {"/a": "1", "/b": "1"})
     session = attached(disk)
 
@@ -184,7 +184,7 @@ def test_an_inner_failure_puts_back_the_inner_writes_only() -> None:
     assert disk.files == {"/a": "2", "/b": "1"}
 
 
-def test_an_outer_failure_puts_back_the_inner_writes_too() -> None:
+def test_an_outer_failure_undoes_the_inner_external_writes_too() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
 
@@ -196,7 +196,7 @@ def test_an_outer_failure_puts_back_the_inner_writes_too() -> None:
     assert disk.files == {"/a": "1"}
 
 
-def test_a_rollback_inside_a_transaction_that_fails_is_undone_outside_too() -> None:
+def test_a_rollback_inside_a_failed_transaction_is_undone_outside_too() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
     session.snapshot("s")
@@ -210,7 +210,7 @@ def test_a_rollback_inside_a_transaction_that_fails_is_undone_outside_too() -> N
     assert disk.files == {"/a": "2"}
 
 
-def test_a_fork_has_no_part_in_the_filesystems_of_its_session() -> None:
+def test_a_fork_does_not_use_the_filesystems_of_its_session() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
     fork = session.fork()
@@ -231,7 +231,7 @@ def test_attaching_a_filesystem_twice_is_refused() -> None:
         session.attach(FakeExternal("disk"))
 
 
-def test_dispatching_costs_the_filesystems_nothing() -> None:
+def test_dispatching_does_not_call_the_filesystems() -> None:
     disk = FakeExternal("disk")
     session = attached(disk)
 
@@ -242,7 +242,7 @@ def test_dispatching_costs_the_filesystems_nothing() -> None:
     assert disk.calls == []
 
 
-def test_a_rollback_to_a_record_of_which_a_filesystem_has_no_snapshot_is_refused_and_names_it() -> None:
+def test_a_rollback_is_refused_if_a_filesystem_has_no_snapshot_of_the_record() -> None:
     session = attached(FakeExternal("disk"))
     session.dispatch(Added(1))
 
@@ -253,7 +253,7 @@ def test_a_rollback_to_a_record_of_which_a_filesystem_has_no_snapshot_is_refused
     assert len(session.records) == 1
 
 
-def test_a_rollback_inside_a_transaction_does_not_answer_for_other_records_of_that_number() -> None:
+def test_a_rollback_inside_a_transaction_does_not_count_for_other_records_with_its_number() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
     session.snapshot("s")
@@ -293,7 +293,7 @@ def test_a_rollback_to_before_one_in_a_merged_transaction_is_refused() -> None:
     assert len(session.records) == before
 
 
-def test_what_was_kept_to_undo_a_rollback_goes_with_its_record() -> None:
+def test_snapshots_kept_to_undo_a_rollback_are_dropped_with_its_record() -> None:
     disk = FakeExternal("disk", {"/a": "1"})
     session = attached(disk)
     session.snapshot("s")

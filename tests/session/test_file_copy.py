@@ -1,4 +1,4 @@
-"""Copying between files, and large contents that a save puts beside a session file without reading them twice."""
+"""Copying between files, and large contents that a save copies to the sidecar without reading them twice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def target(tmp_path: Path) -> Iterator[int]:
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\0" * 10, LARGE], ids=["empty", "one byte", "zeros", "large"])
 @pytest.mark.usefixtures("way")
-def test_a_file_is_copied_whole(tmp_path: Path, target: int, content: bytes) -> None:
+def test_a_whole_file_is_copied(tmp_path: Path, target: int, content: bytes) -> None:
     (tmp_path / "source").write_bytes(content)
     with open(tmp_path / "source", "rb") as source:
         assert copy_file(source.fileno(), target) == len(content)
@@ -53,7 +53,9 @@ def test_a_file_is_copied_whole(tmp_path: Path, target: int, content: bytes) -> 
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("offset", "size"), [(0, 10), (5, 2 * MIB), (MIB, 4 * MIB), (len(LARGE), 1), (9 * MIB, 1)])
-def test_a_part_of_a_file_is_copied_as_far_as_it_goes(tmp_path: Path, target: int, offset: int, size: int) -> None:
+def test_a_range_of_a_file_is_copied_up_to_the_end_of_the_file(
+    tmp_path: Path, target: int, offset: int, size: int
+) -> None:
     (tmp_path / "source").write_bytes(LARGE)
     expected = LARGE[offset : offset + size]
     with open(tmp_path / "source", "rb") as source:
@@ -75,7 +77,7 @@ def test_holes_stay_holes(tmp_path: Path, target: int) -> None:
     assert os.pread(target, 6, 32 * MIB) == b"middle"
 
 
-def test_a_full_disk_is_an_error_and_no_reason_to_try_another_way(
+def test_a_full_disk_is_an_error_and_not_retried_in_another_way(
     tmp_path: Path, target: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*given: object) -> int:
@@ -100,7 +102,7 @@ def saved(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("way")
-def test_a_large_content_lies_beside_each_session_file_as_a_file_of_its_own(tmp_path: Path, saved: Path) -> None:
+def test_a_large_content_is_a_separate_file_in_the_sidecar_of_each_session_file(tmp_path: Path, saved: Path) -> None:
     Session.load(saved).save(tmp_path / "t.json")
     first, second = blob_path(saved, LARGE), blob_path(tmp_path / "t.json", LARGE)
     assert first.read_bytes() == second.read_bytes() == LARGE
@@ -108,7 +110,7 @@ def test_a_large_content_lies_beside_each_session_file_as_a_file_of_its_own(tmp_
     assert (first.stat().st_nlink, second.stat().st_nlink) == (1, 1)
 
 
-def test_a_large_content_is_copied_by_the_system(tmp_path: Path, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_content_is_copied_by_the_kernel(tmp_path: Path, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = Session.load(saved)
     real, written = os.write, []
 
@@ -122,7 +124,7 @@ def test_a_large_content_is_copied_by_the_system(tmp_path: Path, saved: Path, mo
     assert blob_path(tmp_path / "t.json", LARGE).read_bytes() == LARGE
 
 
-def test_a_large_content_that_was_damaged_beside_one_file_is_taken_from_the_store(tmp_path: Path, saved: Path) -> None:
+def test_a_large_content_damaged_in_one_sidecar_is_read_from_the_store(tmp_path: Path, saved: Path) -> None:
     loaded = Session.load(saved)
     HostFilesystem(tmp_path / "root", session=loaded, store=tmp_path / "store")
     damaged = bytearray(LARGE)
@@ -132,6 +134,6 @@ def test_a_large_content_that_was_damaged_beside_one_file_is_taken_from_the_stor
     assert digest_of(blob_path(tmp_path / "t.json", LARGE).read_bytes()) == digest_of(LARGE)
 
 
-def test_a_source_that_has_no_files_is_read(tmp_path: Path) -> None:
+def test_a_source_without_files_is_read(tmp_path: Path) -> None:
     elsewhere(LARGE).save(tmp_path / "s.json")
     assert blob_path(tmp_path / "s.json", LARGE).read_bytes() == LARGE

@@ -1,4 +1,4 @@
-"""Files in sessions that work side by side: merged by path, and inside a text by lines."""
+"""Files in concurrent sessions: merged by path, and inside texts by lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def edited(text: str, *changes: tuple[int, int, str]) -> str:
     return "".join(lines)
 
 
-def test_a_filesystem_that_is_bound_to_a_fork_writes_there_only() -> None:
+def test_a_filesystem_bound_to_a_fork_writes_only_there() -> None:
     _, _, ours, theirs = sides(a="1")
 
     theirs.write("/a", "2")
@@ -124,7 +124,7 @@ def test_a_conflict_lists_every_path_and_changes_nothing() -> None:
     assert theirs.read("/a").content == "1\n"
 
 
-def test_both_sides_writing_the_same_text_is_no_conflict() -> None:
+def test_both_sides_writing_the_same_text_is_not_a_conflict() -> None:
     session, fork, ours, theirs = sides(a="1")
     for fs in (ours, theirs):
         fs.write("/a", "2")
@@ -135,7 +135,7 @@ def test_both_sides_writing_the_same_text_is_no_conflict() -> None:
     assert (ours.read("/a").content, ours.read("/b").content) == ("2", "x")
 
 
-def test_a_file_that_the_fork_moves_takes_our_changes_with_it() -> None:
+def test_our_changes_follow_a_file_that_the_fork_moves() -> None:
     session, fork, ours, theirs = sides(a="1", b="1")
     theirs.move("/a", "/moved")
     ours.write("/b", "2")
@@ -149,7 +149,7 @@ def test_a_file_that_the_fork_moves_takes_our_changes_with_it() -> None:
     assert {entry.name: ours.read(entry.path).content for entry in ours.list("/")} == {"moved": "1", "elsewhere": "3"}
 
 
-def test_bytes_that_are_no_text_are_not_merged_inside() -> None:
+def test_binary_files_are_not_merged_by_lines() -> None:
     session, fork, ours, theirs = sides(f=TEXT)
     ours.write_bytes("/f", b"\0ours\n" + TEXT.encode())
     theirs.write("/f", TEXT + "theirs\n")
@@ -181,7 +181,7 @@ def test_permission_bits_of_one_side_and_contents_of_the_other_are_merged() -> N
     assert (ours.read("/f").content, ours.stat("/f").mode & 0o777) == ("new", 0o755)
 
 
-def test_a_closed_fork_takes_no_writes_through_its_filesystem() -> None:
+def test_a_closed_fork_refuses_writes_through_its_filesystem() -> None:
     _, fork, ours, theirs = sides(a="1")
     fork.close("call 7 was cancelled")
 
@@ -200,7 +200,7 @@ def test_a_closed_fork_takes_no_writes_through_its_filesystem() -> None:
     assert theirs.read("/a").content == ours.read("/a").content == "1"
 
 
-def test_a_rollback_gives_back_the_very_same_tree() -> None:
+def test_a_rollback_restores_the_same_tree_object() -> None:
     session, _, fs, _ = sides(a="1", b="2")
     before, fingerprint = fs.tree(), fs.tree().fingerprint
     snapshot = session.snapshot()
@@ -214,7 +214,7 @@ def test_a_rollback_gives_back_the_very_same_tree() -> None:
     assert fs.tree().fingerprint == fingerprint
 
 
-def test_a_failed_transaction_leaves_the_very_same_tree() -> None:
+def test_a_failed_transaction_restores_the_same_tree_object() -> None:
     session, _, fs, _ = sides(a="1")
     before = fs.tree()
 
@@ -227,7 +227,7 @@ def test_a_failed_transaction_leaves_the_very_same_tree() -> None:
     assert fs.tree() is before
 
 
-def test_a_failed_transaction_leaves_what_others_wrote_meanwhile() -> None:
+def test_a_failed_transaction_keeps_concurrent_writes_by_others() -> None:
     session, _, fs, _ = sides(a=TEXT)
 
     def append_elsewhere() -> None:
@@ -243,7 +243,7 @@ def test_a_failed_transaction_leaves_what_others_wrote_meanwhile() -> None:
     assert fs.read("/a").content == TEXT + "theirs\n"
 
 
-def test_a_merge_is_found_again_in_history() -> None:
+def test_a_merge_can_be_found_in_the_history() -> None:
     session, fork, ours, theirs = sides(f=TEXT)
     theirs.write("/f", edited(TEXT, (8, 9, "theirs\n")))
     theirs.write("/g", "x")

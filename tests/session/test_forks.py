@@ -1,4 +1,4 @@
-"""Forks: sessions of their own that start where another stands, and can be merged into it."""
+"""Forks: independent sessions that start from the state of another, and can be merged into it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakfs import Registry, Session, SessionClosed
 from weakfs.session import append_all
 
 
-def test_a_fork_starts_where_the_session_stands() -> None:
+def test_a_fork_starts_from_the_current_state_of_the_session() -> None:
     session = make_session()
     session.dispatch(Added(1))
     session.dispatch(Noted("n"))
@@ -22,7 +22,7 @@ def test_a_fork_starts_where_the_session_stands() -> None:
     assert fork.snapshots == (snapshot,)
 
 
-def test_a_fork_has_an_id_under_the_session_s_and_bears_the_name_given() -> None:
+def test_a_fork_has_an_id_below_that_of_the_session_and_the_given_name() -> None:
     session = make_session("talk")
 
     ids = [session.fork("call").session_id, session.fork("call").session_id, session.fork().session_id]
@@ -32,13 +32,13 @@ def test_a_fork_has_an_id_under_the_session_s_and_bears_the_name_given() -> None
     assert len(set(ids)) == 3
 
 
-def test_a_fork_knows_the_session_that_it_comes_from_through_any_number_of_forks() -> None:
+def test_a_fork_of_forks_knows_the_session_that_it_comes_from() -> None:
     session = make_session("talk")
 
     assert session.fork().fork().fork().origin_id == "talk"
 
 
-def test_neither_side_sees_what_the_other_does() -> None:
+def test_neither_side_sees_changes_by_the_other() -> None:
     session = make_session()
     fork = session.fork()
 
@@ -51,7 +51,7 @@ def test_neither_side_sees_what_the_other_does() -> None:
     assert (total_of(fork), notes_of(fork)) == (1, ["theirs"])
 
 
-def test_forks_of_one_session_do_not_see_one_another() -> None:
+def test_forks_of_one_session_do_not_see_each_other() -> None:
     session = make_session()
     for number in range(300):
         session.dispatch(Noted(str(number)))
@@ -67,7 +67,7 @@ def test_forks_of_one_session_do_not_see_one_another() -> None:
         assert [record.event.text for record in fork.records.since(300)] == notes_of(fork)[300:]
 
 
-def test_a_fork_can_go_back_to_before_it_was_made() -> None:
+def test_a_fork_can_roll_back_to_before_it_was_created() -> None:
     session = make_session()
     session.dispatch(Added(1))
     session.snapshot("one")
@@ -96,7 +96,7 @@ def test_snapshots_of_a_fork_are_its_own_until_it_is_merged() -> None:
     assert total_of(session) == 1
 
 
-def test_snapshots_stay_in_the_order_in_which_they_were_taken_when_a_fork_is_merged() -> None:
+def test_merging_a_fork_keeps_snapshots_in_the_order_of_their_times() -> None:
     session = make_session()
     session.snapshot("t")
     session.snapshot("second")
@@ -111,7 +111,7 @@ def test_snapshots_stay_in_the_order_in_which_they_were_taken_when_a_fork_is_mer
     assert total_of(session) == 7
 
 
-def test_ids_of_snapshots_and_forks_never_meet() -> None:
+def test_ids_of_snapshots_and_forks_never_collide() -> None:
     session = make_session()
     ids: list[str] = []
     for _ in range(3):
@@ -133,7 +133,7 @@ def test_a_fork_installs_slices_that_the_session_does_not_have() -> None:
     assert session[Total].latest() is None
 
 
-def test_a_merge_brings_along_the_slices_that_the_fork_installed() -> None:
+def test_a_merge_installs_the_slices_that_the_fork_installed() -> None:
     session = Session(session_id="s", registry=Registry.empty())
     fork = session.fork()
     install_ledger(fork).dispatch(Added(1))
@@ -146,7 +146,7 @@ def test_a_merge_brings_along_the_slices_that_the_fork_installed() -> None:
     assert notes_of(session) == ["n"]
 
 
-def test_a_merge_brings_along_reducers_of_events_that_the_session_knows() -> None:
+def test_a_merge_adds_the_forks_reducers_of_known_events() -> None:
     session = make_session()
     fork = session.fork()
     fork.install(Added, kind="log").register(Added, append_all)
@@ -159,7 +159,7 @@ def test_a_merge_brings_along_reducers_of_events_that_the_session_knows() -> Non
     assert session.at(session.seq - 1)[Added].all() == (Added(1),)
 
 
-def test_a_merge_keeps_the_reducers_that_the_session_registered_meanwhile() -> None:
+def test_a_merge_keeps_reducers_that_the_session_registered_meanwhile() -> None:
     session = make_session()
     fork = session.fork()
     session.install(Added, kind="log").register(Added, append_all)
@@ -207,7 +207,7 @@ def test_a_closed_fork_can_still_be_read() -> None:
     assert fork.snapshots == ()
 
 
-def test_a_closed_fork_takes_no_merge_of_its_own_forks() -> None:
+def test_a_closed_fork_refuses_merges_of_its_own_forks() -> None:
     fork = make_session().fork()
     inner = fork.fork()
     inner.dispatch(Added(1))
@@ -217,7 +217,7 @@ def test_a_closed_fork_takes_no_merge_of_its_own_forks() -> None:
         fork.merge(inner)
 
 
-def test_closing_a_fork_does_not_touch_the_session() -> None:
+def test_closing_a_fork_does_not_affect_the_session() -> None:
     session = make_session()
     fork = session.fork()
 
@@ -228,7 +228,7 @@ def test_closing_a_fork_does_not_touch_the_session() -> None:
     assert shelf_of(session.fork()) == {}
 
 
-def test_a_closed_session_is_an_error_of_the_runtime_too() -> None:
+def test_the_error_for_a_closed_session_is_also_a_runtime_error() -> None:
     session = make_session()
     session.close()
 

@@ -1,4 +1,4 @@
-"""The state after any record: what a model that stored every state says."""
+"""The state after any record, compared with a model that stores every state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def step(session: Session, random: Random) -> None:
 
 
 class Remembering:
-    """A session that works at random, and a list that keeps what it held after each record.
+    """A session that changes at random, and a list of its states after each record.
 
     While a fork's records are appended, STATE is what the merge gave and LOG slices grow by the fork's notes.
     """
@@ -189,7 +189,7 @@ def test_a_view_does_not_change_with_the_session() -> None:
     assert view.query(Total).latest() == Total(1)
 
 
-def test_a_view_of_a_snapshot_by_itself_its_id_and_its_tag() -> None:
+def test_a_snapshot_can_be_viewed_by_itself_its_id_or_its_tag() -> None:
     session = make_session()
     session.dispatch(Added(1))
     session.dispatch(Noted("before"))
@@ -208,7 +208,7 @@ def test_the_state_before_the_first_record_is_the_initial_one() -> None:
     assert moment(session.at(0)) == (0, {}, ())
 
 
-def test_inside_a_transaction_its_own_records_have_a_past_too() -> None:
+def test_records_of_an_open_transaction_can_be_viewed_inside_it() -> None:
     session = make_session()
     session.dispatch(Added(1))
 
@@ -222,7 +222,7 @@ def test_inside_a_transaction_its_own_records_have_a_past_too() -> None:
     assert [moment(session.at(seq))[0] for seq in range(5)] == [0, 1, 11, 111, 11]
 
 
-def test_the_present_as_a_view_does_not_go_on_with_the_session() -> None:
+def test_a_view_of_the_present_does_not_follow_the_session() -> None:
     session = make_session()
     session.dispatch(Added(1))
 

@@ -1,4 +1,4 @@
-"""How far back any moment is read from: the nearest keyframe, which is never far, and what the keyframes hold."""
+"""Past states are read from the nearest keyframe, which is never far away."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def counting_history(reductions: Reductions | None = None) -> Session:
 
 
 def most_reductions(session: Session, reductions: Reductions) -> int:
-    """Read moments all over the history, and give how many records the dearest one replayed."""
+    """Read moments all over the history, and return the largest number of records that one of them replayed."""
     most = 0
     for seq in [*range(1, RECORDS, 997), RECORDS - 1]:
         reductions.made = 0
@@ -74,13 +74,13 @@ def counted() -> tuple[Session, Reductions]:
     return counting_history(reductions), reductions
 
 
-def test_any_moment_of_a_long_history_is_read_from_a_keyframe_nearby(counted: tuple[Session, Reductions]) -> None:
+def test_any_moment_of_a_long_history_is_read_from_a_nearby_keyframe(counted: tuple[Session, Reductions]) -> None:
     session, reductions = counted
 
     assert most_reductions(session, reductions) < GAP + STRETCH
 
 
-def test_the_newest_moments_are_read_from_keyframes_nearer_still(counted: tuple[Session, Reductions]) -> None:
+def test_the_newest_moments_are_read_from_even_nearer_keyframes(counted: tuple[Session, Reductions]) -> None:
     session, reductions = counted
 
     for age in (1, 300, 700, 1000, 1500):
@@ -89,7 +89,7 @@ def test_the_newest_moments_are_read_from_keyframes_nearer_still(counted: tuple[
         assert reductions.made < 2 * STRETCH
 
 
-def test_few_keyframes_are_states_that_the_garbage_collector_visits(counted: tuple[Session, Reductions]) -> None:
+def test_the_garbage_collector_visits_few_keyframes(counted: tuple[Session, Reductions]) -> None:
     assert len(counted[0]._parts()[1].keyframes.marks) <= NEAR + 1
 
 
@@ -151,7 +151,7 @@ def test_keyframes_of_short_merges_are_near_too() -> None:
 
 
 @pytest.mark.slow
-def test_keyframes_of_wide_states_lie_further_apart_than_those_of_small_ones() -> None:
+def test_keyframes_of_large_states_are_further_apart_than_those_of_small_ones() -> None:
     def kept(directories: int) -> int:
         session = Session(session_id="s")
         files = InMemoryFilesystem(session)
@@ -239,7 +239,7 @@ def test_a_keyframe_that_takes_long_to_pack_becomes_permanent_before_it_is_old(p
     assert permanent(packed) == [GAP]
 
 
-def test_a_keyframe_that_cannot_be_packed_in_time_gives_way_to_a_later_one(packed: Session) -> None:
+def test_a_keyframe_that_cannot_be_packed_in_time_is_replaced_by_a_later_one(packed: Session) -> None:
     packed.dispatch(Counted(1))
     draft = packed._parts()[1].keyframes.draft
     assert draft is not None
@@ -251,7 +251,7 @@ def test_a_keyframe_that_cannot_be_packed_in_time_gives_way_to_a_later_one(packe
     assert permanent(packed) == [GAP + PATIENCE]
 
 
-def test_a_keyframe_whose_packing_was_interrupted_gives_way_to_a_later_one(packed: Session) -> None:
+def test_a_keyframe_whose_packing_was_interrupted_is_replaced_by_a_later_one(packed: Session) -> None:
     Packed.length, Packed.fails = 1, True
     with pytest.raises(KeyboardInterrupt):
         while True:

@@ -1,4 +1,4 @@
-"""Teaching a session a slice type: its tag, kind, initial value and marked reducers."""
+"""Installing a slice type in a session: its tag, kind, initial value and marked reducers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_installing_registers_every_marked_method() -> None:
     assert shelf_of(session) == {"b": 2}
 
 
-def test_installing_gives_the_accessor() -> None:
+def test_installing_returns_the_accessor() -> None:
     totals = bare_session().install(Total, initial=Total(3))
 
     totals.append(Total(4))
@@ -37,7 +37,7 @@ def test_installing_gives_the_accessor() -> None:
     assert totals.all() == (Total(3), Total(4))
 
 
-def test_initial_may_be_a_value_or_a_function_that_makes_one() -> None:
+def test_initial_may_be_a_value_or_a_function_that_returns_one() -> None:
     assert bare_session().install(Total, initial=Total(9)).latest() == Total(9)
     assert bare_session().install(Total, initial=lambda: Total(8)).latest() == Total(8)
     assert bare_session().install(Total, initial=Total).latest() == Total(0)
@@ -154,7 +154,7 @@ def test_installing_under_another_tag_or_kind_is_refused() -> None:
         session.install(Total, tag="other")
 
 
-def test_a_tag_stands_for_one_class() -> None:
+def test_a_tag_belongs_to_one_class() -> None:
     @event("ledger/total")
     @frozen
     class Impostor:
@@ -180,7 +180,7 @@ def test_a_kind_that_does_not_exist_is_refused() -> None:
         bare_session().install(Total, kind="audit")  # type: ignore[arg-type]  # the point of this test
 
 
-def test_a_class_that_is_not_of_attrs_is_refused_with_a_remedy() -> None:
+def test_a_class_that_is_not_an_attrs_class_is_refused_with_a_remedy() -> None:
     class Naked:
         pass
 
@@ -188,7 +188,7 @@ def test_a_class_that_is_not_of_attrs_is_refused_with_a_remedy() -> None:
         bare_session().install(Naked)
 
 
-def test_state_goes_back_and_log_stays_when_rolled_back() -> None:
+def test_a_rollback_restores_state_slices_and_keeps_log_slices() -> None:
     session = bare_session()
     session.install(Total, initial=Total, kind="state")
     session.install(Noted, kind="log").register(Noted, append_all)
@@ -201,7 +201,7 @@ def test_state_goes_back_and_log_stays_when_rolled_back() -> None:
     assert session[Noted].all() == (Noted("kept"),)
 
 
-def test_a_marked_reducer_starts_from_a_value_of_all_defaults_where_there_is_none() -> None:
+def test_a_marked_reducer_starts_from_a_default_value_if_there_is_none() -> None:
     session = bare_session()
     session.install(Total)
 
@@ -210,7 +210,7 @@ def test_a_marked_reducer_starts_from_a_value_of_all_defaults_where_there_is_non
     assert session[Total].all() == (Total(3),)
 
 
-def test_a_marked_reducer_that_has_no_value_to_start_from_says_that_an_initial_one_is_needed() -> None:
+def test_a_marked_reducer_without_a_value_to_start_from_asks_for_an_initial_one() -> None:
     @frozen
     class Named:
         name: str
@@ -260,7 +260,7 @@ def test_the_tables_of_a_registry_cannot_be_changed_from_outside() -> None:
         del registry.by_type[Put]  # type: ignore[attr-defined]  # the test
 
 
-def test_a_session_that_knows_no_files_learns_of_them_from_a_filesystem(tmp_path: Path) -> None:
+def test_a_filesystem_installs_its_types_in_a_session_without_files(tmp_path: Path) -> None:
     session = GenericSession(session_id="s")
     session[FileTree].all()
     fs = InMemoryFilesystem(session)
@@ -271,7 +271,7 @@ def test_a_session_that_knows_no_files_learns_of_them_from_a_filesystem(tmp_path
     assert InMemoryFilesystem(Session.load(tmp_path / "s.json")).read("/a").content == "text"
 
 
-def test_sessions_without_a_registry_share_their_rules_until_one_installs_a_slice() -> None:
+def test_sessions_without_a_registry_share_their_schema_until_one_installs_a_slice() -> None:
     one, other = Session(), Session()
     assert one._parts()[0] is other._parts()[0]
 

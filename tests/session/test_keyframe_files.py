@@ -1,4 +1,4 @@
-"""Keyframes in session files: what a loaded history is read from, and what is wrong with those that lie."""
+"""Keyframes in session files: reading a loaded history from them, and detecting wrong ones."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_loaded_session_holds_the_keyframes_and_every_moment(session: Session,
         assert one[Noted].all() == other[Noted].all()
 
 
-def test_a_session_saved_again_gives_the_same_bytes_also_after_its_history_was_read(path: Path, tmp_path: Path) -> None:
+def test_a_session_saved_again_has_the_same_bytes_even_after_its_history_was_read(path: Path, tmp_path: Path) -> None:
     loaded = load(path)
 
     loaded.save(tmp_path / "again.json")
@@ -102,7 +102,7 @@ def test_a_session_saved_again_gives_the_same_bytes_also_after_its_history_was_r
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
-def test_a_session_that_goes_on_after_loading_adds_keyframes_to_those_that_it_loaded(path: Path) -> None:
+def test_a_loaded_session_adds_keyframes_to_those_that_it_loaded(path: Path) -> None:
     loaded = load(path)
     known = len(loaded._parts()[1].all_lasting)
 
@@ -137,7 +137,7 @@ def test_a_slice_that_no_record_changes_leaves_the_keyframes_of_a_file_as_they_a
     assert loaded.at(RECORDS - 3)[Seen].latest() == Seen(7)
 
 
-def test_reading_between_the_keyframes_of_a_file_makes_no_others(path: Path) -> None:
+def test_reading_between_the_keyframes_of_a_file_adds_no_others(path: Path) -> None:
     loaded = load(path)
 
     for seq in range(0, RECORDS, 997):
@@ -146,7 +146,7 @@ def test_reading_between_the_keyframes_of_a_file_makes_no_others(path: Path) -> 
     assert not loaded._parts()[1].past.made
 
 
-def test_a_slice_that_is_installed_after_loading_is_reduced_from_the_first_record_on(path: Path) -> None:
+def test_a_slice_installed_after_loading_is_reduced_from_the_first_record(path: Path) -> None:
     loaded = Session.load(path, registry=REGISTRY.with_types(Seen))
     loaded.install(Seen, initial=Seen())
     loaded[Seen].register(Noted, lambda value, _: Seen(value.count + 1))
@@ -166,7 +166,7 @@ def test_a_slice_that_is_installed_after_loading_is_reduced_from_the_first_recor
         ("more", 1, r"\$\.checkpoints\[1\]"),
     ],
 )
-def test_a_keyframe_that_cannot_be_one_is_refused(path: Path, field: str, value: object, where: str) -> None:
+def test_an_impossible_keyframe_is_refused(path: Path, field: str, value: object, where: str) -> None:
     def change(document: dict[str, Any]) -> None:
         document["checkpoints"][1][field] = value
 
@@ -189,7 +189,7 @@ def test_checking_a_session_compares_its_keyframes(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_keyframe_in_a_file_lies_among_the_records_of_a_merged_fork() -> None:
+def test_no_keyframe_in_a_file_is_among_the_records_of_a_merged_fork() -> None:
     session = Session(session_id="s", registry=REGISTRY)
     fork = write_history(session.fork())
     session.dispatch(Noted("meanwhile"))
@@ -202,7 +202,7 @@ def test_no_keyframe_in_a_file_lies_among_the_records_of_a_merged_fork() -> None
 
 
 @pytest.mark.slow
-def test_compacting_drops_the_keyframes_of_what_it_drops(path: Path, tmp_path: Path) -> None:
+def test_compacting_drops_keyframes_of_dropped_records(path: Path, tmp_path: Path) -> None:
     loaded = load(path)
     held = [mark.seq for mark in loaded._parts()[1].all_lasting]
 

@@ -42,7 +42,7 @@ def test_there_is_one_saved_session_per_format_version() -> None:
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
-def test_a_saved_session_still_holds_what_it_held(path: Path) -> None:
+def test_a_saved_session_still_has_its_contents(path: Path) -> None:
     expected = orjson.loads(path.with_suffix(".expected.json").read_bytes())
     found = orjson.loads(orjson.dumps(summary(loaded(path))))
     for part, shown in expected.items():
@@ -60,7 +60,7 @@ def test_a_saved_session_can_be_used(path: Path, tmp_path: Path) -> None:
     assert portrait(loaded(tmp_path / "s.json")) == portrait(session)
 
 
-def test_the_story_is_saved_in_this_version_as_it_was_when_the_version_was_made(tmp_path: Path) -> None:
+def test_the_current_version_saves_the_sample_session_as_it_always_did(tmp_path: Path) -> None:
     # A change here needs a new format version, unless the story itself was changed: python -m fixtures.sessions
     story.tell().save(tmp_path / "s.json")
     expected = (FOLDER / f"v{VERSION}.json").read_bytes()
@@ -68,7 +68,7 @@ def test_the_story_is_saved_in_this_version_as_it_was_when_the_version_was_made(
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_the_calls_that_a_version_stores_once_are_loaded(version: int, tmp_path: Path) -> None:
+def test_calls_that_a_version_stores_once_are_loaded(version: int, tmp_path: Path) -> None:
     path, told = FOLDER / f"v{version}-calls.json", calls.tell()
 
     session = Session.load(path)

@@ -1,4 +1,4 @@
-"""What loading takes, what it leaves to the caller, and what it says when a type is missing."""
+"""The arguments of loading, what it leaves to the caller, and its errors for missing types."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Listener:
         self.heard.append(record)
 
 
-def test_loading_tells_nobody_of_old_records_and_everybody_of_new_ones(saved: Path) -> None:
+def test_subscribers_get_new_records_after_loading_but_no_old_ones(saved: Path) -> None:
     bus = Listener()
     session = Session.load(saved, registry=registry(), bus=bus)
     story.prepare(session)
@@ -54,7 +54,7 @@ def test_the_error_for_a_folder_names_the_way_to_open_it(tmp_path: Path) -> None
         Session.load(tmp_path / "work")
 
 
-def test_loading_reads_no_clock_and_takes_no_new_id(saved: Path) -> None:
+def test_loading_reads_no_clock_and_generates_no_id(saved: Path) -> None:
     def never() -> str:
         raise AssertionError("an id was asked for")
 
@@ -80,7 +80,7 @@ def test_loading_runs_no_reducer(saved: Path) -> None:
     assert len(ran) == 1
 
 
-def test_two_sessions_of_one_file_are_independent(saved: Path) -> None:
+def test_two_sessions_loaded_from_one_file_are_independent(saved: Path) -> None:
     one, other = (Session.load(saved, registry=registry()) for _ in range(2))
     InMemoryFilesystem(one).write("/only/in/one", "x")
     assert not InMemoryFilesystem(other).exists("/only/in/one")
@@ -94,7 +94,7 @@ def test_a_path_may_be_text_or_a_path_and_go_through_a_link(saved: Path) -> None
         assert Session.load(path, registry=registry()).session_id == "story"
 
 
-def test_a_registry_without_the_programs_types_is_told_which_one_is_missing(saved: Path) -> None:
+def test_the_error_for_an_incomplete_registry_names_the_missing_type(saved: Path) -> None:
     with pytest.raises(UnknownType, match=r"^\$\.\w+.*'story/\w+'.*with_types") as refusal:
         Session.load(saved)
     assert isinstance(refusal.value, SessionFileError)
@@ -110,7 +110,7 @@ class Moved:
     output: bytes
 
 
-def test_a_renamed_type_can_take_an_old_tag(tmp_path: Path) -> None:
+def test_a_renamed_type_can_keep_its_old_tag(tmp_path: Path) -> None:
     session = Session(session_id="s", registry=registry())
     session.install(Step, kind="log")
     session[Step].append(Step("first", {"n": 1}, b"out"))
@@ -119,7 +119,7 @@ def test_a_renamed_type_can_take_an_old_tag(tmp_path: Path) -> None:
     assert back[Moved].all() == (Moved("first", {"n": 1}, b"out"),)
 
 
-def test_a_slice_installed_under_a_tag_of_its_own_comes_back_under_it(tmp_path: Path) -> None:
+def test_a_slice_installed_under_a_custom_tag_is_loaded_under_it(tmp_path: Path) -> None:
     session = Session(session_id="s")
     session.install(Total, tag="mine", initial=Total(3))
     session.dispatch(Counted(4))
@@ -193,7 +193,7 @@ def test_a_default_that_changed_does_not_change_old_files(tmp_path: Path) -> Non
     assert back.records[1].event == After("grey")
 
 
-def test_opening_a_mount_on_a_loaded_session_mounts_nothing_again(tmp_path: Path) -> None:
+def test_opening_a_mount_on_a_loaded_session_does_not_repeat_it(tmp_path: Path) -> None:
     (tmp_path / "host").mkdir()
     (tmp_path / "host" / "a").write_text("first")
     session = Session(session_id="s")
@@ -226,7 +226,7 @@ class Point:
     y: int
 
 
-def test_a_value_with_several_wrong_fields_is_told_with_the_first_and_their_number(tmp_path: Path) -> None:
+def test_the_error_for_several_wrong_fields_names_the_first_and_their_number(tmp_path: Path) -> None:
     session = Session(session_id="s", registry=known_as(Point), clock=lambda: 0)
     session.install(Point, tag="thing")
     session[Point].seed(Point(111, 222))

@@ -38,7 +38,7 @@ def test_appending_leaves_the_shorter_log_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_two_logs_that_go_on_from_one_do_not_meet(size: int) -> None:
+def test_two_logs_that_continue_one_are_independent(size: int) -> None:
     base = numbers(size)
 
     one, other = base.extend("abc"), base.extend("xy")
@@ -95,7 +95,7 @@ def test_short_logs_are_like_lists(steps: list[tuple[str, int]]) -> None:
         assert log.equals(Log(wanted))
 
 
-def test_replacing_the_last_item_of_a_long_log_again_and_again() -> None:
+def test_replacing_the_last_item_of_a_long_log_repeatedly() -> None:
     log: Log[object] = numbers(1000)
 
     for number in range(1000):
@@ -127,7 +127,7 @@ def test_a_prefix_that_ends_where_a_segment_starts() -> None:
     assert prefix[-1] == 299
 
 
-def test_since_goes_through_what_is_behind_the_first() -> None:
+def test_since_iterates_over_the_items_after_the_first_ones() -> None:
     base = numbers(300)
     base.append("taken")
     log = base.extend(range(300, 900))
@@ -152,14 +152,14 @@ def test_an_index_outside_is_refused(index: int) -> None:
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(250, 310), slice(-3, None), slice(None, None, -7), slice(5, 2)])
-def test_a_part_is_that_part_of_all_items(part: slice) -> None:
+def test_a_slice_is_that_part_of_all_items(part: slice) -> None:
     base = numbers(300)
     base.append("taken")
 
     assert list(base.extend(range(300, 600))[part]) == list(range(600))[part]
 
 
-def test_a_log_extends_those_that_it_grew_from() -> None:
+def test_a_log_extends_the_logs_that_it_grew_from() -> None:
     short = Log(object() for _ in range(10))
     long = short.append(object()).append(object())
 
@@ -169,7 +169,7 @@ def test_a_log_extends_those_that_it_grew_from() -> None:
     assert long.extends(long.prefix(11))
 
 
-def test_equal_items_are_not_the_very_items() -> None:
+def test_a_log_of_equal_items_is_not_an_extension() -> None:
     assert not Log([[1]]).append([2]).extends(Log([[1]]))
 
 
@@ -214,7 +214,7 @@ def test_a_thousand_versions_share_their_items() -> None:
     assert list(versions[300].append("branch").since(298)) == [298, 299, "branch"]
 
 
-def test_any_stretch_is_found_in_few_steps() -> None:
+def test_any_position_is_found_in_few_steps() -> None:
     chain: Stretch[int] = Stretch(None, 0, [])
     for number in range(1, 2000):
         chain = Stretch(chain, number, [])

@@ -1,4 +1,4 @@
-"""Conflicts as values: what they hold, how they are shown, and the ways to resolve them."""
+"""Conflicts as values: what they contain, how they are shown, and how they can be resolved."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def test_calls_that_were_rolled_back_are_not_named() -> None:
         ("type", also(delete("/a"), lambda fs: fs.mkdir("/a")), write("/a", EDITED)),
     ],
 )
-def test_each_side_can_be_taken_for_every_kind(kind: str, ours: Change, theirs: Change, tmp_path: Path) -> None:
+def test_either_side_can_be_chosen_for_every_kind_of_conflict(
+    kind: str, ours: Change, theirs: Change, tmp_path: Path
+) -> None:
     for one, other in ((ours, theirs), (theirs, ours)):
         (conflict,) = two_sides(A, one, other).conflicts()
         assert conflict.kind == kind
@@ -113,7 +115,7 @@ def test_a_resolution_can_delete_and_its_answer_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("on_conflict", ["markers", {"/b": "ours"}, {}, lambda entry: "raise"])
-def test_what_has_no_answer_remains_and_changes_nothing(on_conflict: OnConflict) -> None:
+def test_unresolved_conflicts_remain_and_nothing_changes(on_conflict: OnConflict) -> None:
     sides = two_sides(A, lambda fs: fs.write_bytes("/a", b"\0a"), write("/a", EDITED))
     before = sides.ours.tree(), sides.session.seq
 
@@ -148,14 +150,14 @@ def test_an_error_in_the_function_changes_nothing() -> None:
     assert (sides.ours.tree(), sides.session.seq) == before
 
 
-def test_markers_keep_the_line_endings_and_complete_the_last_line() -> None:
+def test_markers_use_the_line_endings_and_complete_the_last_line() -> None:
     windows = two_sides({"/a": "1\r\n2\r\n"}, write("/a", "o\r\n2\r\n"), write("/a", "t\r\n2\r\n"))
     assert windows.merged("markers") == {"/a": "<<<<<<< ours\r\no\r\n=======\r\nt\r\n>>>>>>> theirs\r\n2\r\n"}
     short = two_sides({"/a": "1"}, write("/a", "1\no"), write("/a", "1\nt"))
     assert short.merged("markers") == {"/a": "1\n<<<<<<< ours\no\n=======\nt\n>>>>>>> theirs\n"}
 
 
-def test_a_preview_tells_what_would_change_and_changes_nothing() -> None:
+def test_a_preview_shows_what_would_change_and_changes_nothing() -> None:
     sides = two_sides(
         {**A, "/gone": "1\n", "/b": LINES, "/m": "m\n"},
         also(write("/a", OURS), write("/mine", "x")),
@@ -259,7 +261,7 @@ def test_a_slice_without_paths_names_its_tag_and_its_calls() -> None:
 
 
 @pytest.mark.parametrize(("choice", "total"), [("ours", 2), ("theirs", 1)])
-def test_either_side_of_a_slice_can_be_taken(choice: Choice, total: int) -> None:
+def test_either_side_of_a_slice_can_be_chosen(choice: Choice, total: int) -> None:
     ways: tuple[OnConflict, ...] = (choice, {"ledger/total": choice})
     for on_conflict in ways:
         session = make_session()
@@ -275,7 +277,7 @@ def test_either_side_of_a_slice_can_be_taken(choice: Choice, total: int) -> None
         assert session.at(session.seq)[Total].latest() == Total(total)
 
 
-def test_a_slice_that_merges_as_a_whole_is_not_taken_from_both_sides() -> None:
+def test_a_slice_merged_as_a_whole_is_not_taken_from_both_sides() -> None:
     session = make_session()
     fork = session.fork()
     for value, side in enumerate((session, fork)):

@@ -43,7 +43,7 @@ def test_log_slices_of_hundreds_of_values_are_concatenated() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 300])
-def test_a_log_slice_of_another_reducer_takes_the_fork_s_events_behind_its_own(count: int) -> None:
+def test_a_log_slice_with_another_reducer_appends_the_events_of_the_fork(count: int) -> None:
     session = make_session()
     session.install(Put, kind="log").register(Added, lambda put, event: Put(put.key, event.by))
     for number in range(count):
@@ -109,7 +109,7 @@ def test_a_merge_is_undone_by_rolling_back_to_the_record_before_it() -> None:
     assert (total_of(session), shelf_of(session)) == (2, {"a": 1})
 
 
-def test_a_fork_may_be_merged_again_and_again() -> None:
+def test_a_fork_may_be_merged_repeatedly() -> None:
     session, fork = forked(Noted("0"))
 
     for number in range(1, 6):
@@ -123,7 +123,7 @@ def test_a_fork_may_be_merged_again_and_again() -> None:
     assert [record.event.text for record in session.records if isinstance(record.event, Noted)] == notes_of(session)
 
 
-def test_a_second_merge_takes_over_only_what_is_new() -> None:
+def test_a_second_merge_adds_only_what_is_new() -> None:
     session, fork = forked()
     fork.dispatch(Added(1))
     session.merge(fork)
@@ -136,7 +136,7 @@ def test_a_second_merge_takes_over_only_what_is_new() -> None:
     assert record.event.count == 0
 
 
-def test_the_fork_goes_on_from_its_own_state_after_a_merge() -> None:
+def test_the_fork_continues_from_its_own_state_after_a_merge() -> None:
     session, fork = forked()
     fork.dispatch(Put("a", 1))
     session.dispatch(Put("b", 1))
@@ -148,7 +148,7 @@ def test_the_fork_goes_on_from_its_own_state_after_a_merge() -> None:
     assert shelf_of(session) == {"a": 2, "b": 1}
 
 
-def test_a_fork_of_a_fork_is_merged_into_the_fork_and_that_into_the_session() -> None:
+def test_a_fork_of_a_fork_is_merged_into_the_fork_and_then_into_the_session() -> None:
     session, fork = forked(Noted("0"))
     inner = fork.fork()
     inner.dispatch(Put("inner", 1), cause="deep")
@@ -177,7 +177,7 @@ def test_several_forks_are_merged_one_after_another() -> None:
     assert shelf_of(session) == {str(number): number for number in range(5)}
 
 
-def test_a_fork_is_merged_only_into_the_session_that_it_left() -> None:
+def test_a_fork_is_merged_only_into_its_parent() -> None:
     session, fork = forked()
     inner = fork.fork()
     inner.dispatch(Added(1))
@@ -200,7 +200,7 @@ def test_a_parent_is_not_merged_into_its_fork() -> None:
     assert "None" not in str(caught.value)
 
 
-def test_another_session_of_the_same_id_is_not_the_one_that_was_forked() -> None:
+def test_another_session_with_the_same_id_is_not_the_parent() -> None:
     _, fork = forked()
     fork.dispatch(Added(1))
     namesake = make_session()

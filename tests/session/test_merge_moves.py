@@ -194,7 +194,7 @@ CONFLICTS: dict[str, tuple[dict[str, str], Change, Change, str, dict[str, str], 
 
 
 @pytest.mark.parametrize(("files", "one", "other", "kind", "of_one", "of_other"), CONFLICTS.values(), ids=CONFLICTS)
-def test_what_cannot_both_be_is_a_conflict_of_its_kind(
+def test_incompatible_changes_are_conflicts_of_their_kind(
     files: dict[str, str],
     one: Change,
     other: Change,
@@ -218,7 +218,7 @@ def test_what_cannot_both_be_is_a_conflict_of_its_kind(
 
 
 @pytest.mark.parametrize("name", ["moved to a name that the other side made", "two files moved to one name"])
-def test_a_conflict_about_a_name_holds_what_either_side_has_there(name: str) -> None:
+def test_a_conflict_about_a_name_holds_the_entries_of_both_sides(name: str) -> None:
     files, one, other, _, of_one, of_other = CONFLICTS[name]
     for ours, theirs, of_ours, of_theirs in ((one, other, of_one, of_other), (other, one, of_other, of_one)):
         (conflict,) = two_sides(files, ours, theirs).conflicts()
@@ -243,7 +243,7 @@ def test_a_conflict_about_the_name_of_a_file_and_a_directory_holds_the_file() ->
         session.rollback(session.seq - 1)
 
 
-def test_a_move_and_two_edits_of_three_forks_meet(tmp_path: Path) -> None:
+def test_a_move_and_two_edits_in_three_forks_are_combined(tmp_path: Path) -> None:
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)
     fs.write("/README.md", LINES)
@@ -259,7 +259,7 @@ def test_a_move_and_two_edits_of_three_forks_meet(tmp_path: Path) -> None:
     check_history(session, tmp_path / "s.json")
 
 
-def test_a_fork_that_is_merged_again_and_again_finds_what_moved_meanwhile(tmp_path: Path) -> None:
+def test_a_fork_merged_repeatedly_follows_moves_in_between(tmp_path: Path) -> None:
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)
     fs.write("/a", LINES)
@@ -299,7 +299,7 @@ def test_moves_in_a_fork_of_a_fork_are_followed(tmp_path: Path) -> None:
     check_history(session, tmp_path / "s.json")
 
 
-def test_a_fork_that_left_before_the_other_was_merged_is_followed_as_well() -> None:
+def test_moves_are_followed_in_a_fork_made_before_another_was_merged() -> None:
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)
     fs.write("/a", LINES)
@@ -315,7 +315,7 @@ def test_a_fork_that_left_before_the_other_was_merged_is_followed_as_well() -> N
     assert texts(fs) == {"/b": EDITED, "/other": "1\n"}
 
 
-def test_a_move_that_was_rolled_back_is_none() -> None:
+def test_a_move_that_was_rolled_back_does_not_count() -> None:
     session = Session(session_id="s")
     fs = InMemoryFilesystem(session)
     fs.write("/a", LINES)
@@ -405,7 +405,7 @@ def test_a_merge_of_different_files_reads_no_records(monkeypatch: pytest.MonkeyP
     assert sides.merged() == {"/c": LINES, "/b": "B\n", "/d/new": "n\n"}
 
 
-def test_a_conflict_that_is_left_keeps_both_sides_as_they_were() -> None:
+def test_an_unresolved_conflict_leaves_both_sides_unchanged() -> None:
     sides = two_sides(
         {**A, "/x": "x\n"}, also(move("/a /b"), write("/x", "1\n")), also(move("/a /c"), write("/x", "2\n"))
     )

@@ -25,7 +25,7 @@ def everything(session: Session) -> object:
     return (total_of(session), shelf_of(session), notes_of(session), list(session.records), session.snapshots)
 
 
-def test_what_only_the_fork_changed_is_taken_over() -> None:
+def test_changes_by_only_the_fork_are_merged() -> None:
     session, fork = forked(Added(1))
     fork.dispatch(Added(2))
 
@@ -34,7 +34,7 @@ def test_what_only_the_fork_changed_is_taken_over() -> None:
     assert total_of(session) == 3
 
 
-def test_what_only_the_session_changed_stays() -> None:
+def test_changes_by_only_the_session_stay() -> None:
     session, fork = forked(Added(1))
     fork.dispatch(Put("a", 1))
     session.dispatch(Added(2))
@@ -44,7 +44,7 @@ def test_what_only_the_session_changed_stays() -> None:
     assert (total_of(session), shelf_of(session)) == (3, {"a": 1})
 
 
-def test_what_both_sides_changed_is_merged_by_the_slice_s_own_function() -> None:
+def test_changes_by_both_sides_are_merged_by_the_merge_function_of_the_slice() -> None:
     session, fork = forked(Put("a", 1), Put("b", 1))
     fork.dispatch(Taken("a"))
     fork.dispatch(Put("theirs", 1))
@@ -56,7 +56,7 @@ def test_what_both_sides_changed_is_merged_by_the_slice_s_own_function() -> None
     assert shelf_of(session) == {"b": 2, "ours": 1, "theirs": 1}
 
 
-def test_both_sides_making_the_same_change_is_no_conflict() -> None:
+def test_the_same_change_on_both_sides_is_not_a_conflict() -> None:
     session, fork = forked()
     for side in (session, fork):
         side.dispatch(Added(4))
@@ -67,7 +67,7 @@ def test_both_sides_making_the_same_change_is_no_conflict() -> None:
     assert (total_of(session), shelf_of(session)) == (4, {"a": 1})
 
 
-def test_a_change_that_was_taken_back_is_no_change() -> None:
+def test_a_change_that_was_undone_is_not_a_change() -> None:
     for changing, other in ((0, 1), (1, 0)):
         session, fork = forked(Added(5))
         sides = (session, fork)
@@ -141,7 +141,7 @@ def test_a_conflict_without_a_name_names_the_slice() -> None:
     assert total_of(session) == 2
 
 
-def test_whatever_else_a_merge_function_raises_changes_nothing() -> None:
+def test_any_other_exception_in_a_merge_function_changes_nothing() -> None:
     def broken(base: Total, ours: Total, theirs: Total) -> Total:
         raise ZeroDivisionError
 
@@ -175,7 +175,7 @@ def test_a_merge_function_gets_the_base_and_both_sides() -> None:
     assert total_of(session) == 111
 
 
-def test_a_rollback_in_the_fork_is_merged_as_what_it_undid() -> None:
+def test_a_rollback_in_the_fork_is_merged_as_the_changes_that_it_made() -> None:
     session, fork = forked(Added(5), Put("a", 1))
 
     fork.rollback(0)
@@ -184,7 +184,7 @@ def test_a_rollback_in_the_fork_is_merged_as_what_it_undid() -> None:
     assert (total_of(session), shelf_of(session)) == (0, {})
 
 
-def test_a_rollback_in_the_fork_leaves_what_the_session_changed_elsewhere() -> None:
+def test_a_rollback_in_the_fork_keeps_other_changes_by_the_session() -> None:
     session, fork = forked(Added(5), Put("a", 1))
 
     fork.rollback(1)
@@ -194,7 +194,7 @@ def test_a_rollback_in_the_fork_leaves_what_the_session_changed_elsewhere() -> N
     assert (total_of(session), shelf_of(session)) == (5, {"b": 2})
 
 
-def test_a_rollback_in_the_fork_against_a_change_of_the_session_is_a_conflict() -> None:
+def test_a_rollback_in_the_fork_can_conflict_with_a_change_in_the_session() -> None:
     session, fork = forked(Added(5))
 
     fork.rollback(0)
@@ -204,7 +204,7 @@ def test_a_rollback_in_the_fork_against_a_change_of_the_session_is_a_conflict() 
         session.merge(fork)
 
 
-def test_a_rollback_of_the_session_meanwhile_stays() -> None:
+def test_a_concurrent_rollback_of_the_session_is_kept() -> None:
     session, fork = forked(Added(5), Put("a", 1))
 
     session.rollback(0)
@@ -214,7 +214,7 @@ def test_a_rollback_of_the_session_meanwhile_stays() -> None:
     assert (total_of(session), shelf_of(session), notes_of(session)) == (0, {}, ["n"])
 
 
-def test_clearing_a_slice_in_the_fork_is_taken_over() -> None:
+def test_clearing_a_slice_in_the_fork_is_merged() -> None:
     session, fork = forked(Added(5))
 
     fork[Total].clear()
@@ -246,7 +246,7 @@ def test_older_values_that_differ_are_a_conflict() -> None:
     assert caught.value.paths == ("ledger/shelf",)
 
 
-def test_clearing_a_slice_against_a_change_of_it_is_a_conflict() -> None:
+def test_clearing_a_slice_conflicts_with_a_change_to_it() -> None:
     for clearing in (0, 1):
         session, fork = forked(Put("a", 1))
         sides = (session, fork)
@@ -259,7 +259,7 @@ def test_clearing_a_slice_against_a_change_of_it_is_a_conflict() -> None:
         assert caught.value.paths == ("ledger/shelf",)
 
 
-def test_a_slice_that_one_side_made_anew_as_it_was_is_no_conflict_with_clearing_it() -> None:
+def test_recreating_a_slice_unchanged_does_not_conflict_with_clearing_it() -> None:
     for clears_fork in (False, True):
         session = make_session()
         session[Shelf].seed(Shelf({"a": 1}))
@@ -273,7 +273,7 @@ def test_a_slice_that_one_side_made_anew_as_it_was_is_no_conflict_with_clearing_
         assert session[Shelf].all() == ()
 
 
-def test_a_merge_function_that_gives_none_empties_the_slice() -> None:
+def test_a_merge_function_that_returns_none_clears_the_slice() -> None:
     session = make_session()
     session.install(Total, merge=lambda base, ours, theirs: None)
     fork = session.fork()

@@ -1,4 +1,4 @@
-"""Transactions in transactions: each undoes what it did, and the outer one all of it."""
+"""Nested transactions: each undoes its own changes, and the outer one undoes all of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_inner_transaction_inherits_the_cause_or_has_its_own() -> None:
     assert [record.cause for record in session.records] == ["outer", "inner", "outer"]
 
 
-def test_inner_and_outer_both_stay() -> None:
+def test_successful_inner_and_outer_transactions_both_stay() -> None:
     session = make_session()
 
     with session.transaction():
@@ -96,7 +96,7 @@ def test_many_levels_of_nesting() -> None:
     assert total_of(session) == 50
 
 
-def test_transactions_that_end_out_of_order_lose_nothing_without_a_word() -> None:
+def test_transactions_that_end_out_of_order_lose_nothing_silently() -> None:
     session = make_session()
 
     def work(amount: int) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Old stretches of history are packed: nobody can tell, but for the memory that they take."""
+"""Old stretches of history are packed, which is invisible except for the memory that they take."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_values_that_are_not_plain_and_large_ones_stay_the_same_objects() -> Non
     assert all(mine is theirs for mine, theirs in zip(values, unpacked, strict=True))
 
 
-def test_bytes_that_something_else_holds_stay_shared_and_others_do_not() -> None:
+def test_bytes_that_are_referenced_elsewhere_stay_shared_and_others_do_not() -> None:
     held = bytes([1, 2, 3])
     rows = [(held,), (bytes([4, 5, 6]),)]
     _, _, kept = pack_rows(rows)
@@ -168,7 +168,7 @@ def test_forks_that_are_merged_in_turn_leave_packed_records() -> None:
     assert [record.seq for record in session.records] == list(range(1, session.seq + 1))
 
 
-def test_compaction_keeps_the_values_whose_records_went() -> None:
+def test_compaction_keeps_values_whose_records_were_dropped() -> None:
     session = made_session(ENOUGH)
     session.compact(keep=700)
     check(session, range(ENOUGH))
@@ -197,7 +197,7 @@ class Derived:
 
 
 @pytest.mark.parametrize(("kind", "answer"), [(Made, True), (Odd, False), (Derived, False), (int, False)])
-def test_only_values_that_are_their_fields_are_packed(kind: type, answer: object) -> None:
+def test_only_values_determined_by_their_fields_are_packed(kind: type, answer: object) -> None:
     assert is_plain(kind) is answer
 
 
@@ -207,12 +207,12 @@ def _next(value: int) -> int:
 
 @frozen
 class Growing:
-    """Something that is another value each time that it is made."""
+    """An event that is a different value each time it is created."""
 
     a: int = field(converter=_next)
 
 
-def test_an_event_that_its_record_cannot_give_back_is_refused() -> None:
+def test_an_event_that_its_record_cannot_reproduce_is_refused() -> None:
     session = Session(session_id="s", registry=Registry.empty().with_types(Growing))
     session.install(Growing, kind="log").register(Growing, append_all)
     with pytest.raises(TypeError, match=r"cannot take a Growing: .* when its record is read"):

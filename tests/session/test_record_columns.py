@@ -76,7 +76,7 @@ def test_columns_hold_the_records_in_stretches_that_end_at_multiples_of_512(long
 
 
 @pytest.mark.parametrize("drop", [0, 1, STRETCH, 5 * STRETCH + 100])
-def test_a_loaded_history_is_the_same_and_saved_as_the_same_bytes(long: Session, drop: int) -> None:
+def test_a_loaded_history_is_equal_and_saved_as_the_same_bytes(long: Session, drop: int) -> None:
     session = compacted(long, drop)
     data = session.to_bytes()
 
@@ -91,7 +91,7 @@ def test_a_loaded_history_is_the_same_and_saved_as_the_same_bytes(long: Session,
 
 
 @pytest.mark.parametrize("drop", [0, 1, 5 * STRETCH + 100])
-def test_loaded_values_that_are_events_share_what_their_records_are_packed_in(long: Session, drop: int) -> None:
+def test_loaded_values_that_are_events_share_the_packed_blocks_of_their_records(long: Session, drop: int) -> None:
     _, line, _ = loaded(compacted(long, drop).to_bytes())._parts()
     packed = [one.items for one, _ in line.rows._stretches() if isinstance(one.items, PackedRecords)]
     blocks = {id(block) for one in packed for block in one.blocks}
@@ -109,7 +109,7 @@ def test_loaded_values_that_are_events_share_what_their_records_are_packed_in(lo
         assert sum(isinstance(one, PackedValues) and id(one.block) in blocks for one in kept) >= len(shared)
 
 
-def test_a_session_goes_on_after_loading_as_the_one_that_was_saved() -> None:
+def test_a_loaded_session_continues_like_the_one_that_was_saved() -> None:
     session = told(700)
     again = loaded(session.to_bytes())
     for number in range(700, 700 + 3 * STRETCH):

@@ -74,7 +74,7 @@ def test_numbers_in_merged_events_name_the_records_that_they_named_in_the_fork()
     assert session[Step].all() == (Step(now, (before, now), count=meant),)
 
 
-def test_no_number_stays_no_number() -> None:
+def test_a_missing_number_stays_missing() -> None:
     session = make_session()
     fork = session.fork()
     fork.dispatch(Step(None))
@@ -84,7 +84,7 @@ def test_no_number_stays_no_number() -> None:
     assert session[Step].all() == (Step(None),)
 
 
-def test_a_fork_that_goes_on_after_a_merge_may_name_records_from_before_it() -> None:
+def test_a_fork_may_name_records_from_before_its_last_merge() -> None:
     session = make_session()
     fork = session.fork()
     note(session, "first of ours")
@@ -257,7 +257,7 @@ def test_a_number_inside_a_value_that_a_field_holds_stays_as_it_is() -> None:
     assert number_of(session, "in the fork") == 3
 
 
-def test_a_class_that_declares_a_field_that_it_has_not_is_refused() -> None:
+def test_a_class_that_declares_a_field_that_it_lacks_is_refused() -> None:
     @event("numbers/odd", numbers=("seq", "nowhere"))
     @frozen
     class Odd:
@@ -288,7 +288,7 @@ def test_calls_in_forks_name_their_records() -> None:
     assert [sight[1] for sight in sights if sight is not None] == [0, 5]
 
 
-def test_all_is_as_before_after_saving_and_loading(tmp_path: Path) -> None:
+def test_everything_is_unchanged_after_saving_and_loading(tmp_path: Path) -> None:
     session = make_session()
     fork = session.fork()
     note(session, "ours")
@@ -302,7 +302,7 @@ def test_all_is_as_before_after_saving_and_loading(tmp_path: Path) -> None:
     assert list(loaded.records) == list(session.records)
 
 
-def test_merges_that_the_first_version_saved_are_read_as_they_were_meant() -> None:
+def test_merges_saved_by_the_first_version_are_read_with_mapped_numbers() -> None:
     session = Session.load(BY_FIRST_VERSION)
 
     merges = [record.event for record in session.records if isinstance(record.event, Merged)]
@@ -313,7 +313,7 @@ def test_merges_that_the_first_version_saved_are_read_as_they_were_meant() -> No
     assert [moment for moment in moments if not moment.is_same or moment.rebuilt is None] == []
 
 
-def test_a_session_of_the_first_version_goes_on_with_true_numbers(tmp_path: Path) -> None:
+def test_a_session_of_the_first_version_continues_with_correct_numbers(tmp_path: Path) -> None:
     session = Session.load(BY_FIRST_VERSION)
     fork = session.fork()
     InMemoryFilesystem(session).write("/outside", "1\n")

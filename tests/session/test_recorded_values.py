@@ -117,7 +117,7 @@ def test_values_that_are_equal_but_not_the_same_are_written_out() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 2, 4, -1, True, "1", None, [1], 1.0])
-def test_a_number_that_is_not_that_of_such_a_record_is_refused(number: object) -> None:
+def test_a_number_of_an_unsuitable_record_is_refused(number: object) -> None:
     session = new_session()
     session.dispatch(Made("m"))
     session.dispatch(Other("o"))
@@ -152,7 +152,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_any_history_comes_back(steps: list[Made | Other | str]) -> None:
+def test_any_history_is_loaded_unchanged(steps: list[Made | Other | str]) -> None:
     session = new_session()
     fork: Session | None = None
     for step in steps:

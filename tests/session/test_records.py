@@ -30,7 +30,7 @@ def test_records_are_a_sequence() -> None:
     assert records.count(records[0]) == 1
 
 
-def test_numbers_start_at_one_and_leave_none_out() -> None:
+def test_numbers_start_at_one_without_gaps() -> None:
     session = added(2)
     session.rollback(0)
     with session.transaction():
@@ -42,7 +42,7 @@ def test_numbers_start_at_one_and_leave_none_out() -> None:
     assert [record.seq for record in session.records] == list(range(1, session.seq + 1))
 
 
-def test_the_time_is_the_clock_s_in_nanoseconds() -> None:
+def test_the_time_is_that_of_the_clock_in_nanoseconds() -> None:
     session = install_ledger(Session(registry=Registry.empty(), clock=Clock(start=1_700_000_000_000_000_000)))
 
     first, second = session.dispatch(Added(1)), session.dispatch(Added(1))
@@ -50,7 +50,7 @@ def test_the_time_is_the_clock_s_in_nanoseconds() -> None:
     assert (first.at, second.at) == (1_700_000_000_000_000_000, 1_700_000_000_000_000_001)
 
 
-def test_a_record_reads_as_what_dispatch_returned() -> None:
+def test_a_record_equals_the_one_that_dispatch_returned() -> None:
     session = make_session()
 
     returned = [session.dispatch(Put("a", 1), cause="x"), session.dispatch(Noted("n")), session.rollback(0)]
@@ -78,13 +78,13 @@ def test_an_index_outside_is_an_index_error(index: int) -> None:
     "part",
     [slice(None), slice(1, 3), slice(-2, None), slice(None, None, 2), slice(None, None, -1), slice(4, 1), slice(9, 99)],
 )
-def test_a_part_is_that_part_of_all_records(part: slice) -> None:
+def test_a_slice_is_that_part_of_all_records(part: slice) -> None:
     session = added(5)
 
     assert list(session.records[part]) == list(session.records)[part]
 
 
-def test_since_goes_through_the_records_after_a_number() -> None:
+def test_since_iterates_over_the_records_after_a_number() -> None:
     session = added(5)
 
     assert [record.seq for record in session.records.since(3)] == [4, 5]
@@ -92,7 +92,7 @@ def test_since_goes_through_the_records_after_a_number() -> None:
     assert list(session.records.since(5)) == []
 
 
-def test_records_that_were_asked_for_do_not_grow_with_the_session() -> None:
+def test_a_sequence_of_records_does_not_grow_with_the_session() -> None:
     session = added(2)
     before = session.records
 
@@ -103,7 +103,7 @@ def test_records_that_were_asked_for_do_not_grow_with_the_session() -> None:
     assert len(session.records) == 3
 
 
-def test_going_through_records_while_dispatching_sees_those_that_were_there() -> None:
+def test_iterating_while_dispatching_sees_the_records_from_before() -> None:
     session = added(3)
 
     for record in session.records:
@@ -158,7 +158,7 @@ def test_a_record_is_a_value() -> None:
         record.seq = 9  # type: ignore[misc]  # the point of this test
 
 
-def test_records_of_thousands_are_read_from_anywhere() -> None:
+def test_any_of_thousands_of_records_can_be_read() -> None:
     session = added(1500)
 
     records = session.records

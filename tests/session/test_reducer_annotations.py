@@ -77,7 +77,7 @@ def test_type_checkers_find_a_reducer_of_another_event_or_result() -> None:
     assert vars(Counter)["both"].__reduces__ == (Named, Counted)
 
 
-def test_annotations_that_are_missing_wide_or_unknown_are_fine() -> None:
+def test_missing_wide_or_unknown_annotations_are_accepted() -> None:
     @frozen
     class Counter:
         count: int = 0

@@ -43,7 +43,7 @@ def test_replace_latest_keeps_the_newest_event_only() -> None:
     assert session[Priced].all() == (Priced("tea", 3),)
 
 
-def test_replace_latest_takes_the_place_of_all_values_that_were_there() -> None:
+def test_replace_latest_replaces_all_existing_values() -> None:
     session = priced_session(replace_latest)
     session[Priced].append(Priced("tea", 1))
     session[Priced].append(Priced("milk", 1))
@@ -53,7 +53,7 @@ def test_replace_latest_takes_the_place_of_all_values_that_were_there() -> None:
     assert session[Priced].all() == (Priced("sugar", 1),)
 
 
-def test_upsert_by_puts_a_value_in_the_place_of_the_one_with_its_key() -> None:
+def test_upsert_by_replaces_the_value_with_the_same_key_in_place() -> None:
     session = priced_session(upsert_by(lambda value: value.name))
 
     for name, price in (("tea", 1), ("milk", 2), ("tea", 3), ("sugar", 4)):
@@ -62,7 +62,7 @@ def test_upsert_by_puts_a_value_in_the_place_of_the_one_with_its_key() -> None:
     assert session[Priced].all() == (Priced("tea", 3), Priced("milk", 2), Priced("sugar", 4))
 
 
-def test_replace_latest_by_moves_the_newest_of_a_key_behind_the_others() -> None:
+def test_replace_latest_by_moves_the_newest_value_of_a_key_to_the_end() -> None:
     session = priced_session(replace_latest_by(lambda value: value.name))
 
     for name, price in (("tea", 1), ("milk", 2), ("tea", 3), ("sugar", 4)):
@@ -110,7 +110,7 @@ def test_a_reducer_gets_none_where_the_slice_has_no_value() -> None:
     assert session[Priced].all() == (Priced("new", 2),)
 
 
-def test_a_reducer_that_changes_nothing_leaves_the_very_same_value_and_still_a_record() -> None:
+def test_a_reducer_that_changes_nothing_keeps_the_same_value_but_adds_a_record() -> None:
     session = make_session()
     before = session[Total].latest()
 

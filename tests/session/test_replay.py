@@ -1,4 +1,4 @@
-"""Going through recorded events again: the same slices, the same records, and nobody is told."""
+"""Replaying recorded events: the same slices, the same records, and no notifications."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_replayed_session_can_be_replayed_again() -> None:
     assert same(session, third)
 
 
-def test_a_replayed_session_goes_on_as_the_first_would_have() -> None:
+def test_a_replayed_session_continues_as_the_original_would() -> None:
     session, again = storied_session(), make_session("again")
     again.replay(session.records)
 
@@ -91,7 +91,7 @@ def test_records_can_be_replayed_in_two_parts() -> None:
     assert same(session, again)
 
 
-def test_a_merge_may_be_cut_in_two_as_well() -> None:
+def test_records_of_a_merge_can_also_be_replayed_in_two_parts() -> None:
     session = make_session()
     fork = session.fork()
     for amount in (1, 10, 100):
@@ -111,7 +111,7 @@ def test_a_merge_may_be_cut_in_two_as_well() -> None:
     ]
 
 
-def test_nobody_is_told_of_what_is_replayed() -> None:
+def test_subscribers_get_no_replayed_records() -> None:
     session, again = storied_session(), make_session("again")
     told: list[Record] = []
     again.subscribe(object, told.append)
@@ -122,7 +122,7 @@ def test_nobody_is_told_of_what_is_replayed() -> None:
     assert told == [new]
 
 
-def test_nothing_outside_is_touched() -> None:
+def test_a_replay_touches_nothing_outside() -> None:
     session, again = storied_session(), make_session("again")
     outside = FakeExternal("disk", {"/a": "1"})
     again.attach(outside)
@@ -159,7 +159,7 @@ def test_a_slice_that_is_not_installed_is_named_with_the_remedy() -> None:
     assert len(bare.records) == 0
 
 
-def test_slices_that_only_the_records_know_do_not_stand_in_the_way_of_a_merge() -> None:
+def test_slices_known_only_from_records_do_not_prevent_a_merge() -> None:
     session = make_session()
     session.dispatch(Added(1))
     session.rollback(1)
@@ -238,7 +238,7 @@ def test_a_log_of_merges_replays_to_what_it_was() -> None:
     assert session[Joins].latest() == again[Joins].latest() == Joins((fork.session_id,))
 
 
-def test_going_on_after_a_part_of_a_merge_is_refused_until_the_rest_was_replayed() -> None:
+def test_changes_are_refused_until_a_partly_replayed_merge_is_complete() -> None:
     session = make_session()
     fork = session.fork()
     for number in range(3):
@@ -273,7 +273,7 @@ def test_a_session_that_was_saved_is_replayed_from_the_first_record_to_the_same_
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
 
 
-def test_snapshots_come_back_and_can_be_rolled_back_to() -> None:
+def test_snapshots_are_replayed_and_can_be_rolled_back_to() -> None:
     session, again = storied_session(), make_session("again")
 
     again.replay(session.records)
@@ -284,7 +284,7 @@ def test_snapshots_come_back_and_can_be_rolled_back_to() -> None:
     assert shelf_of(again) == shelf_of(session) == {}
 
 
-def test_a_snapshot_of_a_fork_comes_back_as_the_fork_was() -> None:
+def test_a_snapshot_of_a_fork_is_replayed_with_the_state_of_the_fork() -> None:
     session = make_session()
     fork = session.fork()
     fork.dispatch(Added(1))
@@ -299,7 +299,7 @@ def test_a_snapshot_of_a_fork_comes_back_as_the_fork_was() -> None:
     assert (view[Total].latest(), view[Shelf].latest()) == (Total(1), Shelf())
 
 
-def test_ids_go_on_behind_those_of_the_session_that_was_replayed() -> None:
+def test_ids_continue_after_those_of_the_original_session() -> None:
     session = storied_session()
     again = session.replayed()
 
@@ -307,7 +307,7 @@ def test_ids_go_on_behind_those_of_the_session_that_was_replayed() -> None:
     assert again.snapshot().snapshot_id == session.snapshot().snapshot_id
 
 
-def test_no_clock_is_read_and_no_id_is_drawn() -> None:
+def test_a_replay_reads_no_clock_and_generates_no_id() -> None:
     def never() -> int:
         raise AssertionError
 
@@ -320,7 +320,7 @@ def test_no_clock_is_read_and_no_id_is_drawn() -> None:
     assert again.next_id("x") == "again/x1"
 
 
-def test_a_compacted_session_is_replayed_from_the_earliest_state_that_it_keeps() -> None:
+def test_a_compacted_session_is_replayed_from_its_earliest_state() -> None:
     session = storied_session()
     session.compact(keep=3)
     again = make_session("again")
@@ -378,7 +378,7 @@ def test_a_slice_from_before_the_first_record_must_be_installed() -> None:
     assert bare.seq == 0
 
 
-def test_a_merge_that_tells_of_fewer_records_than_none_is_as_one_of_none() -> None:
+def test_a_merge_with_a_negative_number_of_records_counts_as_empty() -> None:
     session = make_session()
     session.replay([Record(1, 1, Merged("x/f1", 0, -5, session._table("state")), None)])
 
@@ -387,7 +387,7 @@ def test_a_merge_that_tells_of_fewer_records_than_none_is_as_one_of_none() -> No
     assert total_of(session) == 1
 
 
-def test_a_replayed_session_is_attached_to_nothing() -> None:
+def test_a_replayed_session_has_no_attached_filesystems() -> None:
     session = make_session()
     outside = FakeExternal("disk", {"/a": "1"})
     session.attach(outside)

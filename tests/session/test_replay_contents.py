@@ -1,4 +1,4 @@
-"""Replaying sessions whose contents lie elsewhere: one that is gone is an error, which names it and who needs it."""
+"""Replaying sessions whose contents are stored elsewhere: errors name a missing one and the record that needs it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def saved(tmp_path: Path, session: Session) -> Path:
     return path
 
 
-def test_contents_beside_the_file_are_not_read_for_a_replay(tmp_path: Path) -> None:
+def test_a_replay_does_not_read_contents_in_the_sidecar(tmp_path: Path) -> None:
     path = saved(tmp_path, elsewhere(b"one", b"two"))
     blob_path(path, b"one").write_bytes(b"damaged")
 
@@ -59,7 +59,7 @@ def test_contents_beside_the_file_are_not_read_for_a_replay(tmp_path: Path) -> N
         InMemoryFilesystem(again).read("/f0")
 
 
-def test_a_content_that_is_gone_from_beside_the_file_is_named_with_the_record_that_needs_it(tmp_path: Path) -> None:
+def test_a_content_missing_from_the_sidecar_is_named_with_the_record_that_needs_it(tmp_path: Path) -> None:
     path = saved(tmp_path, elsewhere(b"one", b"two"))
     blob_path(path, b"two").unlink()
     session, again = load(path), new()
@@ -74,7 +74,7 @@ def test_a_content_that_is_gone_from_beside_the_file_is_named_with_the_record_th
     assert InMemoryFilesystem(again).list() == ()
 
 
-def test_what_was_put_back_is_replayed(tmp_path: Path) -> None:
+def test_a_replay_succeeds_once_a_missing_content_is_restored(tmp_path: Path) -> None:
     path = saved(tmp_path, elsewhere(b"one"))
     place = blob_path(path, b"one")
     place.rename(tmp_path / "aside")
@@ -87,7 +87,7 @@ def test_what_was_put_back_is_replayed(tmp_path: Path) -> None:
     assert InMemoryFilesystem(session.replayed()).read("/f0").content == "one"
 
 
-def test_embedded_contents_need_nothing_beside_the_file(tmp_path: Path) -> None:
+def test_embedded_contents_need_no_sidecar(tmp_path: Path) -> None:
     elsewhere(b"one").save(tmp_path / "s.json", embed=True)
 
     again = load(tmp_path / "s.json").replayed()
@@ -95,7 +95,7 @@ def test_embedded_contents_need_nothing_beside_the_file(tmp_path: Path) -> None:
     assert InMemoryFilesystem(again).read("/f0").content == "one"
 
 
-def test_a_content_that_a_later_record_overwrote_is_needed_all_the_same() -> None:
+def test_an_overwritten_content_is_still_needed() -> None:
     session = holding(tree_with(a=gone(b"first")))
     InMemoryFilesystem(session).write("/a", "second")
 
@@ -103,7 +103,7 @@ def test_a_content_that_a_later_record_overwrote_is_needed_all_the_same() -> Non
         new().replay(session.records)
 
 
-def test_contents_anywhere_in_an_event_are_looked_for() -> None:
+def test_contents_anywhere_in_an_event_are_checked() -> None:
     held = Held()
     session = holding(tree_with(a=held.put(b"there")))
     session.dispatch(Taken(held.put(b"too"), b"inside"))
@@ -115,7 +115,7 @@ def test_contents_anywhere_in_an_event_are_looked_for() -> None:
         new().replay(session.records)
 
 
-def test_contents_of_values_in_slices_are_looked_for() -> None:
+def test_contents_in_slice_values_are_checked() -> None:
     session = holding(tree_with())
     session[Archive].seed(Archive("a", data=gone(b"lost")))
 
@@ -123,7 +123,7 @@ def test_contents_of_values_in_slices_are_looked_for() -> None:
         session.replayed()
 
 
-def test_a_file_that_grew_from_a_content_that_is_gone_needs_it() -> None:
+def test_a_file_that_grew_from_a_missing_content_needs_it() -> None:
     session = holding(tree_with(a=gone(b"start")))
     InMemoryFilesystem(session).append("/a", " and more")
     grown = session[FileTree].latest()
@@ -154,7 +154,7 @@ def test_a_snapshot_needs_its_contents() -> None:
 
 
 class Counting(Held):
-    """A source that counts what it is asked."""
+    """A source that counts its calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class Counting(Held):
         return super().read(digest)
 
 
-def test_each_content_is_looked_for_once_and_read_only_where_its_source_cannot_tell() -> None:
+def test_each_content_is_checked_once_and_read_only_if_its_source_cannot_tell() -> None:
     source = Counting()
     session = holding(tree_with(a=source.put(b"a"), b=source.put(b"b")))
     for number in range(50):
@@ -184,7 +184,7 @@ def test_each_content_is_looked_for_once_and_read_only_where_its_source_cannot_t
     assert (source.asked, source.reads) == (2, 0)
 
 
-def test_a_damaged_content_is_found_where_every_one_is_read(tmp_path: Path) -> None:
+def test_a_damaged_content_is_found_if_every_content_is_read(tmp_path: Path) -> None:
     path = saved(tmp_path, elsewhere(b"one", b"two"))
     rules, line, _ = load(path)._parts()
     check_contents(rules.registry, line, read_all=True)
@@ -195,7 +195,7 @@ def test_a_damaged_content_is_found_where_every_one_is_read(tmp_path: Path) -> N
         check_contents(rules.registry, line, read_all=True)
 
 
-def test_a_value_that_holds_itself_is_refused() -> None:
+def test_a_recursive_value_is_refused() -> None:
     ring: list[object] = [Stored(digest_of(b"lost"), 4, Forgetful())]
     ring.append(ring)
 

@@ -75,7 +75,7 @@ def test_a_session_that_is_not_new_replays_only_what_follows() -> None:
         (Record(1, 1, None, None), UnknownType),
     ],
 )
-def test_what_is_no_record_is_refused(record: Record, error: type[Exception]) -> None:
+def test_an_object_that_is_not_a_record_is_refused(record: Record, error: type[Exception]) -> None:
     session = make_session()
 
     with pytest.raises((error, SessionError)):
@@ -110,7 +110,7 @@ def test_the_record_that_cannot_be_reduced_is_named() -> None:
     assert caught.value.__notes__ == ["record 2 (ledger/broken) cannot be replayed"]
 
 
-def test_what_gives_the_records_cannot_change_the_session_meanwhile() -> None:
+def test_the_iterator_of_records_cannot_change_the_session_meanwhile() -> None:
     session = make_session()
 
     def giving() -> Iterator[Record]:
@@ -125,7 +125,7 @@ def test_what_gives_the_records_cannot_change_the_session_meanwhile() -> None:
     assert total_of(session) == 0
 
 
-def test_a_reducer_replays_nothing() -> None:
+def test_a_reducer_cannot_replay_records() -> None:
     session = make_session()
 
     def again(value: object, event: object) -> object:

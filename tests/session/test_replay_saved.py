@@ -85,7 +85,7 @@ def test_a_replay_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) ->
     assert len(saved) == 1
 
 
-def test_an_interrupt_at_any_place_of_a_replay_leaves_all_of_it_or_nothing() -> None:
+def test_an_interrupt_anywhere_in_a_replay_leaves_it_complete_or_absent() -> None:
     session = make_session()
     session.dispatch(Added(1))
     session.snapshot("kept")

@@ -1,4 +1,4 @@
-"""Ropes: bytes that are put together when they are read."""
+"""Ropes: bytes that are joined when they are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weakfs.session.blobs.rope import Rope, joined
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_rope_has_the_bytes_that_its_changes_lead_to(seed: int) -> None:
+def test_a_rope_has_the_bytes_that_result_from_its_changes(seed: int) -> None:
     dice = Random(seed)
     expected = dice.randbytes(50)
     rope: bytes | Rope = expected
@@ -33,7 +33,7 @@ def test_a_rope_has_the_bytes_that_its_changes_lead_to(seed: int) -> None:
     assert rope.is_joined
 
 
-def test_a_rope_that_changed_in_turns_thousands_of_times_is_read() -> None:
+def test_a_rope_with_thousands_of_alternating_changes_can_be_read() -> None:
     rope: bytes | Rope = b"begin "
     for _ in range(5_000):
         rope = Rope(Rope.spliced(rope, ((0, 1, b"B"),)), b"x")
@@ -43,6 +43,6 @@ def test_a_rope_that_changed_in_turns_thousands_of_times_is_read() -> None:
 
 
 @pytest.mark.parametrize("pieces", [((2, 1, b""),), ((3, 4, b""), (2, 3, b"")), ((0, 6, b""),), ((-1, 2, b""),)])
-def test_pieces_that_are_not_in_the_contents_are_refused(pieces: tuple[tuple[int, int, bytes], ...]) -> None:
+def test_pieces_outside_the_contents_are_refused(pieces: tuple[tuple[int, int, bytes], ...]) -> None:
     with pytest.raises(ValueError, match="pieces"):
         Rope.spliced(b"short", pieces)

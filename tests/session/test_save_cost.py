@@ -34,7 +34,7 @@ def opened(tree: FileTree | None = None) -> tuple[Session, InMemoryFilesystem]:
 
 @pytest.fixture(autouse=True, scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let all be imported that saving and loading need: modules stay, and are not what is counted."""
+    """Import everything that saving and loading need: modules stay, and should not be counted."""
     path = tmp_path_factory.mktemp("first") / "s.json"
     Session().save(path)
     Session.load(path)
@@ -51,7 +51,7 @@ def traced() -> Generator[None, None, None]:
 
 
 def allocated(work: Callable[[], object]) -> int:
-    """Return how many bytes a piece of work had allocated at the same time at most: a copy cannot hide."""
+    """Return the peak of allocated bytes during a piece of work, in which no copy can hide."""
     before = tracemalloc.get_traced_memory()[0]
     tracemalloc.reset_peak()
     work()
@@ -66,7 +66,7 @@ def appending(filesystem: InMemoryFilesystem, times: int) -> Callable[[], None]:
     return work
 
 
-def test_many_appends_allocate_what_they_add() -> None:
+def test_many_appends_allocate_only_what_they_add() -> None:
     _, filesystem = opened()
     # What is made once, such as what is known of an event type, is not what appending costs.
     filesystem.append("/log", KILOBYTE)
@@ -149,7 +149,7 @@ def test_saving_an_appended_file_costs_calls_in_proportion(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["saving", "loading"])
-def test_a_snapshot_more_costs_what_differs_and_not_the_tree(by: str, tmp_path: Path) -> None:
+def test_another_snapshot_costs_only_what_differs(by: str, tmp_path: Path) -> None:
     directories = {
         f"d{number}": tree_of({f"f{inner}": file(b"%d %d" % (number, inner), at=1) for inner in range(40)})
         for number in range(100)

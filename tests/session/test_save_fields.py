@@ -1,4 +1,4 @@
-"""Fields of attrs classes in a session file: defaults, aliases, converters, what is not given to the constructor."""
+"""Fields of attrs classes in a session file: defaults, aliases, converters, and fields without an argument."""
 
 from __future__ import annotations
 
@@ -38,15 +38,13 @@ class Holder:
     [Defaults(), Defaults(True, False, -0.0, (True,), 1.0), Defaults(1.0, True, 0, (1.0,), 1)],
     ids=["defaults", "equal to the defaults", "of other types"],
 )
-def test_a_value_that_only_equals_the_default_is_not_taken_for_it(
-    value: Defaults, by_event: bool, tmp_path: Path
-) -> None:
+def test_a_value_that_merely_equals_the_default_is_saved(value: Defaults, by_event: bool, tmp_path: Path) -> None:
     back = round_trip(tmp_path, value, by_event=by_event)
     for name in ("anything", "either", "number", "values", "wide"):
         assert exactly(getattr(back, name), getattr(value, name)), name
 
 
-def test_fields_that_do_not_count_for_equality_are_saved(tmp_path: Path) -> None:
+def test_fields_excluded_from_equality_are_saved(tmp_path: Path) -> None:
     back: Holder = round_trip(tmp_path, Holder(Quiet(1, 5)), Quiet, by_event=False)
     assert back.quiet.y == 5
 
@@ -60,7 +58,7 @@ class Private:
 
 
 @pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
-def test_private_aliased_and_keyword_only_fields_come_back(by_event: bool, tmp_path: Path) -> None:
+def test_private_aliased_and_keyword_only_fields_are_loaded(by_event: bool, tmp_path: Path) -> None:
     value = Private(1, bee=5, c=6, d="x")
     assert round_trip(tmp_path, value, by_event=by_event) == value
 
@@ -97,7 +95,7 @@ class Derived:
 
 
 @pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
-def test_a_derived_field_is_derived_again(by_event: bool, tmp_path: Path) -> None:
+def test_a_derived_field_is_recomputed(by_event: bool, tmp_path: Path) -> None:
     assert round_trip(tmp_path, Derived(4), by_event=by_event).double == 8
 
 
@@ -136,7 +134,7 @@ class Growing:
 
 
 @pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
-def test_a_converter_that_changes_what_it_made_is_refused_or_kept(by_event: bool, tmp_path: Path) -> None:
+def test_values_of_a_converter_that_is_not_idempotent_are_refused_or_kept(by_event: bool, tmp_path: Path) -> None:
     assert_refused_or_kept(tmp_path, Growing(1), by_event=by_event)
 
 
@@ -145,12 +143,12 @@ class Trimmed:
     a: str = field(converter=_trimmed)
 
 
-def test_a_converter_that_changes_nothing_again_is_fine(tmp_path: Path) -> None:
+def test_an_idempotent_converter_is_accepted(tmp_path: Path) -> None:
     assert round_trip(tmp_path, Trimmed(" a "), by_event=False) == Trimmed("a")
 
 
 @pytest.mark.parametrize("depth", [10, 90])
-def test_deeply_nested_values_come_back(depth: int, tmp_path: Path) -> None:
+def test_deeply_nested_values_are_loaded_unchanged(depth: int, tmp_path: Path) -> None:
     assert round_trip(tmp_path, box(Any)(nested(depth)), by_event=False).held == nested(depth)
 
 

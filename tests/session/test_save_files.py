@@ -1,4 +1,4 @@
-"""Trees in a session file: every name, content, mode, link and shape comes back, and what was shared is shared."""
+"""Trees in a session file: every name, content, mode, link and shape is loaded unchanged, with shared parts shared."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CONTENTS = [
 ]
 
 
-def test_every_content_comes_back(tmp_path: Path) -> None:
+def test_every_content_is_loaded_unchanged(tmp_path: Path) -> None:
     session, filesystem = opened()
     for number, content in enumerate(CONTENTS):
         filesystem.write_bytes(f"/{number}", content)
@@ -77,7 +77,7 @@ def test_text_is_readable_in_the_file_and_other_bytes_are_marked(tmp_path: Path)
     assert '{"base64":"/wD+"}' in text
 
 
-def test_every_name_comes_back(tmp_path: Path) -> None:
+def test_every_name_is_loaded_unchanged(tmp_path: Path) -> None:
     session, filesystem = opened()
     names = [*ODD_NAMES, "n" * 255, "\ue000\uf6ff\uf800", "NUL", "con.txt", " ", "\n", "~", "$.trees[0]"]
     for name in names:
@@ -91,7 +91,7 @@ def test_every_name_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 0o1, 0o600, 0o644, 0o755, 0o1777, 0o7777])
-def test_modes_of_files_and_directories_come_back(mode: int, tmp_path: Path) -> None:
+def test_modes_of_files_and_directories_are_loaded_unchanged(mode: int, tmp_path: Path) -> None:
     session, filesystem = opened()
     filesystem.write("/file", "x")
     filesystem.chmod("/file", mode)
@@ -103,13 +103,13 @@ def test_modes_of_files_and_directories_come_back(mode: int, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("at", [0, -1, -(2**63), 2**63 - 1])
-def test_times_from_all_ages_come_back(at: int, tmp_path: Path) -> None:
+def test_times_of_all_ages_are_loaded_unchanged(at: int, tmp_path: Path) -> None:
     nodes: dict[str, Node] = {"f": file(b"", at=at), "g": file(b"", at=5, created_at=at), "l": link("f", at=at)}
     again(holding(tree_of({**nodes, "d": tree_of(nodes, modified_at=at, created_at=at)}, modified_at=at)), tmp_path)
 
 
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 1000, 1100])
-def test_directories_of_many_names_come_back(count: int, tmp_path: Path) -> None:
+def test_directories_with_many_names_are_loaded_unchanged(count: int, tmp_path: Path) -> None:
     names = [f"{number:05}" for number in range(count)]
     session = holding(tree_of({"d": tree_of({name: file(name[-1:].encode(), at=1) for name in names})}))
     filesystem = InMemoryFilesystem(session)
@@ -122,13 +122,13 @@ def test_directories_of_many_names_come_back(count: int, tmp_path: Path) -> None
     assert tree_at(back, "d").file_count == count - len(names[::100])
 
 
-def test_names_of_one_hash_bucket_come_back(tmp_path: Path) -> None:
+def test_names_in_one_hash_bucket_are_loaded_unchanged(tmp_path: Path) -> None:
     bucket = [name for name in map(str, range(200_000)) if not hash(name) & 0xFFF][:40]
     session = holding(tree_of({name: file(name.encode(), at=1) for name in bucket}))
     assert [name for name, _ in entries(tree_at(again(session, tmp_path)))] == sorted(bucket)
 
 
-def test_deep_trees_come_back(tmp_path: Path) -> None:
+def test_deep_trees_are_loaded_unchanged(tmp_path: Path) -> None:
     session = Session(session_id="files", clock=Clock())
     session.dispatch(FileWritten("/d" * 3000 + "/f", b"deep", 1))
     session.snapshot()
@@ -137,7 +137,7 @@ def test_deep_trees_come_back(tmp_path: Path) -> None:
     assert tree_at(back).fingerprint == tree_at(session).fingerprint
 
 
-def test_an_empty_tree_comes_back(tmp_path: Path) -> None:
+def test_an_empty_tree_is_loaded_unchanged(tmp_path: Path) -> None:
     session, filesystem = opened()
     filesystem.write("/a", "x")
     filesystem.delete("/a")
@@ -159,7 +159,7 @@ def test_a_moved_subtree_is_the_same_object_in_both_snapshots(tmp_path: Path) ->
     assert find(before, ("a", "deep")) is find(after, ("b",))
 
 
-def test_a_file_that_became_a_directory_and_a_link_comes_back(tmp_path: Path) -> None:
+def test_a_file_that_became_a_directory_and_a_link_is_loaded_unchanged(tmp_path: Path) -> None:
     session, filesystem = opened()
     for number in range(40):
         filesystem.write(f"/{number}", "x" * 100)
@@ -175,7 +175,7 @@ def test_a_file_that_became_a_directory_and_a_link_comes_back(tmp_path: Path) ->
     again(session, tmp_path)
 
 
-def test_a_content_that_shrinks_and_grows_again_comes_back(tmp_path: Path) -> None:
+def test_a_content_that_shrinks_and_grows_again_is_loaded_unchanged(tmp_path: Path) -> None:
     session, filesystem = opened()
     start = "start of a file that is longer than sixty-four bytes, so that its tail is told apart\n"
     for content in (start, start + "more", start, start + "other", start + "other\xff", "", start, start + start):
@@ -184,7 +184,7 @@ def test_a_content_that_shrinks_and_grows_again_comes_back(tmp_path: Path) -> No
     again(session, tmp_path)
 
 
-def test_an_appended_file_comes_back_as_every_version(tmp_path: Path) -> None:
+def test_every_version_of_an_appended_file_is_loaded_unchanged(tmp_path: Path) -> None:
     session, filesystem = opened()
     filesystem.write_bytes("/f", b"\xff" * 100)
     for number in range(300):
@@ -197,7 +197,7 @@ def test_an_appended_file_comes_back_as_every_version(tmp_path: Path) -> None:
     assert len(sizes) == 30
 
 
-def test_an_append_that_splits_a_character_comes_back(tmp_path: Path) -> None:
+def test_an_append_that_splits_a_character_is_loaded_unchanged(tmp_path: Path) -> None:
     session, filesystem = opened()
     whole = ("\u00e9" * 40 + "\U0001f642").encode()
     filesystem.write_bytes("/f", whole[:-2])
@@ -225,7 +225,7 @@ def test_a_mode_outside_the_permission_bits_is_refused_when_it_is_saved(tmp_path
             session.save(tmp_path / "s.json")
 
 
-def test_a_loaded_filesystem_goes_on(tmp_path: Path) -> None:
+def test_a_loaded_filesystem_can_be_changed(tmp_path: Path) -> None:
     session, filesystem = opened()
     for number in range(60):
         filesystem.write(f"/d/{number}", "x")

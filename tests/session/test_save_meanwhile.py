@@ -1,4 +1,4 @@
-"""Saving while something is going on: transactions, other threads, handlers, closed sessions."""
+"""Saving during other activity: transactions, other threads, handlers, closed sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def loaded(path: Path) -> Session:
     return session
 
 
-def test_what_an_open_transaction_has_done_is_not_in_the_file(tmp_path: Path) -> None:
+def test_changes_in_an_open_transaction_are_not_in_the_file(tmp_path: Path) -> None:
     session = story.opened()
     session.dispatch(Counted(1))
     before = portrait(session)
@@ -95,7 +95,7 @@ def test_a_closed_session_can_be_saved(tmp_path: Path) -> None:
     assert portrait(loaded(tmp_path / "s.json")) == portrait(session)
 
 
-def test_saving_is_no_record_and_reads_no_clock(tmp_path: Path) -> None:
+def test_saving_adds_no_record_and_reads_no_clock(tmp_path: Path) -> None:
     clock = story.Clock()
     session = story.tell(clock)
     before, now = portrait(session), clock.now

@@ -1,4 +1,4 @@
-"""Where a session can be saved: through links, over old files, in folders that do not let it, under long names."""
+"""Where a session can be saved: through links, over old files, in read-only folders, under long names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_link_stays_a_link_and_what_it_points_to_is_saved(tmp_path: Path) -> None:
+def test_saving_to_a_link_writes_its_target_and_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "s.json", tmp_path / "link.json"
     told("old").save(target)
@@ -61,14 +61,14 @@ def test_a_link_to_a_link_in_a_linked_folder_is_followed(tmp_path: Path) -> None
     assert (tmp_path / "two").is_symlink()
 
 
-def test_a_link_that_points_nowhere_gets_its_file(tmp_path: Path) -> None:
+def test_saving_to_a_dangling_link_creates_its_target(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("missing.json")
     told().save(tmp_path / "link")
     assert words_in(tmp_path / "missing.json") == "words"
     assert (tmp_path / "link").is_symlink()
 
 
-def test_a_link_that_leads_in_a_circle_is_refused(tmp_path: Path) -> None:
+def test_a_circular_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     with pytest.raises(OSError, match=r"one|two"):
@@ -122,7 +122,7 @@ def test_two_long_names_do_not_share_a_temporary_file(tmp_path: Path) -> None:
     assert (words_in(one), words_in(other)) == ("one", "other")
 
 
-def test_a_relative_path_is_taken_from_where_the_program_stands(
+def test_a_relative_path_is_resolved_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -139,7 +139,7 @@ def test_the_mode_of_an_old_file_is_kept(bits: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mask", "bits"), [(0o022, 0o644), (0o077, 0o600), (0, 0o666)])
-def test_a_new_file_has_the_mode_that_the_umask_gives(mask: int, bits: int, tmp_path: Path) -> None:
+def test_a_new_file_has_the_mode_given_by_the_umask(mask: int, bits: int, tmp_path: Path) -> None:
     before = os.umask(mask)
     try:
         told().save(tmp_path / "s.json")
@@ -148,14 +148,14 @@ def test_a_new_file_has_the_mode_that_the_umask_gives(mask: int, bits: int, tmp_
     assert mode(tmp_path / "s.json") == bits
 
 
-def test_another_name_of_the_old_file_keeps_the_old_session(tmp_path: Path) -> None:
+def test_a_hard_link_to_the_old_file_keeps_the_old_session(tmp_path: Path) -> None:
     told("old").save(tmp_path / "s.json")
     os.link(tmp_path / "s.json", tmp_path / "backup.json")
     told("new").save(tmp_path / "s.json")
     assert words_in(tmp_path / "backup.json") == "old"
 
 
-def test_what_a_killed_process_left_is_taken_over(tmp_path: Path) -> None:
+def test_a_temporary_file_of_a_killed_process_is_reused(tmp_path: Path) -> None:
     (tmp_path / ".s.json.tmp").write_bytes(b"x" * 100_000)
     (tmp_path / ".s.json.tmp").chmod(0o600)
     told().save(tmp_path / "s.json")
@@ -163,7 +163,7 @@ def test_what_a_killed_process_left_is_taken_over(tmp_path: Path) -> None:
     assert words_in(tmp_path / "s.json") == "words"
 
 
-def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_temporary_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     (tmp_path / ".s.json.tmp").symlink_to("precious")
     with pytest.raises(OSError, match=r"s\.json"):
@@ -171,7 +171,7 @@ def test_a_link_in_the_place_of_the_temporary_file_is_not_written_through(tmp_pa
     assert (tmp_path / "precious").read_text() == "precious"
 
 
-def test_a_pipe_in_the_place_of_the_temporary_file_is_no_hang(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_temporary_file_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".s.json.tmp")
     with watched(5), pytest.raises(OSError, match=r"s\.json"):
         told().save(tmp_path / "s.json")
@@ -179,7 +179,7 @@ def test_a_pipe_in_the_place_of_the_temporary_file_is_no_hang(tmp_path: Path) ->
 
 @pytest.fixture
 def open_folder() -> Generator[Path, None, None]:
-    """Return a folder that every user can reach; a test's own lies below one that is closed to others."""
+    """Return a folder that every user can reach; the parent of a test's own folder is closed to others."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     try:
@@ -197,7 +197,7 @@ def as_nobody(folder: Path, words: str) -> str:
     return done.stdout
 
 
-def test_a_folder_without_the_right_to_write_is_named_and_the_old_file_stays(open_folder: Path) -> None:
+def test_a_folder_without_write_permission_is_named_and_the_old_file_stays(open_folder: Path) -> None:
     told("old").save(open_folder / "s.json")
     (open_folder / "s.json").chmod(0o666)
     open_folder.chmod(0o555)
@@ -208,7 +208,7 @@ def test_a_folder_without_the_right_to_write_is_named_and_the_old_file_stays(ope
     assert names(open_folder) == ["s.json"]
 
 
-def test_a_file_without_the_right_to_write_is_replaced_where_the_folder_allows_it(open_folder: Path) -> None:
+def test_a_file_without_write_permission_is_replaced_if_the_folder_allows_it(open_folder: Path) -> None:
     open_folder.chmod(0o777)
     told("old").save(open_folder / "s.json")
     (open_folder / "s.json").chmod(0o444)

@@ -1,4 +1,4 @@
-"""Random histories: a session that was saved and loaded on the way is the same as one that never was."""
+"""Random histories: a session that was saved and loaded in between equals one that was not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weakfs import Session
 
 @settings(max_examples=share(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ACTS, min_size=5, max_size=25))
-def test_saving_and_loading_on_the_way_changes_nothing(acts: list[Act]) -> None:
+def test_saving_and_loading_in_between_changes_nothing(acts: list[Act]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, copy = Path(folder, "session.json"), Path(folder, "copy.json")
         steady, reloaded = Teller(path, reloads=False), Teller(path, reloads=True)
@@ -31,7 +31,7 @@ def test_saving_and_loading_on_the_way_changes_nothing(acts: list[Act]) -> None:
 
 @settings(max_examples=share(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ACTS, min_size=5, max_size=25))
-def test_saving_twice_gives_the_same_bytes(acts: list[Act]) -> None:
+def test_saving_twice_writes_the_same_bytes(acts: list[Act]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, copy = Path(folder, "session.json"), Path(folder, "copy.json")
         one, other = Teller(path, reloads=False), Teller(copy, reloads=False)

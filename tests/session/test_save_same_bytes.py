@@ -53,7 +53,7 @@ def test_another_process_that_loads_and_saves_gives_the_same_bytes(seed: str, tm
     assert (tmp_path / "again.json").read_bytes() == here
 
 
-def test_saving_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_saving_twice_writes_the_same_bytes(tmp_path: Path) -> None:
     session = story.tell()
     assert saved(session, tmp_path / "one") == saved(session, tmp_path / "two")
 
@@ -74,7 +74,7 @@ def test_reading_contents_and_digests_changes_no_bytes(tmp_path: Path) -> None:
     assert saved(session, tmp_path / "two") == before
 
 
-def test_a_fork_leaves_no_trace_in_its_parent_but_its_number(tmp_path: Path) -> None:
+def test_a_fork_leaves_no_trace_in_its_parent_except_its_number(tmp_path: Path) -> None:
     session = story.tell()
     fork = session.fork()
     before = saved(session, tmp_path / "one")
@@ -98,7 +98,7 @@ def test_names_are_sorted_in_the_file_however_they_came(tmp_path: Path) -> None:
     assert len(saved_bytes) == 1
 
 
-def test_the_report_tells_what_was_written(tmp_path: Path) -> None:
+def test_the_report_says_what_was_written(tmp_path: Path) -> None:
     session = story.tell()
     report = session.save(tmp_path / "s.json")
     assert report.path == str(tmp_path / "s.json")

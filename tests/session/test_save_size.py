@@ -184,7 +184,7 @@ def test_equal_contents_are_written_once(tmp_path: Path) -> None:
     assert size(equal, tmp_path) < FILES * 60
 
 
-def test_a_content_that_was_appended_to_is_stored_once_when_it_is_copied_by_hand(tmp_path: Path) -> None:
+def test_a_copy_by_hand_of_appended_content_is_stored_once(tmp_path: Path) -> None:
     session = opened(tree_of({"log": file(b"a line of the log\n" * 5000, at=1)}))
     filesystem = InMemoryFilesystem(session)
     filesystem.append("/log", "another\n")
@@ -231,7 +231,7 @@ def test_a_slice_that_only_grows_is_not_written_again_for_every_snapshot(kind: t
     assert_linear(sizes(session, tmp_path, change, every=50))
 
 
-def test_compacting_gives_the_room_of_old_records_back(tmp_path: Path) -> None:
+def test_compacting_frees_the_space_of_old_records(tmp_path: Path) -> None:
     session = opened(tree_of({}))
     filesystem = InMemoryFilesystem(session)
     for number in range(300):

@@ -1,4 +1,4 @@
-"""Contents that lie elsewhere: put beside the session file, or into it, and read when somebody asks."""
+"""Contents that are stored elsewhere: saved in the sidecar or the session file, and read on demand."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def save_again(path: Path, **options: bool) -> bytes:
     return again.read_bytes()
 
 
-def test_contents_lie_beside_the_file_each_under_its_digest(file: Path) -> None:
+def test_contents_are_in_the_sidecar_under_their_digests(file: Path) -> None:
     elsewhere(ONE, TWO, ONE).save(file)
     assert blobs(file) == {digest_of(ONE).hex(): ONE, digest_of(TWO).hex(): TWO}
     assert blob_path(file, ONE).read_bytes() == ONE
     assert b"first" not in file.read_bytes()
 
 
-def test_contents_come_back_as_references_and_are_read_when_somebody_asks(file: Path) -> None:
+def test_contents_are_loaded_as_references_and_read_on_demand(file: Path) -> None:
     elsewhere(ONE).save(file)
     session = load(file)
     assert content_at(session, "f0") == Stored(digest_of(ONE), len(ONE), Held())
@@ -72,7 +72,7 @@ def test_contents_come_back_as_references_and_are_read_when_somebody_asks(file: 
     assert read(session, "/f0") == ONE
 
 
-def test_a_content_is_not_read_to_tell_its_size_or_its_digest() -> None:
+def test_size_and_digest_of_a_content_are_known_without_reading_it() -> None:
     fs = InMemoryFilesystem(holding(tree_with(a=gone(ONE))))
     here = InMemoryFilesystem(holding(tree_with(a=ONE)))
     assert fs.stat("/a").size_bytes == len(ONE)
@@ -109,7 +109,7 @@ def test_reading_contents_changes_no_bytes(file: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_a_file_that_grew_is_saved_as_its_beginning_elsewhere_and_the_tail(file: Path) -> None:
+def test_a_file_that_grew_is_saved_as_a_reference_and_a_tail(file: Path) -> None:
     session = elsewhere(ONE)
     InMemoryFilesystem(session).append("/f0", "tail")
     session.save(file)
@@ -140,7 +140,7 @@ def test_embedding_and_not_embedding_lead_to_one_another(file: Path) -> None:
     assert blobs(file.with_name("back.json")) == blobs(file)
 
 
-def test_what_a_session_reads_beside_its_file_stays_when_the_file_embeds_it(file: Path) -> None:
+def test_a_sidecar_that_a_session_reads_stays_when_its_file_embeds_contents(file: Path) -> None:
     elsewhere(ONE).save(file)
     session = load(file)
     session.save(file, embed=True)
@@ -168,13 +168,13 @@ def test_values_and_events_hold_references(file: Path) -> None:
     assert found.data.join() == ONE
 
 
-def test_an_event_is_refused_whose_content_is_of_the_wrong_type() -> None:
+def test_an_event_with_a_content_of_the_wrong_type_is_refused() -> None:
     session = holding(tree_with())
     with pytest.raises(TypeError, match=r"Taken\.data"):
         session.dispatch(Taken(b"bytes", b""))  # type: ignore[arg-type]  # the test
 
 
-def test_a_missing_content_is_named_at_loading_and_only_what_needs_it_fails(
+def test_a_missing_content_is_named_on_loading_and_fails_only_when_needed(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     elsewhere(ONE, TWO).save(file)
@@ -196,7 +196,7 @@ def test_a_missing_content_is_named_at_loading_and_only_what_needs_it_fails(
     assert read(session, "/f0") == ONE
 
 
-def test_a_whole_missing_folder_is_named_content_by_content(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_all_contents_of_a_missing_sidecar_are_named(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     elsewhere(ONE, TWO).save(file)
     file.rename(file.with_name("moved.json"))
     session = load(file.with_name("moved.json"))
@@ -214,9 +214,7 @@ def test_a_content_that_was_changed_is_refused_by_its_digest(file: Path) -> None
 
 
 @pytest.mark.parametrize("embed", [False, True])
-def test_a_session_is_saved_without_a_content_that_is_nowhere_any_more(
-    file: Path, caplog: pytest.LogCaptureFixture, embed: bool
-) -> None:
+def test_a_session_is_saved_without_a_lost_content(file: Path, caplog: pytest.LogCaptureFixture, embed: bool) -> None:
     session = holding(tree_with(new=Held().put(TWO), lost=gone(b"lost")))
     report = session.save(file, embed=embed)
     assert digest_of(b"lost").hex() in caplog.text
@@ -229,7 +227,7 @@ def test_a_session_is_saved_without_a_content_that_is_nowhere_any_more(
         read(loaded, "/lost")
 
 
-def test_a_content_that_nobody_has_any_more_is_saved_where_it_lies_already(file: Path) -> None:
+def test_a_content_that_only_the_sidecar_has_is_kept_there(file: Path) -> None:
     elsewhere(ONE).save(file)
     report = holding(tree_with(f0=gone(ONE), more=b"x")).save(file)
     assert report.missing == ()
@@ -279,7 +277,7 @@ def test_a_private_session_file_keeps_its_contents_private(file: Path) -> None:
     assert blob_path(file, TWO).parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_file_through_a_link_has_its_contents_beside_itself(tmp_path: Path) -> None:
+def test_a_file_saved_through_a_link_has_its_sidecar_next_to_it(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link.json").symlink_to("real/s.json")
     elsewhere(ONE).save(tmp_path / "link.json")
@@ -287,13 +285,13 @@ def test_a_file_through_a_link_has_its_contents_beside_itself(tmp_path: Path) ->
     assert read(load(tmp_path / "link.json"), "/f0") == ONE
 
 
-def test_a_session_file_of_the_longest_name_has_its_contents_beside_it(tmp_path: Path) -> None:
+def test_a_session_file_with_the_longest_name_has_a_sidecar(tmp_path: Path) -> None:
     file = tmp_path / ("n" * 255)
     elsewhere(ONE).save(file)
     assert read(load(file), "/f0") == ONE
 
 
-def test_the_place_of_the_contents_is_taken(file: Path) -> None:
+def test_a_file_in_place_of_the_sidecar_is_an_error(file: Path) -> None:
     file.with_name("s.json.blobs").write_text("mine")
     with pytest.raises(OSError, match=r"cannot save to .*s\.json.*a file has the name of the sidecar directory"):
         elsewhere(ONE).save(file)
@@ -302,7 +300,7 @@ def test_the_place_of_the_contents_is_taken(file: Path) -> None:
     assert file.with_name("s.json.blobs").read_text() == "mine"
 
 
-def test_snapshots_of_contents_elsewhere_can_be_rolled_back_to(file: Path) -> None:
+def test_snapshots_with_stored_contents_can_be_rolled_back_to(file: Path) -> None:
     session = elsewhere(ONE, TWO)
     kept = session.snapshot()
     InMemoryFilesystem(session).delete("/f0")
@@ -336,7 +334,7 @@ def test_a_damaged_reference_is_refused(row: object, file: Path) -> None:
         load(file)
 
 
-def test_a_value_that_must_lie_elsewhere_does() -> None:
+def test_bytes_in_place_of_a_stored_blob_are_refused() -> None:
     session = holding(tree_with())
     with pytest.raises(TypeError, match=r"\$\.item\.must: expected a blob stored outside the file"):
         session[Archive].append(evolve(Archive("a"), must=b"here"))  # type: ignore[arg-type]  # the test
@@ -361,7 +359,7 @@ def test_contents_that_are_too_large_are_not_embedded(file: Path, monkeypatch: p
 
 
 class Careless:
-    """A source that gives out whatever it holds, in pieces too if it is told to."""
+    """A source that returns whatever it holds, optionally in pieces."""
 
     def __init__(self, content: bytes, *, pieces: bool) -> None:
         self.content = content
@@ -373,7 +371,7 @@ class Careless:
 
 
 @pytest.mark.parametrize(("size", "pieces"), [(LARGE + 1, False), (9, True), (9, False)])
-def test_contents_that_a_source_changed_without_a_word_are_not_saved(size: int, pieces: bool) -> None:
+def test_contents_that_a_source_changed_silently_are_not_saved(size: int, pieces: bool) -> None:
     good, bad = bytes(size), b"x" * size
     digest = digest_of(good)
     changed = Stored(digest, size, Careless(bad, pieces=pieces))
@@ -382,7 +380,7 @@ def test_contents_that_a_source_changed_without_a_word_are_not_saved(size: int, 
 
 
 @pytest.mark.parametrize(("mask", "bits"), [(0o022, 0o644), (0, 0o666)])
-def test_contents_beside_the_file_have_the_mode_that_the_umask_gives(file: Path, mask: int, bits: int) -> None:
+def test_contents_in_the_sidecar_have_the_mode_given_by_the_umask(file: Path, mask: int, bits: int) -> None:
     before = os.umask(mask)
     try:
         elsewhere(ONE).save(file)

@@ -1,4 +1,4 @@
-"""Random trees whose contents lie here, elsewhere, or grew: saved, loaded and saved again."""
+"""Random trees with contents in memory, stored elsewhere or appended to: saved, loaded and saved again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def copied(tree: FileTree) -> FileTree:
 
 @settings(max_examples=share(150), deadline=None)
 @given(st.lists(st.tuples(trees, edits, st.booleans()), min_size=1, max_size=4), st.booleans(), st.booleans())
-def test_a_session_comes_back_and_is_saved_the_same(
+def test_a_session_is_loaded_unchanged_and_saved_as_the_same_bytes(
     versions: list[tuple[FileTree, list[tuple[str, str, Node]], bool]], compacts: bool, embed: bool
 ) -> None:
     session = Session(session_id="s", registry=REGISTRY, clock=count(1).__next__)

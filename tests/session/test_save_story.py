@@ -1,4 +1,4 @@
-"""Saving and loading a session that holds something of everything: nothing is lost, nothing changes."""
+"""Saving and loading a session with something of every kind: nothing is lost, nothing changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def node(tree: FileTree | None, *segments: str) -> object:
     return find(tree, segments)
 
 
-def test_a_session_comes_back_with_all_that_can_be_seen_of_it(saved: Path) -> None:
+def test_everything_visible_of_a_session_is_loaded(saved: Path) -> None:
     told, back = portrait(story.tell()), portrait(loaded(saved))
     for part, shown in told.items():
         assert back[part] == shown, part
@@ -67,7 +67,7 @@ def test_loading_changes_nothing_in_the_file(saved: Path) -> None:
     assert saved.read_bytes() == before
 
 
-def test_a_loaded_session_goes_on_as_the_first_would_have(saved: Path) -> None:
+def test_a_loaded_session_continues_as_the_original_would(saved: Path) -> None:
     clock = story.Clock()
     first, second = story.tell(clock), loaded(saved)
     clock.now = LATER
@@ -121,7 +121,7 @@ def test_a_rollback_can_be_undone_after_loading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 1, 2, 7, 20, 60, 1000])
-def test_a_compacted_session_comes_back(keep: int, tmp_path: Path) -> None:
+def test_a_compacted_session_is_loaded_unchanged(keep: int, tmp_path: Path) -> None:
     session = story.tell()
     session.compact(keep=keep)
     assert portrait(again(session, tmp_path)) == portrait(session)
@@ -135,7 +135,7 @@ def test_a_compacted_session_can_be_compacted_again_after_loading(tmp_path: Path
     assert portrait(second) == portrait(first)
 
 
-def test_an_empty_session_comes_back(tmp_path: Path) -> None:
+def test_an_empty_session_is_loaded_unchanged(tmp_path: Path) -> None:
     session = Session(session_id="empty")
     session.save(tmp_path / "s.json")
     back = Session.load(tmp_path / "s.json")
@@ -143,7 +143,7 @@ def test_an_empty_session_comes_back(tmp_path: Path) -> None:
     assert portrait(back) == portrait(session)
 
 
-def test_a_fork_is_saved_as_a_session_of_its_own(tmp_path: Path) -> None:
+def test_a_fork_is_saved_as_an_independent_session(tmp_path: Path) -> None:
     fork = story.tell().fork("side")
     InMemoryFilesystem(fork).write("/only/here", "x")
     back = again(fork, tmp_path)
@@ -202,7 +202,7 @@ def test_equal_contents_are_one_object_in_memory(tmp_path: Path) -> None:
     assert one[CONTENT] is other[CONTENT]
 
 
-def test_snapshots_of_attached_filesystems_come_back_and_are_restored(tmp_path: Path) -> None:
+def test_snapshots_of_attached_filesystems_are_loaded_and_restored(tmp_path: Path) -> None:
     session, outside = story.opened(), story.Outside()
     session.attach(outside)
     outside.state = "four"

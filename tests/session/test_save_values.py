@@ -1,4 +1,4 @@
-"""Values in slices and events of a program's own: each comes back equal, or is refused where it enters."""
+"""Custom values in slices and events: each is loaded unchanged, or refused on entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def named(case: tuple[object, object]) -> str:
 
 @pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
 @pytest.mark.parametrize("case", KEPT, ids=named)
-def test_a_value_comes_back(case: tuple[object, object], by_event: bool, tmp_path: Path) -> None:
+def test_a_value_is_loaded_unchanged(case: tuple[object, object], by_event: bool, tmp_path: Path) -> None:
     hint, value = case
     back = round_trip(tmp_path, box(hint)(value), by_event=by_event).held
     assert exactly(back, value), back
@@ -29,7 +29,7 @@ def test_a_value_comes_back(case: tuple[object, object], by_event: bool, tmp_pat
 @pytest.mark.sampled
 @pytest.mark.parametrize("by_event", [False, True], ids=["slice", "event"])
 @pytest.mark.parametrize("case", ODD, ids=named)
-def test_a_value_comes_back_or_is_refused_where_it_enters_with_its_place(
+def test_a_value_is_loaded_unchanged_or_refused_on_entry_with_its_place(
     case: tuple[object, object], by_event: bool, tmp_path: Path
 ) -> None:
     hint, value = case

@@ -1,4 +1,4 @@
-"""Large session files are parsed in parts, and nobody can tell."""
+"""Large session files are parsed in parts, with the same result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAVED = sorted(Path(story.__file__).parent.glob("v?.json"))
 
 @frozen
 class Said:
-    """Something with values that look like the tables of a file."""
+    """An event with values that look like the tables of a file."""
 
     seq: int
     records: tuple[object, ...] = ()
@@ -28,7 +28,7 @@ class Said:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Parse every file in parts of a few bytes, and tell of each whether it could be."""
+    """Parse every file in parts of a few bytes, and note for each whether that was possible."""
     told: list[bool] = []
 
     def sections_of(data: bytes, pools: list[str]) -> object:

@@ -1,4 +1,4 @@
-"""What a change costs beside the snapshots that are kept: nothing. Work is counted in calls of functions."""
+"""Kept snapshots do not make changes more expensive. Work is counted in function calls."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_fork_that_is_merged_twice_brings_each_snapshot_once() -> None:
     assert [snapshot.tag for snapshot in session.snapshots] == ["two"]
 
 
-def test_what_names_a_snapshot_by_its_tag_costs_the_same_however_many_are_kept() -> None:
+def test_finding_a_snapshot_by_its_tag_takes_constant_time() -> None:
     def cost(kept: int) -> int:
         session, _ = session_with(0)
         for number in range(kept):

@@ -1,4 +1,4 @@
-"""Keeping a moment and going back to it, by snapshot, id, tag or record number."""
+"""Snapshots, and rollbacks by snapshot, id, tag or record number."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_snapshot_says_when_it_was_taken() -> None:
     assert session.snapshots == (snapshot,)
 
 
-def test_a_snapshot_is_no_record_and_changes_nothing() -> None:
+def test_a_snapshot_adds_no_record_and_changes_nothing() -> None:
     session = make_session()
     session.dispatch(Added(1))
 
@@ -77,7 +77,7 @@ def test_rollback_to_a_record_number(seq: int, total: int, shelf: dict[str, int]
     assert (total_of(session), shelf_of(session)) == (total, shelf)
 
 
-def test_rollback_gives_back_the_very_same_values() -> None:
+def test_rollback_restores_the_same_value_objects() -> None:
     session, snapshot = session_with_snapshot()
     before = session.at(snapshot)[Shelf].latest()
 
@@ -132,7 +132,7 @@ def test_rollback_to_the_newest_record_changes_no_slice_and_is_recorded() -> Non
     assert session.records[-1] == record
 
 
-def test_a_snapshot_can_be_gone_back_to_again_and_again() -> None:
+def test_a_session_can_roll_back_to_a_snapshot_repeatedly() -> None:
     session, snapshot = session_with_snapshot()
 
     for number in range(5):
@@ -141,7 +141,7 @@ def test_a_snapshot_can_be_gone_back_to_again_and_again() -> None:
         assert total_of(session) == 1
 
 
-def test_a_snapshot_taken_after_a_rollback_holds_what_is_there_then() -> None:
+def test_a_snapshot_taken_after_a_rollback_holds_the_restored_state() -> None:
     session, snapshot = session_with_snapshot()
     session.rollback(snapshot)
     again = session.snapshot()
@@ -152,7 +152,7 @@ def test_a_snapshot_taken_after_a_rollback_holds_what_is_there_then() -> None:
     assert total_of(session) == 1
 
 
-def test_of_two_snapshots_of_one_tag_the_newest_is_meant() -> None:
+def test_a_tag_refers_to_its_newest_snapshot() -> None:
     session = make_session()
     session.snapshot("t")
     session.dispatch(Added(1))
@@ -164,7 +164,7 @@ def test_of_two_snapshots_of_one_tag_the_newest_is_meant() -> None:
     assert total_of(session) == 1
 
 
-def test_when_the_newest_of_a_tag_is_dropped_the_older_one_is_meant() -> None:
+def test_if_the_newest_snapshot_of_a_tag_is_dropped_the_tag_refers_to_the_older_one() -> None:
     session = make_session()
     session.snapshot("t")
     session.dispatch(Added(1))
@@ -197,7 +197,7 @@ def test_a_dropped_snapshot_is_gone(by: str) -> None:
             session.rollback(gone)
 
 
-def test_dropping_a_snapshot_leaves_the_records_to_go_back_to() -> None:
+def test_dropping_a_snapshot_keeps_the_records_that_can_be_rolled_back_to() -> None:
     session, snapshot = session_with_snapshot()
 
     session.drop_snapshot(snapshot)
@@ -206,7 +206,7 @@ def test_dropping_a_snapshot_leaves_the_records_to_go_back_to() -> None:
     assert total_of(session) == 1
 
 
-def test_a_dropped_snapshot_lets_go_of_what_only_it_held() -> None:
+def test_a_dropped_snapshot_frees_what_only_it_held() -> None:
     session = make_session()
     session[Total].seed(Total(1))
     held = weakref.ref(session[Total].latest())
@@ -233,14 +233,14 @@ def test_an_unknown_target_is_refused_and_nothing_changes(target: str | int) -> 
     assert len(session.records) == 5
 
 
-def test_an_unknown_snapshot_is_named_beside_those_that_are_there() -> None:
+def test_the_error_for_an_unknown_snapshot_lists_the_existing_ones() -> None:
     session, _ = session_with_snapshot()
 
     with pytest.raises(UnknownSnapshot, match=r"'nowhere'.*'start'"):
         session.rollback("nowhere")
 
 
-def test_a_record_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_the_error_for_an_unknown_record_lists_the_existing_ones() -> None:
     session, _ = session_with_snapshot()
 
     with pytest.raises(UnknownSnapshot, match=r"record 9\b.*0 to 5"):

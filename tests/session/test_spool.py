@@ -26,7 +26,7 @@ BLOBS = st.lists(
 
 
 @given(BLOBS, st.integers(1, 8), st.integers(1, 5))
-def test_text_in_pieces_is_the_text_of_the_whole(blobs: list[object], long: int, batch: int) -> None:
+def test_the_pieces_of_a_text_add_up_to_the_whole(blobs: list[object], long: int, batch: int) -> None:
     with patch.object(spool, "LONG", long), patch.object(spool, "BATCH", batch):
         pieces = list(pieces_of(blobs))
     assert b"".join(pieces) == orjson.dumps(blobs, option=AS_IT_IS)

@@ -1,4 +1,4 @@
-"""When subscribers are told: after transactions and merges, outside of locks, in the order of the records."""
+"""When subscribers are called: after transactions and merges, outside of locks, in the order of the records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weakfs import Record
 from weakfs.session import Merged, RolledBack
 
 
-def test_records_of_a_transaction_are_told_when_it_ends() -> None:
+def test_records_of_a_transaction_are_delivered_when_it_ends() -> None:
     session, told = make_session(), Recorder()
     session.subscribe(object, told)
 
@@ -24,7 +24,7 @@ def test_records_of_a_transaction_are_told_when_it_ends() -> None:
     assert told.events == [Added(1), Added(2)]
 
 
-def test_records_of_a_failed_transaction_are_told_with_their_rollback() -> None:
+def test_records_of_a_failed_transaction_are_delivered_with_their_rollback() -> None:
     session, told = make_session(), Recorder()
     session.subscribe(object, told)
 
@@ -35,7 +35,7 @@ def test_records_of_a_failed_transaction_are_told_with_their_rollback() -> None:
     assert [type(event) for event in told.events] == [Added, RolledBack]
 
 
-def test_records_of_a_fork_are_told_when_it_is_merged() -> None:
+def test_records_of_a_fork_are_delivered_when_it_is_merged() -> None:
     session, told = make_session(), Recorder()
     session.subscribe(object, told)
     fork = session.fork()
@@ -48,7 +48,7 @@ def test_records_of_a_fork_are_told_when_it_is_merged() -> None:
     assert told.records == list(session.records)
 
 
-def test_records_of_many_threads_are_told_once_each_and_in_order() -> None:
+def test_records_of_many_threads_are_delivered_once_each_and_in_order() -> None:
     session, told = make_session(), Recorder()
     session.subscribe(object, told)
     barrier = threading.Barrier(4)
@@ -90,7 +90,7 @@ def test_what_a_handler_dispatches_is_not_undone_by_a_transaction_that_happens_t
     assert kinds.index(Put) > kinds.index(RolledBack), "the answer was undone with a transaction that was not its own"
 
 
-def test_records_of_one_session_dispatched_inside_a_transaction_of_another_are_told() -> None:
+def test_records_dispatched_inside_a_transaction_of_another_session_are_delivered() -> None:
     session, other, told = make_session("one"), make_session("other"), Recorder()
     session.subscribe(object, told)
 
@@ -101,7 +101,7 @@ def test_records_of_one_session_dispatched_inside_a_transaction_of_another_are_t
     assert told.events == [Added(1)]
 
 
-def test_records_dispatched_under_the_lock_are_told_when_it_is_let_go() -> None:
+def test_records_dispatched_under_the_lock_are_delivered_when_it_is_released() -> None:
     session, told = make_session(), Recorder()
     session.subscribe(object, told)
 
@@ -115,7 +115,7 @@ def test_records_dispatched_under_the_lock_are_told_when_it_is_let_go() -> None:
     assert told.events == [Added(1), Added(2)]
 
 
-def test_records_that_another_thread_dispatched_while_this_one_was_in_a_transaction_are_told_in_order() -> None:
+def test_records_of_another_thread_during_a_transaction_are_delivered_in_order() -> None:
     session, told = make_session(), Recorder()
     session.subscribe(object, told)
 

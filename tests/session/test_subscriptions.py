@@ -1,4 +1,4 @@
-"""Subscribers: told of every record once, in order, after it was applied; what they do wrong harms nobody."""
+"""Subscribers: they get every record once, in order, after it was applied; their errors affect nobody else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_handler_of_object_sees_every_record() -> None:
     assert told.records == list(session.records)
 
 
-def test_a_handler_is_told_after_the_event_was_applied() -> None:
+def test_a_handler_is_called_after_the_event_was_applied() -> None:
     session = make_session()
     seen: list[int] = []
     session.subscribe(Added, lambda record: seen.append(total_of(session)))
@@ -44,7 +44,7 @@ def test_a_handler_is_told_after_the_event_was_applied() -> None:
     assert seen == [1, 2]
 
 
-def test_handlers_are_told_in_the_order_in_which_they_subscribed() -> None:
+def test_handlers_are_called_in_the_order_of_subscription() -> None:
     session = make_session()
     told: list[str] = []
     session.subscribe(Added, lambda record: told.append("first"))
@@ -56,7 +56,7 @@ def test_handlers_are_told_in_the_order_in_which_they_subscribed() -> None:
     assert told == ["first", "second", "third"]
 
 
-def test_records_of_before_are_not_told() -> None:
+def test_earlier_records_are_not_delivered() -> None:
     session, told = make_session(), Recorder()
     session.dispatch(Added(1))
 
@@ -65,7 +65,7 @@ def test_records_of_before_are_not_told() -> None:
     assert told.records == []
 
 
-def test_a_failing_handler_is_reported_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_handler_is_logged_and_affects_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
     def fail(record: Record) -> None:
         raise ArithmeticError("the handler is broken")
 
@@ -83,7 +83,7 @@ def test_a_failing_handler_is_reported_and_harms_nobody(caplog: pytest.LogCaptur
     assert "the handler is broken" in caplog.text
 
 
-def test_a_handler_that_fails_once_is_told_the_next_time(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_handler_that_failed_once_is_called_the_next_time(caplog: pytest.LogCaptureFixture) -> None:
     told: list[int] = []
 
     def fail_first(record: Record) -> None:
@@ -101,7 +101,7 @@ def test_a_handler_that_fails_once_is_told_the_next_time(caplog: pytest.LogCaptu
     assert len(caplog.records) == 1
 
 
-def test_a_handler_may_dispatch_and_what_it_dispatches_is_told_afterwards() -> None:
+def test_a_handler_may_dispatch_and_the_new_records_are_delivered_afterwards() -> None:
     session, told = make_session(), Recorder()
 
     def answer(record: Record) -> None:
@@ -132,7 +132,7 @@ def test_a_handler_may_open_a_transaction() -> None:
     assert told.events == [Put("a", 1), Put("b", 1)]
 
 
-def test_unsubscribing_ends_it() -> None:
+def test_unsubscribing_ends_a_subscription() -> None:
     session, told = make_session(), Recorder()
     unsubscribe = session.subscribe(Added, told)
     session.dispatch(Added(1))
@@ -143,7 +143,7 @@ def test_unsubscribing_ends_it() -> None:
     assert told.events == [Added(1)]
 
 
-def test_unsubscribing_twice_is_unsubscribing_once() -> None:
+def test_unsubscribing_twice_is_harmless() -> None:
     session, told = make_session(), Recorder()
     first = session.subscribe(Added, told)
     session.subscribe(Added, told)
@@ -171,7 +171,7 @@ def test_a_handler_may_unsubscribe_itself() -> None:
     assert told == [1]
 
 
-def test_the_same_handler_subscribed_twice_is_told_twice() -> None:
+def test_a_handler_subscribed_twice_is_called_twice() -> None:
     session, told = make_session(), Recorder()
     session.subscribe(Added, told)
     session.subscribe(Added, told)
@@ -193,7 +193,7 @@ def test_a_bus_is_given_every_record() -> None:
     assert bus.records == list(session.records)
 
 
-def test_a_failing_bus_is_reported_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_bus_is_logged_and_affects_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
     class BrokenBus:
         def publish(self, record: Record) -> None:
             raise ConnectionError("nobody there")
@@ -206,7 +206,7 @@ def test_a_failing_bus_is_reported_and_harms_nobody(caplog: pytest.LogCaptureFix
     assert "nobody there" in caplog.text
 
 
-def test_a_fork_has_subscribers_of_its_own() -> None:
+def test_a_fork_has_its_own_subscribers() -> None:
     session, told = make_session(), Recorder()
     fork = session.fork()
     fork.subscribe(Added, told)
@@ -217,7 +217,7 @@ def test_a_fork_has_subscribers_of_its_own() -> None:
     assert told.events == [Added(2)]
 
 
-def test_a_handler_that_is_unsubscribed_is_let_go() -> None:
+def test_an_unsubscribed_handler_is_freed() -> None:
     session, told = make_session(), Recorder()
     held = weakref.ref(told)
     session.subscribe(Added, told)()

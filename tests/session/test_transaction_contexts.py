@@ -30,7 +30,7 @@ def test_a_task_created_inside_does_not_join() -> None:
     assert (total_of(session), shelf_of(session)) == (0, {"child": 1})
 
 
-def test_a_task_created_inside_and_running_on_afterwards_writes_to_the_session() -> None:
+def test_a_task_created_inside_that_outlives_the_transaction_writes_to_the_session() -> None:
     session = make_session()
 
     async def child(started: asyncio.Event, go: asyncio.Event) -> None:
@@ -53,7 +53,7 @@ def test_a_task_created_inside_and_running_on_afterwards_writes_to_the_session()
     assert shelf_of(session) == {"late": 1}
 
 
-def test_a_transaction_goes_on_across_awaits_in_its_own_task() -> None:
+def test_a_transaction_continues_across_awaits_in_its_own_task() -> None:
     session = make_session()
 
     async def deeper() -> None:
@@ -72,7 +72,7 @@ def test_a_transaction_goes_on_across_awaits_in_its_own_task() -> None:
     assert total_of(session) == 0
 
 
-def test_tasks_side_by_side_have_transactions_of_their_own() -> None:
+def test_concurrent_tasks_have_separate_transactions() -> None:
     session = make_session()
 
     async def call(number: int) -> None:
@@ -110,7 +110,7 @@ def test_work_sent_to_a_thread_from_inside_does_not_join() -> None:
     assert (total_of(session), shelf_of(session)) == (0, {"thread": 1})
 
 
-def test_a_callback_of_the_loop_set_up_inside_does_not_join() -> None:
+def test_a_loop_callback_scheduled_inside_does_not_join() -> None:
     session = make_session()
 
     async def main() -> None:
@@ -212,7 +212,7 @@ def test_a_transaction_opened_in_a_copied_context_is_nested() -> None:
     assert total_of(session) == 0
 
 
-def test_a_thread_that_work_is_sent_to_may_have_a_transaction_of_its_own() -> None:
+def test_a_thread_that_receives_work_may_have_its_own_transaction() -> None:
     session = make_session()
 
     def fail_there() -> None:
@@ -232,7 +232,7 @@ def test_a_thread_that_work_is_sent_to_may_have_a_transaction_of_its_own() -> No
     assert (total_of(session), shelf_of(session)) == (2, {})
 
 
-def test_a_context_copied_inside_does_not_hold_the_session_after_the_end() -> None:
+def test_a_context_copied_inside_does_not_keep_the_session_alive_after_the_end() -> None:
     session = make_session()
     held = weakref.ref(session)
     with session.transaction():

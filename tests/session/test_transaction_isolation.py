@@ -10,7 +10,7 @@ from tests.session.ledger import Added, Noted, Put, elsewhere, make_session, she
 from weakfs import Session
 
 
-def test_others_do_not_see_what_is_done_inside_before_it_ends() -> None:
+def test_others_do_not_see_a_transactions_changes_before_it_ends() -> None:
     session = make_session()
     seen: list[object] = []
 
@@ -23,7 +23,7 @@ def test_others_do_not_see_what_is_done_inside_before_it_ends() -> None:
     assert seen == [0, 0, 0, (), 1]
 
 
-def test_what_another_thread_dispatches_is_not_undone() -> None:
+def test_events_dispatched_by_another_thread_are_not_undone() -> None:
     session = make_session()
 
     with pytest.raises(LookupError), session.transaction():
@@ -34,7 +34,7 @@ def test_what_another_thread_dispatches_is_not_undone() -> None:
     assert (total_of(session), shelf_of(session)) == (0, {"theirs": 1})
 
 
-def test_what_another_thread_dispatches_is_not_seen_inside() -> None:
+def test_events_dispatched_by_another_thread_are_not_visible_inside() -> None:
     session = make_session()
 
     with session.transaction():
@@ -44,7 +44,7 @@ def test_what_another_thread_dispatches_is_not_seen_inside() -> None:
     assert shelf_of(session) == {"theirs": 1}
 
 
-def test_what_both_did_is_there_in_the_end() -> None:
+def test_the_changes_of_both_are_present_in_the_end() -> None:
     session = make_session()
 
     with session.transaction(cause="ours"):
@@ -56,7 +56,7 @@ def test_what_both_did_is_there_in_the_end() -> None:
     assert [record.seq for record in session.records] == list(range(1, session.seq + 1))
 
 
-def test_another_thread_s_transaction_is_its_own() -> None:
+def test_another_threads_transaction_is_separate() -> None:
     session = make_session()
 
     def fail_elsewhere() -> None:
@@ -113,7 +113,7 @@ def test_a_snapshot_that_another_thread_drops_meanwhile_stays_dropped(moves: boo
 
 
 @pytest.mark.parametrize("moves", [False, True])
-def test_a_snapshot_dropped_inside_is_gone_also_when_others_moved_meanwhile(moves: bool) -> None:
+def test_a_snapshot_dropped_inside_is_gone_even_after_concurrent_changes(moves: bool) -> None:
     session = make_session()
     session.snapshot("old")
 
@@ -140,7 +140,7 @@ def test_the_lock_is_not_held_while_a_transaction_is_open() -> None:
         assert done.wait(timeout=10)
 
 
-def test_a_fork_has_nothing_to_do_with_an_open_transaction() -> None:
+def test_a_fork_is_independent_of_an_open_transaction() -> None:
     session = make_session()
     fork = session.fork()
 
@@ -151,7 +151,7 @@ def test_a_fork_has_nothing_to_do_with_an_open_transaction() -> None:
     assert (total_of(session), total_of(fork)) == (0, 1)
 
 
-def test_a_fork_made_inside_starts_from_what_is_there_inside() -> None:
+def test_a_fork_made_inside_starts_from_the_state_inside() -> None:
     session: Session = make_session()
 
     with session.transaction():

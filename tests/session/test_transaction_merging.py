@@ -1,4 +1,4 @@
-"""The end of a transaction during which others moved the session: merged three-way, or refused."""
+"""The end of a transaction during which others changed the session: merged three-way, or refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def elsewhere(work: Callable[[], object]) -> None:
     thread.join()
 
 
-def test_changes_of_different_things_are_merged() -> None:
+def test_changes_to_different_things_are_merged() -> None:
     session = make_session()
     session.dispatch(Put("old", 0))
 
@@ -79,7 +79,7 @@ def test_a_slice_without_a_merge_function_conflicts_as_a_whole() -> None:
     assert total_of(session) == 2
 
 
-def test_the_same_change_on_both_sides_is_no_conflict() -> None:
+def test_the_same_change_on_both_sides_is_not_a_conflict() -> None:
     session = make_session()
 
     with session.transaction():
@@ -91,7 +91,7 @@ def test_the_same_change_on_both_sides_is_no_conflict() -> None:
     assert (total_of(session), shelf_of(session)) == (1, {"a": 1})
 
 
-def test_log_slices_keep_what_a_conflicting_transaction_did() -> None:
+def test_log_slices_keep_the_events_of_a_conflicting_transaction() -> None:
     session = make_session()
 
     with pytest.raises(MergeConflict), session.transaction():
@@ -115,7 +115,7 @@ def test_a_conflicting_transaction_is_recorded_with_its_rollback() -> None:
     assert [session.at(seq)[Total].latest() for seq in range(5)] == [Total(0), *[Total(2)] * 4]
 
 
-def test_a_conflict_can_be_answered_by_doing_it_again() -> None:
+def test_a_conflicting_transaction_can_be_repeated() -> None:
     session = make_session()
     attempts = 0
 
@@ -146,7 +146,7 @@ def test_log_slices_of_both_sides_are_concatenated() -> None:
     assert notes_of(session) == ["before", "theirs", "ours"]
 
 
-def test_a_failed_transaction_is_undone_and_others_work_stays() -> None:
+def test_a_failed_transaction_is_undone_and_the_work_of_others_stays() -> None:
     session = make_session()
 
     with pytest.raises(LookupError), session.transaction():
@@ -160,7 +160,7 @@ def test_a_failed_transaction_is_undone_and_others_work_stays() -> None:
     assert notes_of(session) == ["theirs", "ours"]
 
 
-def test_an_inner_transaction_joins_the_outer_one_which_is_merged() -> None:
+def test_an_inner_transaction_joins_the_outer_one_before_the_merge() -> None:
     session = make_session()
 
     with session.transaction():
@@ -185,7 +185,7 @@ def test_a_rollback_inside_is_merged_like_any_change() -> None:
     assert (total_of(session), shelf_of(session)) == (0, {})
 
 
-def test_others_rolling_back_meanwhile_is_merged_too() -> None:
+def test_a_concurrent_rollback_by_others_is_merged_too() -> None:
     session = make_session()
     session.dispatch(Added(5))
 
@@ -196,7 +196,7 @@ def test_others_rolling_back_meanwhile_is_merged_too() -> None:
     assert (total_of(session), shelf_of(session)) == (0, {"ours": 1})
 
 
-def test_a_snapshot_taken_inside_goes_back_to_what_was_there_inside() -> None:
+def test_a_snapshot_taken_inside_restores_the_state_inside() -> None:
     session = make_session()
 
     with session.transaction():
@@ -210,7 +210,7 @@ def test_a_snapshot_taken_inside_goes_back_to_what_was_there_inside() -> None:
     assert session.snapshots[0].seq <= session.seq
 
 
-def test_a_transaction_that_only_read_leaves_no_record() -> None:
+def test_a_read_only_transaction_leaves_no_record() -> None:
     session = make_session()
 
     with session.transaction():
@@ -220,7 +220,7 @@ def test_a_transaction_that_only_read_leaves_no_record() -> None:
     assert [type(record.event) for record in session.records] == [Added]
 
 
-def test_a_log_slice_cleared_inside_is_cleared_at_the_end_also_when_the_transaction_fails() -> None:
+def test_a_log_slice_cleared_inside_stays_cleared_even_if_the_transaction_fails() -> None:
     session = make_session()
     session.dispatch(Noted("before"))
 
@@ -290,7 +290,7 @@ def test_transactions_of_two_threads_that_interleave_both_take_effect() -> None:
     assert {record.cause for record in session.records} == {"own", "other"}
 
 
-def test_history_is_right_after_many_merged_transactions() -> None:
+def test_history_is_correct_after_many_merged_transactions() -> None:
     session: Session = make_session()
     expected: list[tuple[str, ...]] = [()]
 

@@ -1,4 +1,4 @@
-"""All or nothing: what a transaction did stays if it ends well, and is rolled back if anything is raised."""
+"""All or nothing: changes in a transaction stay if it succeeds, and are rolled back if an exception leaves it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def events(session: Session) -> list[str]:
     return [type(record.event).__name__ for record in session.records]
 
 
-def test_what_was_done_inside_stays_when_it_ends_well() -> None:
+def test_changes_stay_if_the_transaction_succeeds() -> None:
     session = make_session()
 
     with session.transaction():
@@ -29,14 +29,14 @@ def test_what_was_done_inside_stays_when_it_ends_well() -> None:
     assert events(session) == ["Added", "Put"]
 
 
-def test_a_transaction_gives_the_session() -> None:
+def test_a_transaction_yields_the_session() -> None:
     session = make_session()
 
     with session.transaction() as inside:
         assert inside is session
 
 
-def test_the_code_inside_sees_what_it_did() -> None:
+def test_the_code_inside_sees_its_own_changes() -> None:
     session = make_session()
 
     with session.transaction():
@@ -50,7 +50,7 @@ def test_the_code_inside_sees_what_it_did() -> None:
     "error",
     [ValueError, Exception, BaseException, KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError],
 )
-def test_whatever_is_raised_rolls_back_and_reaches_the_caller(error: type[BaseException]) -> None:
+def test_any_exception_rolls_back_and_reaches_the_caller(error: type[BaseException]) -> None:
     session = make_session()
     session.dispatch(Added(1))
     raised = error("stop")
@@ -78,7 +78,7 @@ def test_a_reducer_that_raises_inside_rolls_back_what_came_before() -> None:
     assert total_of(session) == 0
 
 
-def test_a_failure_that_is_handled_inside_rolls_nothing_back() -> None:
+def test_a_failure_handled_inside_rolls_nothing_back() -> None:
     def fail(total: Total, event: Broken) -> Total:
         raise ArithmeticError
 
@@ -118,7 +118,7 @@ def test_log_slices_keep_what_happened() -> None:
     assert notes_of(session) == ["tried"]
 
 
-def test_a_failed_transaction_can_be_looked_at_and_brought_back() -> None:
+def test_a_failed_transaction_can_be_viewed_and_restored() -> None:
     session = make_session()
     with pytest.raises(LookupError), session.transaction():
         session.dispatch(Added(10))
@@ -178,7 +178,7 @@ def test_a_generator_that_is_closed_half_way_rolls_back() -> None:
     assert total_of(session) == 100
 
 
-def test_a_snapshot_taken_inside_is_kept_when_the_transaction_ends_well() -> None:
+def test_a_snapshot_taken_inside_is_kept_if_the_transaction_succeeds() -> None:
     session = make_session()
 
     with session.transaction():
@@ -191,7 +191,7 @@ def test_a_snapshot_taken_inside_is_kept_when_the_transaction_ends_well() -> Non
 
 
 @pytest.mark.parametrize("with_records", [False, True])
-def test_a_snapshot_taken_inside_a_failed_transaction_is_as_if_it_had_not_been(with_records: bool) -> None:
+def test_a_snapshot_taken_inside_a_failed_transaction_is_discarded(with_records: bool) -> None:
     session = make_session()
     kept = session.snapshot("kept")
 
@@ -219,7 +219,7 @@ def test_a_snapshot_dropped_inside_a_failed_transaction_is_still_there(with_reco
     assert session.snapshots == (kept,)
 
 
-def test_a_snapshot_dropped_inside_is_gone_when_the_transaction_ends_well() -> None:
+def test_a_snapshot_dropped_inside_is_gone_if_the_transaction_succeeds() -> None:
     session = make_session()
     session.snapshot("kept")
 
@@ -229,7 +229,7 @@ def test_a_snapshot_dropped_inside_is_gone_when_the_transaction_ends_well() -> N
     assert session.snapshots == ()
 
 
-def test_rolling_back_inside_to_a_moment_before_the_transaction() -> None:
+def test_a_transaction_can_roll_back_to_before_its_beginning() -> None:
     session = make_session()
     session.dispatch(Added(1))
     session.snapshot("before")
@@ -254,7 +254,7 @@ def test_rolling_back_inside_a_failed_transaction_is_undone_too() -> None:
     assert total_of(session) == 1
 
 
-def test_a_closed_session_begins_no_transaction() -> None:
+def test_a_closed_session_cannot_begin_a_transaction() -> None:
     session = make_session()
     session.close("the call was cancelled")
 
@@ -262,7 +262,7 @@ def test_a_closed_session_begins_no_transaction() -> None:
         raise AssertionError("not reached")
 
 
-def test_a_session_closed_meanwhile_takes_nothing_of_an_open_transaction() -> None:
+def test_a_session_closed_during_a_transaction_gets_none_of_its_changes() -> None:
     session = make_session()
 
     with pytest.raises(SessionClosed), session.transaction():
@@ -272,7 +272,7 @@ def test_a_session_closed_meanwhile_takes_nothing_of_an_open_transaction() -> No
     assert total_of(session) == 0
 
 
-def test_a_finished_transaction_holds_nothing() -> None:
+def test_a_finished_transaction_keeps_nothing_alive() -> None:
     session = make_session()
     held: list[weakref.ref[Total]] = []
     with pytest.raises(LookupError), session.transaction():

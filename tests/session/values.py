@@ -1,4 +1,4 @@
-"""Values of many types with the hints of their fields: what must come back, and what may be refused."""
+"""Values of many types with the type hints of their fields: those that must be loaded unchanged, and others."""
 
 from __future__ import annotations
 
