@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from tests.faults.damage import in_rows
-from tests.session.contents import blob_path, elsewhere
+from tests.session.files.contents import blob_path, elsewhere
 from weakfs import HostFilesystem, InMemoryFilesystem, Session
 from weakfs.snapshots import Store
 

@@ -14,7 +14,7 @@ import pytest
 from tests.faults.crashing import in_a_child
 from tests.faults.syscalls import Call, System, raising
 from tests.sampling import stride
-from tests.session.contents import blobs, elsewhere, holding, load, tree_with
+from tests.session.files.contents import blobs, elsewhere, holding, load, tree_with
 from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.session.blobs.blob import Held, digest_of

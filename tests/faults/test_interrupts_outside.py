@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from tests.faults.interrupting import every_place, interrupted_at, worked_session
-from tests.session.fakes import FakeExternal
+from tests.session.external.fakes import FakeExternal
 from tests.session.ledger import Added, make_session, total_of
 from weakfs import RollbackIncomplete
 

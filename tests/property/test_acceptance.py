@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sampling import share
+from tests.session.files.round_trips import exactly
 from tests.session.ledger import Clock
-from tests.session.round_trips import exactly
 from weakfs import Registry, Session, event
 from weakfs.session import append_all
 from weakfs.session.slices.slice import Declaration

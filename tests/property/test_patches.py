@@ -10,7 +10,7 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.editing.test_patch_atomic import Plain
+from tests.editing.patches.test_patch_atomic import Plain
 from tests.models import patches
 from tests.sampling import share
 from weakfs.backends import InMemoryFilesystem

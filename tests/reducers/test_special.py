@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.contents import holding, load, tree_with
+from tests.session.files.contents import holding, load, tree_with
 from weakfs import Session
 from weakfs.backends import InMemoryFilesystem
 from weakfs.filesystem import Limits

@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from tests.session.fakes import FakeExternal
+from tests.session.external.fakes import FakeExternal
 from tests.session.ledger import Added, Noted, Put, Total, make_session, total_of
 from weakfs import MergeConflict, Record, Session, SessionError
 
