@@ -32,8 +32,8 @@ class Snapshots(SessionCore):
         """Return a block whose changes, here and in attached filesystems, are one commit of the session's storage."""
         raise NotImplementedError
 
-    def at(self, target: int | str | Snapshot) -> SessionView:
-        """Return the slices as they were after a record, or at a snapshot.
+    def at(self, seq: int | str | Snapshot) -> SessionView:
+        """Return the slices as they were after a record, given by its number, or at a snapshot.
 
         Costs a replay from the nearest keyframe: at most 512 records or those of one merge near the present, and 4,096
         further back, or more if the states differ so much that more keyframes would take more memory than the records.
@@ -43,7 +43,7 @@ class Snapshots(SessionCore):
         Raise `UnknownSnapshot` if there is no such record or snapshot.
         """
         with self.lock:
-            view = self._reading(partial(self._at, target))
+            view = self._reading(partial(self._at, seq))
         # It may have caught up with records that others stored.
         self._notify()
         return view

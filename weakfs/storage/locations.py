@@ -97,22 +97,22 @@ _SCHEMES = {
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):(.*)", re.DOTALL)
 
 
-def open(location: str | os.PathLike[str]) -> Storage:
-    """Open a key-value engine.
+def open(url: str | os.PathLike[str]) -> Storage:
+    """Open a key-value engine at a URL, or in a folder given by its path.
 
     Raises `ValueError` if there is no engine for the location, `ModuleNotFoundError` if a package is missing, and
     `StorageError` if the engine cannot be reached.
     """
-    engine, url = _find(location)
-    return engine.storage(url)
+    engine, found = _find(url)
+    return engine.storage(found)
 
 
-async def aopen(location: str | os.PathLike[str]) -> AsyncStorage:
+async def aopen(url: str | os.PathLike[str]) -> AsyncStorage:
     """Open a key-value engine whose methods are `async`. Raises what `open` raises."""
-    engine, url = _find(location)
+    engine, found = _find(url)
     if engine.async_storage is not None:
-        return await engine.async_storage(url)
-    return ThreadedStorage(engine.storage(url))
+        return await engine.async_storage(found)
+    return ThreadedStorage(engine.storage(found))
 
 
 def open_event_store(location: str | os.PathLike[str] | Storage) -> EventStore:

@@ -150,15 +150,15 @@ class Toolset:
 
     @overload
     def call(
-        self, tool: str, arguments: Mapping[str, object] | str | bytes, **options: Unpack[CallOptions]
+        self, name: str, arguments: Mapping[str, object] | str | bytes, **options: Unpack[CallOptions]
     ) -> ToolResult[object]: ...
     @overload
     def call(
-        self, tool: Tool[V], arguments: Mapping[str, object] | str | bytes, **options: Unpack[CallOptions]
+        self, name: Tool[V], arguments: Mapping[str, object] | str | bytes, **options: Unpack[CallOptions]
     ) -> ToolResult[V]: ...
     def call(
         self,
-        tool: str | Tool,
+        name: str | Tool,
         arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
@@ -173,9 +173,10 @@ class Toolset:
     ) -> ToolResult[object]:
         """Make one call and return its answer; a failure is an answer too, and has changed nothing.
 
-        `tool` is one of the tools of this toolset, or its name. Given a tool, such as `weakfs.tools.READ_FILE`, type
-        checkers know the class of the receipt that is the result's value. `arguments` are a mapping, or JSON text as
-        the model sent it. `call_id` is the cause of every record that the call makes; `caller` names who made the call.
+        `name` names one of the tools of this toolset, or is that tool. Given a tool, such as
+        `weakfs.tools.READ_FILE`, type checkers know the class of the receipt that is the result's value. `arguments`
+        are a mapping, or JSON text as the model sent it. `call_id` is the cause of every record that the call makes;
+        `caller` names who made the call.
         If you give a `call_id`, a session in storage does not make the same call twice: if a call with this id, tool
         and arguments is among the last thousand, succeeded and was not rolled back, its recorded answer is returned.
         The process that made it may have died before it learned the outcome. The receipt has plain values if its class
@@ -191,19 +192,19 @@ class Toolset:
         """
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
-        return self._perform(self._call(tool, arguments, call_id, caller, deadline, cancellation, runtime))
+        return self._perform(self._call(name, arguments, call_id, caller, deadline, cancellation, runtime))
 
     @overload
     async def acall(
-        self, tool: str, arguments: Mapping[str, object] | str | bytes, **options: Unpack[AsyncCallOptions]
+        self, name: str, arguments: Mapping[str, object] | str | bytes, **options: Unpack[AsyncCallOptions]
     ) -> ToolResult[object]: ...
     @overload
     async def acall(
-        self, tool: Tool[V], arguments: Mapping[str, object] | str | bytes, **options: Unpack[AsyncCallOptions]
+        self, name: Tool[V], arguments: Mapping[str, object] | str | bytes, **options: Unpack[AsyncCallOptions]
     ) -> ToolResult[V]: ...
     async def acall(
         self,
-        tool: str | Tool,
+        name: str | Tool,
         arguments: Mapping[str, object] | str | bytes,
         *,
         call_id: str | None = None,
@@ -232,7 +233,7 @@ class Toolset:
 
         deadline = self._earlier(deadline, timeout)
         runtime = (prompt, rendered_prompt, adapter, budget_tracker)
-        call = self._call(tool, arguments, call_id, caller, deadline, None, runtime)
+        call = self._call(name, arguments, call_id, caller, deadline, None, runtime)
         is_async = isinstance(call.tool, Tool) and call.tool.is_async
         if self.session._awaits_commits:
             work = call.aperform(in_thread=not is_async and not self._takes_no_thread(call))
