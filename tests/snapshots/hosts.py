@@ -1,4 +1,4 @@
-"""Host directories for tests: a model of them that is read the plain way, and scans in one call."""
+"""Host directories for tests: a model that is read in a simple way, and scans in one call."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def snapshot(
 
 
 def settle(*roots: Path) -> None:
-    """Make everything look as if it had been changed long ago, by waiting for the clock's tick to pass."""
+    """Make everything look as if it had been changed long ago, by waiting for the next tick of the clock."""
     marker = roots[0].parent / ".settled"
     newest = max(os.lstat(path).st_ctime_ns for root in roots for path in (root, *root.rglob("*")))
     while True:

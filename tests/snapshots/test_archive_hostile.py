@@ -1,4 +1,4 @@
-"""Archives that want to do harm: each is refused with a `ValueError` or `OSError`, and nothing changes."""
+"""Hostile archives: each is refused with a `ValueError` or `OSError`, and nothing changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"", target: 
 
 
 def number(value: int, length: int) -> bytes:
-    """Return a number as headers hold it: octal digits, or in base 256 what these have no room for."""
+    """Return a number as headers store it: in octal digits or, if it is too large for these, in base 256."""
     if 0 <= value < 8 ** (length - 1):
         return b"%0*o\0" % (length - 1, value)
     unsigned: int = value % 256 ** (length - 1)
@@ -36,7 +36,7 @@ def number(value: int, length: int) -> bytes:
 
 
 def raw(name: bytes, kind: bytes, size: int, *, mtime: int = 0, mode: int = 0o644) -> bytes:
-    """Return a header of our own making, whose numbers may be any."""
+    """Return a crafted header with any numbers."""
     header = bytearray(512)
     header[: len(name)] = name
     header[100:108] = number(mode, 8)
@@ -135,7 +135,7 @@ ODD_AND_FINE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("data", ODD_AND_FINE.values(), ids=ODD_AND_FINE)
-def test_what_an_archive_brings_can_be_saved_and_loaded(data: bytes, tmp_path: Path) -> None:
+def test_imported_trees_can_be_saved_and_loaded(data: bytes, tmp_path: Path) -> None:
     fs = InMemoryFilesystem(Session(session_id="s"))
     try:
         fs.import_bytes(data)
@@ -191,7 +191,7 @@ def whole() -> bytes:
     return to_tar(random_tree(Random(2), names=ODD_NAMES, contents=(b"", b"a" * 600, b"b" * 1024), width=8, depth=2))
 
 
-def test_an_archive_that_was_cut_off_anywhere_is_refused() -> None:
+def test_an_archive_truncated_anywhere_is_refused() -> None:
     data = whole()
     end = len(data.rstrip(b"\0"))
     end += -end % 512
@@ -201,7 +201,7 @@ def test_an_archive_that_was_cut_off_anywhere_is_refused() -> None:
             from_tar(data[:cut], limits=Limits(), at=0)
 
 
-def test_an_archive_that_was_damaged_anywhere_gives_a_tree_or_a_refusal(fs: InMemoryFilesystem) -> None:
+def test_an_archive_damaged_anywhere_yields_a_tree_or_is_refused(fs: InMemoryFilesystem) -> None:
     data = whole()
     random = Random(3)
     before = fs.tree()
@@ -221,7 +221,7 @@ def test_an_archive_that_was_damaged_anywhere_gives_a_tree_or_a_refusal(fs: InMe
     assert fs.tree() is before
 
 
-def test_headers_that_were_damaged_with_a_right_checksum_give_a_tree_or_a_refusal() -> None:
+def test_damaged_headers_with_a_correct_checksum_yield_a_tree_or_are_refused() -> None:
     data = whole()
     starts = [at for at in range(0, len(data), 512) if data[at + 257 : at + 262] == b"ustar"]
     random = Random(4)
@@ -244,7 +244,7 @@ def test_headers_that_were_damaged_with_a_right_checksum_give_a_tree_or_a_refusa
 
 
 def hole(name: str, size: int) -> bytes:
-    """Return a sparse file, of nothing but a hole."""
+    """Return a sparse file that consists of one hole."""
     told = {
         "GNU.sparse.major": "0",
         "GNU.sparse.minor": "1",
@@ -274,7 +274,7 @@ def test_too_many_implied_directories_are_refused() -> None:
         from_tar(archive, limits=Limits(), at=0)
 
 
-def test_one_name_of_very_many_directories_is_refused_before_they_are_made() -> None:
+def test_one_name_with_very_many_directories_is_refused_before_they_are_created() -> None:
     archive = member("a/" * 400_000 + "f") + END
 
     with pytest.raises(ValueError, match="include directories in the archive") as caught:

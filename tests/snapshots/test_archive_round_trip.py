@@ -46,7 +46,7 @@ def times(tree: FileTree) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_tree_comes_back_from_its_archive_with_modes_links_and_times(seed: int) -> None:
+def test_a_tree_is_restored_from_its_archive_with_modes_links_and_times(seed: int) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=10)
     again = from_tar(to_tar(tree), limits=NONE, at=0)
     assert flatten(again) == flatten(tree)
@@ -55,7 +55,7 @@ def test_a_tree_comes_back_from_its_archive_with_modes_links_and_times(seed: int
     assert to_tar(again) == to_tar(tree)
 
 
-def test_equal_trees_give_equal_archives_however_they_were_made() -> None:
+def test_equal_trees_give_equal_archives_however_they_were_built() -> None:
     names = [f"n{number}" for number in range(200)]
     one = two = EMPTY_TREE
     for name in names:
@@ -89,20 +89,20 @@ TIMES = [0, 1, 999_999_999, 1_000_000_000, -1, -1_000_000_000, -1_500_000_001, 1
 
 
 @pytest.mark.parametrize("at", TIMES)
-def test_times_come_back_to_the_nanosecond(at: int) -> None:
+def test_times_are_restored_to_the_nanosecond(at: int) -> None:
     nodes: dict[str, Node] = {"f": leaf.file(b"", at=at), "l": leaf.link("f", at=at), "d": tree_of({}, modified_at=at)}
     tree = tree_of(nodes, modified_at=at)
     assert set(times(from_tar(to_tar(tree), limits=NONE, at=5)).values()) == {at}
 
 
-def test_a_tree_that_is_deep_wide_and_large_comes_back() -> None:
+def test_a_deep_wide_and_large_tree_is_restored_from_its_archive() -> None:
     deep: Plain = {"/" + "/".join(["d" * 100] * n): D for n in range(1, 30)}
     wide: Plain = {f"/w{n}": f(b"%d" % n) for n in range(2000)}
     tree = grow({"/": D, **deep, **wide, "/large": f(b"0123456789" * 500_000)})
     assert from_tar(to_tar(tree), limits=NONE, at=0).fingerprint == tree.fingerprint
 
 
-def test_an_import_replaces_everything_and_keeps_what_the_archive_does_not_tell() -> None:
+def test_an_import_replaces_everything_but_keeps_attributes_that_archives_lack() -> None:
     fs = InMemoryFilesystem()
     fs.write("/old", "x")
     buffer = io.BytesIO()
@@ -117,7 +117,7 @@ def test_an_import_replaces_everything_and_keeps_what_the_archive_does_not_tell(
 
 @needs_tar
 @pytest.mark.parametrize("seed", range(8))
-def test_the_tar_command_extracts_what_was_packed(seed: int, tmp_path: Path) -> None:
+def test_the_tar_command_extracts_exported_archives(seed: int, tmp_path: Path) -> None:
     tree = random_tree(Random(seed), names=ODD_NAMES, width=10)
     file = tmp_path / "archive.tar"
     file.write_bytes(to_tar(tree))
@@ -133,7 +133,7 @@ def test_the_tar_command_extracts_what_was_packed(seed: int, tmp_path: Path) -> 
 
 @needs_tar
 @pytest.mark.parametrize("kind", ["gnu", "posix", "ustar", "oldgnu"])
-def test_what_the_tar_command_packs_is_imported(kind: str, tmp_path: Path) -> None:
+def test_archives_of_the_tar_command_are_imported(kind: str, tmp_path: Path) -> None:
     long = "long" * 12
     tree = grow(
         {
@@ -184,7 +184,7 @@ def test_hard_links_and_sparse_files_of_the_tar_command_are_imported(options: li
 
 
 @needs_tar
-def test_an_archive_to_which_was_appended_gives_the_later_version(tmp_path: Path) -> None:
+def test_an_archive_that_was_appended_to_yields_the_later_version(tmp_path: Path) -> None:
     file = tmp_path / "archive.tar"
     (tmp_path / "a").write_text("one")
     subprocess.run(["tar", "-C", str(tmp_path), "-cf", str(file), "a"], check=True)

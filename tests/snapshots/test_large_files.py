@@ -1,4 +1,4 @@
-"""Large files with holes: kept, saved and restored in bounded memory, and their holes are stored nowhere."""
+"""Large files with holes: stored, saved and restored in bounded memory, without storing the holes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def has_holes(folder: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("kind", ["tree", "tar", "git"])
-def test_a_large_file_goes_through_store_and_session_file_in_bounded_memory(tmp_path: Path, kind: str) -> None:
+def test_a_large_file_passes_through_store_and_session_file_in_bounded_memory(tmp_path: Path, kind: str) -> None:
     if kind == "git" and shutil.which("git") is None:
         pytest.skip("there is no git")
     (tmp_path / "root").mkdir()
@@ -111,7 +111,7 @@ def test_a_file_with_holes_has_the_digest_of_its_contents(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("place", [0, 1, BLOCK - 1, BLOCK, PIECE - 1, PIECE, 3 * PIECE + BLOCK])
 @pytest.mark.parametrize("size", [0, 1, BLOCK, 2 * PIECE, 4 * PIECE + 7])
-def test_what_is_written_with_holes_reads_the_same(tmp_path: Path, place: int, size: int) -> None:
+def test_a_file_written_with_holes_reads_the_same(tmp_path: Path, place: int, size: int) -> None:
     content = bytearray(size)
     content[place : place + 3] = b"abc"[: max(0, min(3, size - place))]
     path = tmp_path / "file"
@@ -126,7 +126,7 @@ def test_what_is_written_with_holes_reads_the_same(tmp_path: Path, place: int, s
         os.close(descriptor)
 
 
-def test_a_store_and_a_session_of_the_release_before_are_read(tmp_path: Path) -> None:
+def test_a_store_and_a_session_of_the_previous_release_are_read(tmp_path: Path) -> None:
     shutil.copytree(FIXTURE, tmp_path / "v1")
     (tmp_path / "root").mkdir()
     for store in (tmp_path / "v1" / "store", tmp_path / "new"):
@@ -138,7 +138,7 @@ def test_a_store_and_a_session_of_the_release_before_are_read(tmp_path: Path) ->
         assert fs.read("/d/text").content == "text\n"
 
 
-def test_a_damaged_large_content_beside_a_session_file_is_named_when_it_is_restored(tmp_path: Path) -> None:
+def test_a_damaged_large_content_in_a_sidecar_is_named_when_it_is_restored(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "big").write_bytes(os.urandom(2 * MIB))
     fs = HostFilesystem(tmp_path / "root", session=Session(), store=tmp_path / "store")

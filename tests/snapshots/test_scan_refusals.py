@@ -1,4 +1,4 @@
-"""What refuses a scan: what may not be read is named, and nothing else comes of it."""
+"""Scans that are refused: the unreadable entry is named, and nothing is changed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def opened(root: Path) -> Iterator[int]:
 
 
 def bits_below(descriptor: int) -> list[int]:
-    """Return the permission bits of the directory and of what lies on the way to the file, as far as one can look."""
+    """Return the permission bits of the directory and of those above the file, as far as they are accessible."""
     found = [stat.S_IMODE(os.fstat(descriptor).st_mode)]
     for path in ("d", "d/e", "d/e/file"):
         with suppress(PermissionError):
@@ -46,7 +46,7 @@ def bits_below(descriptor: int) -> list[int]:
 
 
 def scan_as_nobody(root: Path) -> str:
-    """Scan in another process, without rights, and give the error."""
+    """Scan in another process, as an unprivileged user, and return the error."""
     if os.getuid():
         pytest.skip("only root can become somebody without rights")
     root.chmod(0o755)
@@ -71,7 +71,7 @@ def scan_as_nobody(root: Path) -> str:
         ("d/e", 0o744, "/d/e"),
     ],
 )
-def test_what_may_not_be_read_refuses_the_scan_by_name(root: Path, path: str, mode: int, named: str) -> None:
+def test_an_unreadable_entry_is_named_and_refuses_the_scan(root: Path, path: str, mode: int, named: str) -> None:
     (root / path).chmod(mode)
     assert scan_as_nobody(root) == (
         f"PermissionError: cannot scan {named!r}: Permission denied; make it readable, or move it out of the directory"
@@ -106,7 +106,7 @@ def test_an_owner_reads_what_permission_bits_forbid_and_leaves_them_as_they_were
 
 
 @pytest.mark.parametrize("path", ["d", "d/e", "d/e/file"])
-def test_the_bits_are_put_back_after_an_interrupt(root: Path, path: str) -> None:
+def test_permission_bits_are_restored_after_an_interrupt(root: Path, path: str) -> None:
     def stop(path: str, size: int) -> None:
         raise KeyboardInterrupt
 
@@ -118,7 +118,7 @@ def test_the_bits_are_put_back_after_an_interrupt(root: Path, path: str) -> None
         assert bits_below(descriptor) == before
 
 
-def test_nothing_is_refused_where_all_may_be_read(root: Path) -> None:
+def test_a_scan_succeeds_if_everything_is_readable(root: Path) -> None:
     assert scan_as_nobody(root) == ""
 
 
@@ -142,7 +142,7 @@ def test_no_descriptor_is_left_open(root: Path, monkeypatch: pytest.MonkeyPatch)
     assert os.listdir("/proc/self/fd") == before
 
 
-def test_every_file_that_is_read_is_told(root: Path) -> None:
+def test_every_file_that_is_read_is_reported(root: Path) -> None:
     (root / "top").write_bytes(b"on top")
     told: list[tuple[str, int]] = []
     descriptor = os.open(root, os.O_RDONLY)

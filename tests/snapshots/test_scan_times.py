@@ -1,4 +1,4 @@
-"""What a scan believes: times that were forged, clocks that stand still, files that others write to meanwhile."""
+"""When a scan trusts a status: forged times, coarse clocks, files that others write to during the scan."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_edit_of_the_same_size_under_a_forged_time_is_found(root: Path) -> No
     assert look(root, known).tree.fingerprint == model(root).fingerprint != known.tree.fingerprint
 
 
-def test_another_file_moved_to_the_place_with_the_same_times_is_found(root: Path) -> None:
+def test_another_file_moved_there_with_the_same_times_is_found(root: Path) -> None:
     path = root / "d" / "file"
     times = path.stat()
     known = look(root)
@@ -98,7 +98,7 @@ def test_a_file_written_just_before_the_scan_is_read_again_by_the_next(
         (50 * S, 0, False),
     ],
 )
-def test_a_status_is_trusted_if_a_later_change_must_show(mtime: int, ctime: int, is_trusted: bool) -> None:
+def test_a_status_is_trusted_if_a_later_change_would_be_visible(mtime: int, ctime: int, is_trusted: bool) -> None:
     status: Status = (0o100644, 5, mtime, ctime, 77)
     assert trusted(status, started_at=100 * S) is is_trusted
 
@@ -107,7 +107,7 @@ Read = Callable[[int, int], bytes]
 
 
 def interfering(monkeypatch: pytest.MonkeyPatch, interfere: Callable[[int], None]) -> None:
-    """Let something happen after each read of a file; it is told how many there were."""
+    """Call a function after each read of a file, with the number of reads so far."""
     reads = 0
 
     def after(read: Callable[..., bytes]) -> Callable[..., bytes]:
@@ -141,7 +141,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(root: Path, monkeypa
 
 
 @pytest.mark.parametrize("size", [20, 5 * contents.SMALL // 4])
-def test_a_file_that_never_stands_still_is_taken_and_never_believed(
+def test_a_file_that_keeps_changing_is_read_but_never_trusted(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     (root / "d" / "other").unlink()
@@ -167,7 +167,7 @@ def test_a_file_that_never_stands_still_is_taken_and_never_believed(
         assert again.tree.fingerprint == model(root).fingerprint
 
 
-def test_a_large_file_that_is_cut_shorter_whenever_it_is_read_is_refused_by_name(
+def test_a_large_file_that_shrinks_on_every_read_is_refused_by_name(
     root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = root / "d" / "file"
@@ -191,7 +191,7 @@ def test_a_large_file_that_is_cut_shorter_whenever_it_is_read_is_refused_by_name
 
 
 def meanwhile(root: Path, happen: Callable[[], object]) -> FileTree:
-    """Scan while something happens after the first file."""
+    """Scan, and call a function after the first file."""
     done = False
 
     def on_file(path: str, size: int) -> None:
@@ -207,7 +207,7 @@ def meanwhile(root: Path, happen: Callable[[], object]) -> FileTree:
         os.close(descriptor)
 
 
-def test_what_vanishes_meanwhile_is_left_out(root: Path) -> None:
+def test_an_entry_that_vanishes_during_the_scan_is_left_out(root: Path) -> None:
     for name in ("gone", "link"):
         (root / name).mkdir()
     (root / "first").write_bytes(b"first")
@@ -227,7 +227,7 @@ def test_what_vanishes_meanwhile_is_left_out(root: Path) -> None:
     assert not {"d", "gone"} & left
 
 
-def test_a_directory_that_is_swapped_for_a_link_is_seen_as_the_link(root: Path, tmp_path: Path) -> None:
+def test_a_directory_that_is_swapped_for_a_link_is_recorded_as_the_link(root: Path, tmp_path: Path) -> None:
     (root / "first").write_bytes(b"first")
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -243,7 +243,7 @@ def test_a_directory_that_is_swapped_for_a_link_is_seen_as_the_link(root: Path, 
     assert node[leaf.CONTENT] == str(outside)
 
 
-def test_a_known_directory_that_is_swapped_for_a_link_is_seen_as_the_link(
+def test_a_known_directory_that_is_swapped_for_a_link_is_recorded_as_the_link(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = look(root)
@@ -263,7 +263,7 @@ def test_a_known_directory_that_is_swapped_for_a_link_is_seen_as_the_link(
     assert tree.directory_count == 0
 
 
-def test_a_file_that_is_swapped_for_a_fifo_is_never_waited_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_swapped_for_a_fifo_does_not_block(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = os.open
 
     def opening(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
@@ -278,10 +278,10 @@ def test_a_file_that_is_swapped_for_a_fifo_is_never_waited_for(root: Path, monke
     assert node[leaf.CONTENT] is leaf.FIFO
 
 
-def test_directories_that_are_moved_away_while_those_below_are_read_are_left_out(
+def test_directories_moved_away_while_their_contents_are_read_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those far above are closed meanwhile; what is found in their place on the way back must be they."""
+    """Distant ancestors are closed meanwhile; when they are reopened, they must be the same directories."""
     monkeypatch.setattr(frames, "MAX_HELD", 2)
     root = here = tmp_path / "root"
     for _ in range(6):
@@ -306,9 +306,7 @@ def test_directories_that_are_moved_away_while_those_below_are_read_are_left_out
     assert look(root, sink=InMemorySink()).tree.fingerprint == model(root).fingerprint
 
 
-def test_directories_that_were_closed_on_the_way_are_opened_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directories_closed_during_the_descent_are_reopened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "MAX_HELD", 2)
     root = here = tmp_path / "root"
     for number in range(9):

@@ -1,4 +1,4 @@
-"""Scans of random directories: the tree that a plain walk gives, from memory, from a store, and again."""
+"""Scans of random directories give the same tree as a simple walk: from memory, from a store, and repeatedly."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def changed(random: Random, root: Path) -> None:
 
 
 def same(one: FileTree, other: FileTree) -> bool:
-    """Return whether two trees are alike to the last bit, times included."""
+    """Return whether two trees are identical, including times."""
     nodes = [[(path, *times(node)) for path, node in walk(tree)] for tree in (one, other)]
     return one.fingerprint == other.fingerprint and one.digest == other.digest and nodes[0] == nodes[1]
 
@@ -87,7 +87,7 @@ def test_a_scan_gives_the_tree_that_a_plain_walk_gives(seed: int) -> None:
 
 @settings(max_examples=share(20))
 @given(SEEDS)
-def test_what_a_store_gives_back_has_every_byte(seed: int) -> None:
+def test_a_stored_tree_has_every_byte(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root, store = Path(folder, "root"), Store(Path(folder, "store"))
         root.mkdir()
@@ -125,7 +125,7 @@ def test_directories_that_did_not_change_are_the_same_objects(root: Path) -> Non
     assert third.files_read == 1
 
 
-def test_a_directory_of_which_only_the_mode_or_the_time_changed_is_seen(root: Path) -> None:
+def test_a_change_of_only_the_mode_or_time_of_a_directory_is_found(root: Path) -> None:
     first = look(root)
     (root / "c").chmod(0o700)
     second = look(root, first)
@@ -161,7 +161,7 @@ def test_a_socket_and_a_fifo_are_listed_and_never_opened(root: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_tree_deeper_than_any_path_may_be_is_scanned(tmp_path: Path) -> None:
+def test_a_tree_deeper_than_the_longest_path_is_scanned(tmp_path: Path) -> None:
     depth = 3000
     root = tmp_path / "root"
     root.mkdir()
@@ -184,8 +184,8 @@ def test_a_tree_deeper_than_any_path_may_be_is_scanned(tmp_path: Path) -> None:
     subprocess.run(["rm", "-rf", str(root)], check=True)
 
 
-def test_more_directories_side_by_side_than_may_be_open_are_scanned(tmp_path: Path) -> None:
-    """A comb: each directory has another beside the one that leads on, so that all wait to be gone back to."""
+def test_more_pending_directories_than_may_be_open_are_scanned(tmp_path: Path) -> None:
+    """A comb: each directory has a second subdirectory besides the one that leads deeper, so that all are pending."""
     root = here = tmp_path / "root"
     for _ in range(300):
         (here / "a" / "x").mkdir(parents=True)
@@ -195,7 +195,7 @@ def test_more_directories_side_by_side_than_may_be_open_are_scanned(tmp_path: Pa
     assert look(root).tree.fingerprint == model(root).fingerprint
 
 
-def test_one_entry_is_scanned_alone_whatever_it_is(root: Path) -> None:
+def test_a_single_entry_of_any_kind_can_be_scanned(root: Path) -> None:
     (root / "link").symlink_to("a")
     descriptor = os.open(root, os.O_RDONLY)
     whole = model(root)
@@ -214,7 +214,7 @@ def only(tree: FileTree, name: str) -> FileTree:
     return tree_of({name: node})
 
 
-def test_an_entry_that_is_known_is_not_read_again(root: Path) -> None:
+def test_a_known_entry_is_not_read_again(root: Path) -> None:
     known = look(root)
     descriptor = os.open(root, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""A store: what is put in is there, once; snapshots come and go, and what only they needed goes with them."""
+"""A store: contents are stored once; dropping snapshots frees the contents that only they needed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_whole(store: Store, entry: StoredSnapshot) -> bool:
     return True
 
 
-def test_nothing_is_made_until_something_is_put_in(store: Store) -> None:
+def test_nothing_is_created_until_something_is_stored(store: Store) -> None:
     assert store.list() == ()
     assert store.newest() is None
     assert store.disk_size() == 0
@@ -57,7 +57,7 @@ def test_nothing_is_made_until_something_is_put_in(store: Store) -> None:
     assert not Path(store.path).parent.exists()
 
 
-def test_the_directory_is_the_owners_alone(store: Store, root: Path) -> None:
+def test_the_directory_is_accessible_only_to_its_owner(store: Store, root: Path) -> None:
     snapshot(store, root, "s")
     for path in [Path(store.path).parent, Path(store.path), *Path(store.path).rglob("*")]:
         assert path.stat().st_mode & 0o077 == 0, path
@@ -80,7 +80,7 @@ def test_equal_contents_are_stored_once(store: Store, tmp_path: Path) -> None:
     assert store.disk_size() < 110_000
 
 
-def test_nothing_new_makes_no_new_pack(store: Store, root: Path) -> None:
+def test_no_pack_is_written_without_new_contents(store: Store, root: Path) -> None:
     _, known = snapshot(store, root, "first")
     packs = os.listdir(Path(store.path, "packs"))
     snapshot(store, root, "second", known)
@@ -88,7 +88,7 @@ def test_nothing_new_makes_no_new_pack(store: Store, root: Path) -> None:
     assert os.listdir(Path(store.path, "packs")) == packs
 
 
-def test_what_is_neither_finished_nor_committed_is_thrown_away(store: Store, root: Path) -> None:
+def test_contents_neither_finished_nor_committed_are_discarded(store: Store, root: Path) -> None:
     with store.writer() as writer:
         thrown = look(root, sink=writer)
     assert files_of(Path(store.path)) == []
@@ -97,7 +97,7 @@ def test_what_is_neither_finished_nor_committed_is_thrown_away(store: Store, roo
     assert is_whole(store, entry)
 
 
-def test_what_is_finished_can_be_read_without_a_snapshot(store: Store, root: Path) -> None:
+def test_finished_contents_can_be_read_without_a_snapshot(store: Store, root: Path) -> None:
     with store.writer() as writer:
         seen = look(root, sink=writer)
         writer.finish()
@@ -108,7 +108,7 @@ def test_what_is_finished_can_be_read_without_a_snapshot(store: Store, root: Pat
         store.read(digest_of(b"3 in 3\n" * 100))
 
 
-def test_what_was_only_hashed_is_stored_when_it_is_asked_for(store: Store, root: Path) -> None:
+def test_contents_that_were_only_hashed_are_stored_on_request(store: Store, root: Path) -> None:
     entry, seen = snapshot(store, root, "s", look(root))
     assert is_whole(store, entry)
     content = find(seen.tree, ("d3", "f3"))
@@ -124,7 +124,7 @@ def test_a_scan_of_another_store_is_refused(store: Store, root: Path, tmp_path: 
         writer.commit(look(root, sink=HashOnlySink()), snapshot_id="s", created_ns=0)
 
 
-def test_a_large_file_goes_in_and_comes_out_in_pieces(store: Store, tmp_path: Path) -> None:
+def test_a_large_file_is_stored_and_read_in_pieces(store: Store, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     data = os.urandom(1 << 20) * 9 + b"end"
@@ -141,7 +141,7 @@ def test_a_large_file_goes_in_and_comes_out_in_pieces(store: Store, tmp_path: Pa
     assert store.disk_size() < len(data) + 5000
 
 
-def test_a_large_file_that_was_damaged_is_told_of_after_its_last_piece(store: Store, tmp_path: Path) -> None:
+def test_damage_in_a_large_file_is_reported_after_its_last_piece(store: Store, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "one").write_bytes(bytes(2 << 20) + b"the end")
@@ -158,7 +158,7 @@ def test_a_large_file_that_was_damaged_is_told_of_after_its_last_piece(store: St
     assert b"".join(pieces).endswith(b"THE END")
 
 
-def test_the_catalogue_keeps_what_it_is_told_and_the_order_of_recording(store: Store, root: Path) -> None:
+def test_the_catalogue_keeps_its_entries_in_the_order_of_recording(store: Store, root: Path) -> None:
     with store.writer() as writer:
         seen = look(root, sink=writer)
         writer.commit(seen, snapshot_id="z", created_ns=9, tag="tagged", extra={"commit": "abc"})
@@ -175,7 +175,7 @@ def test_the_catalogue_keeps_what_it_is_told_and_the_order_of_recording(store: S
     }
 
 
-def test_an_id_is_given_once(store: Store, root: Path) -> None:
+def test_an_id_can_be_used_only_once(store: Store, root: Path) -> None:
     entry, _ = snapshot(store, root, "s")
     (root / "new").write_bytes(b"new")
     before = files_of(Path(store.path))
@@ -186,7 +186,7 @@ def test_an_id_is_given_once(store: Store, root: Path) -> None:
 
 
 @pytest.mark.parametrize("snapshot_id", ["", "x" * 300])
-def test_ids_that_no_file_can_have_are_refused(store: Store, root: Path, snapshot_id: str) -> None:
+def test_ids_that_cannot_be_file_names_are_refused(store: Store, root: Path, snapshot_id: str) -> None:
     with pytest.raises(ValueError, match="as a snapshot's id"):
         snapshot(store, root, snapshot_id)
 
@@ -228,7 +228,7 @@ def test_a_dry_run_of_keep_last_drops_nothing(store: Store, root: Path) -> None:
     assert [entry.snapshot_id for entry in store.list()] == ["a", "b"]
 
 
-def test_an_account_says_what_compaction_frees(store: Store, root: Path) -> None:
+def test_an_account_predicts_what_compaction_frees(store: Store, root: Path) -> None:
     known = None
     for number in range(4):
         (root / f"d{number}" / "big").write_bytes(os.urandom(50_000))
@@ -269,7 +269,7 @@ def test_compaction_merges_packs_and_keeps_every_snapshot(store: Store, root: Pa
     assert store.compact() == report.__class__(report.bytes_after, report.bytes_after, 1, 1)
 
 
-def test_compaction_keeps_what_it_is_told_to(store: Store, root: Path) -> None:
+def test_compaction_keeps_contents_on_request(store: Store, root: Path) -> None:
     kept, thrown = digest_of(b"1 in 1\n" * 100), digest_of(b"2 in 2\n" * 100)
     entry, _ = snapshot(store, root, "s")
     with store.writer() as writer:
@@ -284,7 +284,7 @@ def test_compaction_keeps_what_it_is_told_to(store: Store, root: Path) -> None:
     assert not store.has(bytes.fromhex(entry.ref))
 
 
-def test_a_scan_from_before_a_compaction_is_not_believed(store: Store, root: Path) -> None:
+def test_a_scan_from_before_a_compaction_is_not_trusted(store: Store, root: Path) -> None:
     _, known = snapshot(store, root, "s")
     other = Store(store.path)
     other.drop("s")
@@ -294,7 +294,7 @@ def test_a_scan_from_before_a_compaction_is_not_believed(store: Store, root: Pat
     assert is_whole(store, entry)
 
 
-def test_a_store_that_somebody_removed_is_filled_again(store: Store, root: Path) -> None:
+def test_a_store_that_was_removed_is_filled_again(store: Store, root: Path) -> None:
     _, known = snapshot(store, root, "s")
     Path(store.path).rename(Path(store.path).parent / "away")
     entry, _ = snapshot(store, root, "again", known)
@@ -302,8 +302,8 @@ def test_a_store_that_somebody_removed_is_filled_again(store: Store, root: Path)
     assert is_whole(store, entry)
 
 
-def test_contents_that_are_kept_elsewhere_are_not_asked_for(store: Store, root: Path) -> None:
-    """The manifest of an archive's snapshot lies in the store, its files do not; compaction leaves them apart."""
+def test_contents_kept_elsewhere_are_not_required(store: Store, root: Path) -> None:
+    """The manifest of an archive's snapshot is in the store, but its files are not; compaction accepts that."""
     with store.writer() as writer:
         seen = look(root, sink=writer)
         archive = writer.add(b"an archive")
@@ -323,7 +323,7 @@ def test_contents_that_are_kept_elsewhere_are_not_asked_for(store: Store, root: 
     assert account["tar"] == len(b"an archive")
 
 
-def test_what_does_not_fit_is_refused_and_leaves_nothing_behind(store: Store, root: Path) -> None:
+def test_a_snapshot_that_does_not_fit_is_refused_and_leaves_nothing_behind(store: Store, root: Path) -> None:
     entry, known = snapshot(store, root, "s")
     before = files_of(Path(store.path))
     small = Store(store.path, max_bytes=store.disk_size() + 100_000)
@@ -372,7 +372,7 @@ def test_eight_threads_take_snapshots_concurrently(store: Store, root: Path) -> 
 
 
 @pytest.mark.parametrize("read", [head, lambda data: list(rows(data))])
-def test_other_data_is_not_taken_for_a_manifest(read: Callable[[bytes], object]) -> None:
+def test_other_data_is_not_mistaken_for_a_manifest(read: Callable[[bytes], object]) -> None:
     with pytest.raises(ValueError, match="it is not a manifest"):
         read(b"some other content " * 10)
 
@@ -385,7 +385,7 @@ def test_a_manifest_with_another_mark_is_refused(read: Callable[[bytes], object]
         read(bytes([manifest[0] ^ 1]) + manifest[1:])
 
 
-def test_a_manifest_that_was_cut_off_anywhere_is_refused() -> None:
+def test_a_manifest_truncated_anywhere_is_refused() -> None:
     manifest = encode(0o755, 5, [("a", NO_STATUS, NO_DIGEST, None), ("b", NO_STATUS, NO_DIGEST, None)])
     for size in range(len(manifest)):
         with pytest.raises(ValueError, match="it is not a manifest"):

@@ -1,4 +1,4 @@
-"""Trees of stored snapshots: their entries are made when they are read, and equal those of a scan."""
+"""Trees of stored snapshots: their entries are created when they are read, and equal those of a scan."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_stored_tree_equals_a_scan(store: Store, root: Path, read: Callable[[F
     assert content(read(Store(store.path).tree(entry))) == content(model(root))
 
 
-def test_the_counts_of_a_stored_tree_need_none_of_its_entries(store: Store, root: Path) -> None:
+def test_totals_of_a_stored_tree_are_known_without_its_entries(store: Store, root: Path) -> None:
     entry, seen = snapshot(store, root, "s")
     tree = Store(store.path).tree(entry)
     counts = tree.file_count, tree.directory_count, tree.total_size

@@ -1,4 +1,4 @@
-"""A server that speaks as Google Cloud Storage does: `gcs_server.py PORT PROGRAM`; started by `tests.storage.servers`.
+"""A server that imitates Google Cloud Storage: `gcs_server.py PORT PROGRAM`; started by `tests.storage.servers`.
 
 PROGRAM is fake-gcs-server, which keeps the objects and knows their generations. Of the XML API, which obstore uses, it
 lacks the storing of an object: that is turned into an upload of its JSON API. Everything else is passed on.

@@ -29,7 +29,7 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 def set_faults(
     server: str, *, rate: float = 1, seed: int = 0, kinds: Iterable[Fault] = FAULTS, limit: int = 1_000_000
 ) -> None:
-    """Let this share of all requests to a server meet one of these faults from now on, at most so many of them."""
+    """Make this share of all requests to a server meet one of these faults from now on, up to a number of them."""
     body = json.dumps({"rate": rate, "seed": seed, "kinds": list(kinds), "limit": limit}).encode()
     with urlopen(Request(f"{server}/faults", method="POST", data=body)):
         pass

@@ -1,4 +1,4 @@
-"""A server that speaks as S3 does, at the port that is given; started by `tests.storage.servers`.
+"""A server that imitates S3, at the given port; started by `tests.storage.servers`.
 
 It answers one request at a time: moto compares a version and then puts the object, between which another thread could
 put its own. On demand it fails.

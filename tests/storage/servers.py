@@ -32,7 +32,7 @@ NOBODY = 65534
 
 
 def need(what: str, *, is_there: bool) -> None:
-    """Skip the test where something is missing; where everything should be there, it fails."""
+    """Skip the test if something is missing; fail it where everything should be installed."""
     if not is_there:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{what} is not installed")
 
@@ -80,7 +80,7 @@ class Server:
         return False
 
     def stop(self) -> None:
-        """Stop it as an administrator would."""
+        """Stop the server as an administrator would."""
         if self._process is not None:
             # For PostgreSQL a fast shutdown; the others take it for an interrupt from the keyboard.
             self._process.send_signal(2)
@@ -91,7 +91,7 @@ class Server:
             self._process = None
 
     def kill(self) -> None:
-        """Kill it, as a crash of the machine would."""
+        """Kill the server, as a crash of the machine would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -298,7 +298,7 @@ def gcs_bucket(server: Server, name: str) -> str:
 
 
 def empty_location(engine: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    """Return the URL of an empty place on an engine; its server is started if it is the first one there."""
+    """Return the URL of an empty location on an engine, whose server is started if necessary."""
     name = f"place_{uuid4().hex[:12]}"
     if engine in ("folder", "sqlite"):
         return f"{engine}:{folder}/{name}"

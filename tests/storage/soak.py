@@ -1,6 +1,6 @@
-"""Two writers beside processes that drop history: `python -m tests.storage.soak URL`.
+"""Two writers, and processes that drop history: `python -m tests.storage.soak URL`.
 
-Every process works on one session of its own opening, and may be killed at any moment. The two that write own a
+Every process opens the session itself, and may be killed at any moment. The two that write own a
 directory each and merge. A third compacts the session, a fourth deletes their files, and with `--erase` a fifth deletes
 the whole session. This process gives them one job at a time, and knows what each file may hold after it: what was
 acknowledged, or what a process was killed in the middle of. Prints what it did and found as JSON.
@@ -44,7 +44,7 @@ JOBS = {
 
 
 def content(number: int) -> str:
-    """Return what a job writes: short or long, so that it is part of a frame or is not."""
+    """Return what a job writes: short enough to be part of a frame, or longer."""
     return f"{number}\n" + f"line of {number}\n" * (200 if number % 3 else 3)
 
 
@@ -81,7 +81,7 @@ class Process:
         return self.call("write_file", path=path, content=content(int(number)))
 
     def rewrite(self, path: str, number: str) -> list[object]:
-        """Replace a file in two steps, of which nobody may see the first one."""
+        """Replace a file in two steps; nobody may see the result of the first one."""
         with self.session.transaction():
             fs = InMemoryFilesystem(self.session)
             fs.write(path, "half")
@@ -180,7 +180,7 @@ class Soak:
     _clock: Iterator[int] = field(factory=lambda: count(1))
 
     def run(self, jobs: int, seconds: float) -> None:
-        """Give out jobs to all processes until there were so many, or time is over; then check everything."""
+        """Give jobs to all processes until their number or the time is reached; then check everything."""
         roles = {"a": "writer", "b": "writer", "c": "compactor", "d": "deleter"}
         if self.has_eraser:
             roles["e"] = "eraser"

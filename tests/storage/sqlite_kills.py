@@ -1,4 +1,4 @@
-"""Kill a process at a call of SQLite to the system, one after another: `python -m tests.storage.sqlite_kills`.
+"""Kill a process at one system call of SQLite after another: `python -m tests.storage.sqlite_kills`.
 
 Each attempt is a process of its own, forked from this one, to which strace attaches. strace kills it in front of its
 n-th call of a kind. This process then looks at what is there. Prints what was found as JSON. Run by test_sqlite.py.
@@ -32,14 +32,14 @@ class Attempts:
         self.deaths: dict[str, int] = dict.fromkeys(CALLS, 0)
 
     def at_every_call(self, stride: int) -> None:
-        """Die in front of every call of each kind, or of each `stride`-th one."""
+        """Kill a process before every call of each kind, or before each `stride`-th one."""
         for name in CALLS:
             number = 1
             while self.at_call(name, number):
                 number += stride
 
     def at_call(self, name: str, number: int) -> bool:
-        """Die in front of one call, and check what is left. Return whether there was such a call."""
+        """Kill a process before one call, and check what is left. Return whether there was such a call."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         reading, writing = os.pipe()
@@ -67,7 +67,7 @@ class Attempts:
         return is_killed
 
     def _check(self, store: EventStore, done: int, when: str) -> None:
-        """Check that everything that was reported is there, and nothing half of the next step."""
+        """Check that everything that was reported is present, and that the next step is complete or absent."""
         at = position(store, STATES)
         if not {done, done + 1} & set(at):
             self.found.append(f"{when}: {done} steps were reported, and the state is that after {at}")

@@ -13,7 +13,7 @@ from weakfs.testing import (
 
 
 class Located:
-    """The place of the running test, which a fixture of a subclass sets."""
+    """The location of the running test, which a fixture of a subclass sets."""
 
     location: str | None
 

@@ -13,7 +13,7 @@ from weakfs.storage.adapters import BackgroundLoop, run_in_place
 
 
 class Held(MemoryStorage):
-    """A storage whose changes wait until they are let go."""
+    """A storage whose changes wait until they are released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ def held() -> Iterator[Held]:
     held.let_go.set()
 
 
-async def test_a_call_that_has_begun_is_waited_for_when_it_is_cancelled(held: Held) -> None:
+async def test_cancelling_a_started_call_waits_for_its_end(held: Held) -> None:
     storage = ThreadedStorage(held)
     task = asyncio.ensure_future(storage.set("a", b"1"))
     await asyncio.to_thread(held.begun.wait)
@@ -47,7 +47,7 @@ async def test_a_call_that_has_begun_is_waited_for_when_it_is_cancelled(held: He
     await storage.close()
 
 
-async def test_a_call_that_has_not_begun_never_happens_when_it_is_cancelled(held: Held) -> None:
+async def test_a_call_cancelled_before_its_start_never_happens(held: Held) -> None:
     storage = ThreadedStorage(held, threads=1)
     first = asyncio.ensure_future(storage.set("a", b"1"))
     await asyncio.to_thread(held.begun.wait)
@@ -86,7 +86,7 @@ def test_coroutines_run_on_a_loop_in_the_background() -> None:
     assert loop.is_closed
 
 
-def test_a_coroutine_that_waits_cannot_run_in_place() -> None:
+def test_a_coroutine_that_waits_cannot_run_synchronously() -> None:
     with pytest.raises(RuntimeError, match="run it with a BackgroundLoop"):
         run_in_place(asyncio.sleep(0))
 
@@ -101,7 +101,7 @@ def test_a_storage_that_cannot_be_opened_leaves_no_thread() -> None:
     assert threading.active_count() == before
 
 
-def test_an_iterator_that_is_left_is_closed() -> None:
+def test_an_abandoned_iterator_is_closed() -> None:
     storage = SyncStorage(AsyncMemoryStorage())
     storage.set_many({"a": b"1", "b": b"2"})
     items = storage.items()

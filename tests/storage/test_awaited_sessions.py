@@ -24,7 +24,7 @@ def location(request: pytest.FixtureRequest, engine: str, tmp_path: Path) -> str
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_calls_at_once_are_stored_once_and_read_back(engine: str, location: str) -> None:
+def test_concurrent_calls_are_stored_once_and_read_back(engine: str, location: str) -> None:
     async def main() -> bytes:
         async with await Session.aopen(location, "s") as session:
             tools = Toolset(session)

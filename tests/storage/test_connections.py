@@ -1,4 +1,4 @@
-"""Connections that are lost at any request, and servers that are restarted: what failed is repeated, and done once."""
+"""Connections that are lost at any request, and restarted servers: failed changes are repeated, and made once."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def empty(store: EventStore) -> None:
 @pytest.mark.parametrize("cut", ["request", "answer"])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("client", ["sync", "async"])
-def test_a_lost_connection_loses_and_doubles_nothing(
+def test_a_lost_connection_loses_and_duplicates_nothing(
     request: pytest.FixtureRequest, engine: str, client: str, cut: Cut
 ) -> None:
     server = server_of(request, engine)
@@ -112,7 +112,9 @@ def test_a_lost_connection_loses_and_doubles_nothing(
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("client", ["sync", "async"])
-def test_a_restarted_server_has_what_was_acknowledged(request: pytest.FixtureRequest, engine: str, client: str) -> None:
+def test_a_restarted_server_has_all_acknowledged_changes(
+    request: pytest.FixtureRequest, engine: str, client: str
+) -> None:
     server = server_of(request, engine)
     store, frames = opened(server.url, client), list[bytes]()
     empty(store)
@@ -130,7 +132,7 @@ def test_a_restarted_server_has_what_was_acknowledged(request: pytest.FixtureReq
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("client", ["sync", "async"])
-def test_waiting_goes_on_when_the_server_comes_back(request: pytest.FixtureRequest, engine: str, client: str) -> None:
+def test_waiting_continues_when_the_server_is_back(request: pytest.FixtureRequest, engine: str, client: str) -> None:
     server = server_of(request, engine)
     store = opened(server.url, client)
     empty(store)
@@ -145,7 +147,7 @@ def test_waiting_goes_on_when_the_server_comes_back(request: pytest.FixtureReque
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "redis"])
-def test_a_server_that_is_not_there_is_named_without_its_password(scheme: str) -> None:
+def test_an_unreachable_server_is_named_without_its_password(scheme: str) -> None:
     pytest.importorskip("psycopg" if scheme == "postgresql" else "redis")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

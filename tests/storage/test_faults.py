@@ -1,4 +1,4 @@
-"""Event streams over a storage that fails at every step: a caller who repeats an append loses and doubles nothing."""
+"""Event streams on a storage that fails at every step: repeating an append loses and duplicates nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def history(store: EventStore) -> list[bytes]:
 
 
 @given(st.sampled_from(FAULTS), st.integers(1, 80))
-def test_repeating_what_failed_loses_and_doubles_nothing(fault: Fault, at: int) -> None:
+def test_repeating_failed_changes_loses_and_duplicates_nothing(fault: Fault, at: int) -> None:
     memory = MemoryStorage()
     storage = FaultyStorage(memory, fault, at=at)
     frames = history(StorageEventStore(storage, **BUDGETS))  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def test_the_faults_reach_every_change_of_the_history() -> None:
 
 
 @given(st.sampled_from(["before", "lost"]), st.integers(1, 30))
-def test_what_failed_before_its_last_write_is_not_there(fault: Fault, at: int) -> None:
+def test_a_change_that_failed_before_its_last_write_is_absent(fault: Fault, at: int) -> None:
     """The state is that of the last call that succeeded, until the next one succeeds."""
     memory = MemoryStorage()
     storage = FaultyStorage(memory, fault, at=at)
@@ -92,7 +92,7 @@ def test_what_failed_before_its_last_write_is_not_there(fault: Fault, at: int) -
     assert [frame.data for frame in store.read("s")] == frames
 
 
-def test_an_append_of_unknown_outcome_that_cannot_be_found_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_append_with_unknown_outcome_that_cannot_be_found_stays_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(key: str) -> Versioned | None:
         raise StorageError("cannot reach the storage")
 
@@ -142,7 +142,7 @@ def with_checksum(kind: bytes, fields: dict[str, object], rest: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("lengths", [[6, -6] * 1000 + [6], [2.0, 4], [True, 5], ["6"], {"6": 6}, None])
-def test_lengths_that_do_not_divide_the_value_are_damage(lengths: object) -> None:
+def test_lengths_that_do_not_add_up_are_damage(lengths: object) -> None:
     memory = MemoryStorage()
     StorageEventStore(memory).append("s", 0, [b"secret"])
     (key,) = dict(memory.items())
@@ -153,7 +153,7 @@ def test_lengths_that_do_not_divide_the_value_are_damage(lengths: object) -> Non
 
 
 @pytest.mark.parametrize("version", [b"9" * 5000, b"-1", b"x"])
-def test_a_version_that_is_no_number_is_damage(version: bytes) -> None:
+def test_a_version_that_is_not_a_number_is_damage(version: bytes) -> None:
     memory = MemoryStorage()
     StorageEventStore(memory).append("s", 0, [b"frame"])
     (key,) = dict(memory.items())
@@ -172,7 +172,7 @@ def test_a_missing_segment_is_named() -> None:
     assert StorageEventStore(memory).append("s", 30, [b"on"]) == 31
 
 
-def test_segments_stay_few() -> None:
+def test_the_number_of_segments_stays_small() -> None:
     memory = MemoryStorage()
     store = StorageEventStore(memory, tail_bytes=1_000, merge_bytes=20_000)
     for number in range(2_000):
@@ -184,7 +184,7 @@ def test_segments_stay_few() -> None:
 
 
 class Counted(MemoryStorage):
-    """A storage that counts what is asked of it."""
+    """A storage that counts its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -207,7 +207,7 @@ class Counted(MemoryStorage):
         return super().keys(prefix, after=after, limit=limit)
 
 
-def test_an_append_is_one_request_and_one_for_its_content() -> None:
+def test_an_append_takes_one_request_plus_one_for_its_content() -> None:
     storage = Counted()
     store = StorageEventStore(storage)
     store.append("s", 0, [b"first"])

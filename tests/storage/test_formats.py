@@ -1,4 +1,4 @@
-"""What earlier versions stored is read for ever: the keys of a storage, and what SQLite, PostgreSQL and Redis hold.
+"""Data stored by earlier versions can always be read: the keys of a storage, and SQLite, PostgreSQL and Redis.
 
 Each engine has a sample of each of its layouts: at first, a lease was stored without its duration (`1`), then with it
 (`1-seconds`).
@@ -90,7 +90,7 @@ def test_streams_of_the_first_version_are_read(store: EventStore) -> None:
     store.close()
 
 
-def test_streams_of_the_first_version_go_on(store: EventStore) -> None:
+def test_streams_of_the_first_version_can_be_continued(store: EventStore) -> None:
     assert store.append("chat-17", 27, [b"more"]) == 28
     assert [frame.number for frame in store.read("chat-17", after=25)] == [26, 27, 28]
     with pytest.raises(LeaseLost):
@@ -113,7 +113,7 @@ def test_leases_of_the_first_version_are_taken_over(store: EventStore) -> None:
     store.close()
 
 
-def test_a_lease_of_the_first_version_holds(layout: str) -> None:
+def test_a_lease_of_the_first_version_is_in_force(layout: str) -> None:
     with pytest.raises(LeaseLost, match="'worker-1' holds its lease"):
         StorageEventStore(keys(layout), clock=lambda: NOW).append("leased", 1, [b"b"])
 

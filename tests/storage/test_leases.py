@@ -31,7 +31,7 @@ def by_clock(opened: Callable[[Callable[[], float]], EventStore]) -> Place:
 
 
 def by_shift(location: str, shift: Callable[[float], None]) -> Place:
-    """Of an engine whose clock is out of reach: a lease that ends later is the same as a clock that was set back."""
+    """For an engine whose clock cannot be changed: prolonging a lease is equivalent to setting the clock back."""
     return open_event_store(location), open_event_store(location), shift
 
 
@@ -79,7 +79,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return {"sqlite": in_sqlite, "postgresql": in_postgresql, "redis": in_redis}[request.param](location)
 
 
-def test_a_clock_that_is_set_back_does_not_hold_the_lease_of_a_dead_holder(place: Place) -> None:
+def test_setting_the_clock_back_does_not_prolong_the_lease_of_a_dead_holder(place: Place) -> None:
     dead, other, set_clock_back = place
     old = dead.lease("s", "dead", 30)
     assert dead.append("s", 0, [b"a"], fencing=old.fencing) == 1

@@ -1,4 +1,4 @@
-"""Opening storage by its location, and what is said where that fails."""
+"""Opening storage by its location, and the errors if that fails."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_a_path_is_a_folder(tmp_path: Path) -> None:
         assert storage.open(location).get("k") == b"1"
 
 
-def test_memory_is_empty_whenever_it_is_opened() -> None:
+def test_storage_in_memory_is_empty_whenever_it_is_opened() -> None:
     storage.open("memory:").set("a", b"1")
     assert storage.open("memory:").keys() == []
 
 
-def test_an_unknown_scheme_names_those_that_there_are() -> None:
+def test_the_error_for_an_unknown_scheme_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"no engine with that name; use one of folder:, .*sqlite:.*, or begin a path"):
         storage.open("ftp://me:hunter2@host/")
 
@@ -88,7 +88,7 @@ PASSWORDS = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S",
 
 
 @given(PASSWORDS, st.sampled_from(["postgresql://me:{}@host:5432/db?sslmode=require", "redis://:{}@[::1]/0"]))
-def test_an_escaped_password_is_left_out_and_nothing_else(password: str, url: str) -> None:
+def test_only_an_escaped_password_is_left_out(password: str, url: str) -> None:
     given = url.format(quote(password, safe=""))
     assert redacted(given) == url.replace(":{}@", "@")
     assert take_options(given, set()) == (given, {})
@@ -99,7 +99,7 @@ def test_an_escaped_password_is_left_out_and_nothing_else(password: str, url: st
 
 @given(PASSWORDS, st.sampled_from(["", "/db", "?sslmode=require", "/db?sslmode=require"]))
 def test_a_password_that_is_not_escaped_is_left_out_too(password: str, rest: str) -> None:
-    """Except one that begins like a port and continues like a path with options, which cannot be told from these."""
+    """Except one that begins like a port and continues like a path with options, which looks like these."""
     assume(not re.fullmatch(r"\d*(/.*)?[?#].*=.*", password))
     url = f"postgresql://me:{password}@host{rest}"
     assert redacted(url) == f"postgresql://me@host{rest}"
@@ -162,7 +162,7 @@ def test_a_location_on_a_server_has_no_local_path() -> None:
         assert local_path(location) is None
 
 
-def test_options_of_ours_are_taken_out_of_a_url() -> None:
+def test_weakfs_options_are_removed_from_a_url() -> None:
     assert take_options("redis://h/0?namespace=a%20b&x=1", {"namespace"}) == ("redis://h/0?x=1", {"namespace": "a b"})
     assert take_options("redis://h/0", {"namespace"}) == ("redis://h/0", {})
 

@@ -1,6 +1,6 @@
 """Worker processes that are killed at random: nothing acknowledged is lost, on any engine, and no update when merging.
 
-The work, the killing and the proof are those of `python -m benchmarks.scale`, in a process of its own.
+The work, the kills and the checks are those of `python -m benchmarks.scale`, in a separate process.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def results(engine: str, location: str, *options: str) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_was_acknowledged_survives_kills(engine: str, location: str) -> None:
+def test_acknowledged_changes_survive_kills(engine: str, location: str) -> None:
     # Short sessions, as every new worker opens some. A request takes milliseconds where S3 is simulated.
     thorough = (400, 300 if engine == "s3" else 3_000, 3)
     sessions, calls, calls_per_kill = thorough if is_exhaustive() else (8, 30, 5)

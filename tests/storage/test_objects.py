@@ -65,7 +65,7 @@ class AzureCases(InContainer):
         with pytest.raises(ValueError, match=r"invalid key .*: Azure turns a backslash into a slash"):
             storage.set(key, b"1")
 
-    def test_keys_come_in_the_order_of_their_bytes(self, storage: Storage) -> None:
+    def test_keys_are_listed_in_the_order_of_their_bytes(self, storage: Storage) -> None:
         pytest.skip("Azurite sorts as JavaScript does")
 
 

@@ -51,7 +51,7 @@ class TestAsyncPostgresEventStore(OnServer, AsyncEventStoreByUrl):
     pass
 
 
-def test_a_server_that_does_not_sync_is_warned_of(postgresql_server: Server) -> None:
+def test_opening_a_server_that_does_not_sync_issues_a_warning(postgresql_server: Server) -> None:
     with pytest.warns(storage.DurabilityWarning, match="may lose acknowledged changes .*: fsync off; turn on fsync"):
         storage.open(postgresql_server.url).close()
 
@@ -71,7 +71,7 @@ def test_a_server_that_syncs_keeps_everything(is_crash: bool) -> None:
         store.close()
 
 
-def test_a_schema_keeps_its_tables_apart(postgresql_server: Server) -> None:
+def test_schemas_are_separate(postgresql_server: Server) -> None:
     one, two = (storage.open(f"{postgresql_server.url}&schema={name}") for name in ("one", "two"))
     one.set("a", b"1")
     assert two.get("a") is None
@@ -115,7 +115,7 @@ def test_a_storage_opens_the_event_streams_of_its_schema(postgresql_server: Serv
     kept.close()
 
 
-def test_an_append_notifies_only_if_somebody_waits(postgresql_server: Server) -> None:
+def test_an_append_notifies_only_if_somebody_is_waiting(postgresql_server: Server) -> None:
     url = f"{postgresql_server.url}&schema=watched"
     store = storage.open_event_store(url)
     with psycopg.connect(postgresql_server.url, autocommit=True) as listener:
@@ -181,7 +181,7 @@ def test_a_server_without_a_free_connection_leaves_a_session_as_it_was(monkeypat
             assert [entry.path for entry in InMemoryFilesystem(again).walk()] == ["/after", "/before"]
 
 
-def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(
+def test_values_too_large_for_the_server_are_refused_and_change_nothing(
     postgresql_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_module("weakfs.storage.engines.postgresql.database"), "LARGEST", 1000)

@@ -45,7 +45,7 @@ class TestAsyncRedisEventStore(OnServer, AsyncEventStoreByUrl):
     pass
 
 
-def test_a_server_that_syncs_every_second_is_warned_of(tmp_path: Path) -> None:
+def test_opening_a_server_that_syncs_every_second_issues_a_warning(tmp_path: Path) -> None:
     with (
         servers.redis(tmp_path, fsync="everysec") as server,
         pytest.warns(storage.DurabilityWarning, match="appendfsync is 'everysec'; set appendonly to yes"),
@@ -54,7 +54,7 @@ def test_a_server_that_syncs_every_second_is_warned_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-random"])
-def test_a_server_that_evicts_sessions_is_warned_of(redis_server: Server, policy: str) -> None:
+def test_opening_a_server_that_evicts_sessions_issues_a_warning(redis_server: Server, policy: str) -> None:
     with redis.Redis.from_url(redis_server.url) as client:
         client.config_set("maxmemory", 1 << 30)
         client.config_set("maxmemory-policy", policy)
@@ -73,7 +73,7 @@ def test_a_server_that_evicts_sessions_is_warned_of(redis_server: Server, policy
 
 @contextmanager
 def refusing(client: Any, how: str) -> Iterator[str]:
-    """Let the server refuse all changes; yield what its answer says."""
+    """Make the server refuse all changes; yield the text of its answer."""
     if how == "replica":
         client.execute_command("REPLICAOF", "127.0.0.1", "1")
     elif how == "memory":
@@ -126,7 +126,7 @@ def test_a_server_that_is_loading_has_done_nothing(redis_server: Server, monkeyp
     store.close()
 
 
-def test_a_namespace_keeps_its_keys_apart(redis_server: Server) -> None:
+def test_namespaces_are_separate(redis_server: Server) -> None:
     one, two = (storage.open_event_store(f"{redis_server.url}?namespace={name}") for name in ("one", "two"))
     one.append("s", one.head("s"), [b"a"])
     assert two.streams() == []
@@ -136,7 +136,7 @@ def test_a_namespace_keeps_its_keys_apart(redis_server: Server) -> None:
         storage.open(f"{redis_server.url}?namespace=a%20b")
 
 
-def test_scripts_are_loaded_again_when_the_server_forgot_them(redis_server: Server) -> None:
+def test_scripts_are_reloaded_if_the_server_has_lost_them(redis_server: Server) -> None:
     store = storage.open_event_store(redis_server.url)
     number = store.append("s", store.head("s"), [b"a"])
     with redis.Redis.from_url(redis_server.url) as client:
@@ -169,7 +169,7 @@ def test_a_storage_opens_the_event_streams_of_its_namespace(redis_server: Server
     kept.close()
 
 
-def test_what_is_too_large_for_the_server_is_refused_and_changes_nothing(
+def test_values_too_large_for_the_server_are_refused_and_change_nothing(
     redis_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_module("weakfs.storage.engines.redis.client"), "LARGEST", 1000)

@@ -1,6 +1,6 @@
 """An object store that fails: errors, throttling, expired credentials, answers that are lost, late or cut short.
 
-What was acknowledged stays, what was not is there as a whole or not at all, and no change is taken for that of others.
+Acknowledged changes stay, others are complete or absent, and no change is mistaken for one by others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def storage(location: str) -> Iterator[Storage]:
 
 
 @pytest.mark.parametrize("kind", DONE)
-def test_a_conditional_write_whose_answer_was_lost_is_not_taken_for_one_by_others(
+def test_a_conditional_write_with_a_lost_answer_is_not_mistaken_for_one_by_others(
     s3_server: Server, storage: Storage, kind: Fault
 ) -> None:
     set_faults(s3_server.url, kinds=[kind], limit=1)
@@ -59,7 +59,7 @@ def test_a_conditional_write_whose_answer_was_lost_is_not_taken_for_one_by_other
     assert storage.replace("key", b"3", version=found.version) is None
 
 
-def test_an_answer_that_is_cut_short_is_asked_for_again(s3_server: Server, storage: Storage) -> None:
+def test_a_truncated_answer_is_requested_again(s3_server: Server, storage: Storage) -> None:
     storage.set("key", b"1" * 1000)
     set_faults(s3_server.url, kinds=["cut"], limit=2)
     assert storage.get("key") == b"1" * 1000
@@ -75,7 +75,7 @@ def test_a_conditional_write_that_did_not_arrive_is_repeated(s3_server: Server, 
     assert storage.get("key") == b"2"
 
 
-def test_a_conflict_of_requests_is_not_taken_for_a_key_that_is_set(s3_server: Server, location: str) -> None:
+def test_a_request_conflict_is_not_mistaken_for_an_existing_key(s3_server: Server, location: str) -> None:
     with closing(open_storage(location)) as storage:
         set_faults(s3_server.url, kinds=["conflict"])
         with pytest.raises(StorageError, match="409"):
@@ -96,7 +96,7 @@ def test_a_conflict_of_requests_is_not_taken_for_a_key_that_is_set(s3_server: Se
         assert store.get_contents("s", ["ab"]) == {"ab": b"content"}
 
 
-def test_expired_credentials_change_nothing_and_are_told_at_once(s3_server: Server, storage: Storage) -> None:
+def test_expired_credentials_change_nothing_and_are_reported_immediately(s3_server: Server, storage: Storage) -> None:
     set_faults(s3_server.url, kinds=["expired"], limit=1)
     with pytest.raises(
         StorageError, match=r"ExpiredToken.*; check the bucket, its address and the credentials"
@@ -124,7 +124,7 @@ def test_an_append_whose_answer_was_lost_is_found_in_the_stream(s3_server: Serve
 
 
 class Worker:
-    """A worker whose every call writes two files, and which learns of each call whether it is there."""
+    """A worker whose every call writes two files, and which records whether each call was stored."""
 
     def __init__(self, location: str, name: str, seed: int) -> None:
         self.location, self.name, self.random = location, name, Random(seed)

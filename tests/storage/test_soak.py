@@ -1,4 +1,4 @@
-"""Merging writers beside a compactor and a deleter, all processes that may be killed; see `tests.storage.soak`."""
+"""Merging writers together with a compactor and a deleter, all of which may be killed; see `tests.storage.soak`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.filterwarnings("ignore::weakfs.storage.DurabilityWarning")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_writers_beside_a_compactor_and_a_deleter_lose_nothing(
+def test_writers_lose_nothing_while_others_compact_and_delete(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     location = empty_location(engine, request, tmp_path)

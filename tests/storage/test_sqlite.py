@@ -76,7 +76,7 @@ def test_an_append_that_fails_midway_changes_nothing(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(b"something else" * 100)
     with pytest.raises(StorageDamaged, match="not a database; restore the file"):
         storage.open(f"sqlite:{tmp_path}/a.db")
@@ -90,12 +90,12 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         storage.open(f"sqlite:{tmp_path}/a.db")
 
 
-def test_a_path_in_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_path_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="unable to open"):
         storage.open(f"sqlite:{tmp_path}/missing/a.db")
 
 
-def test_what_was_closed_says_so(tmp_path: Path) -> None:
+def test_using_a_closed_storage_raises_an_error(tmp_path: Path) -> None:
     kept = storage.open(f"sqlite:{tmp_path}/a.db")
     kept.close()
     with pytest.raises(StorageError, match="it was closed; open it again"):
@@ -123,7 +123,7 @@ def test_a_process_that_is_killed_at_any_call_loses_nothing_that_it_reported(tmp
 
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("manual", 1), ("power", 2)])
-def test_durability_is_that_of_sqlite(tmp_path: Path, durability: str, synchronous: int) -> None:
+def test_durability_maps_to_settings_of_sqlite(tmp_path: Path, durability: str, synchronous: int) -> None:
     from weakfs.storage.engines.sqlite.database import Database
 
     database = Database(f"{tmp_path}/a.db", durability=durability)
@@ -151,8 +151,8 @@ def test_a_wrong_url_is_refused(url: str, message: str) -> None:
         storage.open(url)
 
 
-def test_opening_waits_while_another_connection_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite itself does not wait before it changes to its write-ahead log: it says that the database is locked."""
+def test_opening_waits_while_another_connection_locks_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite itself does not wait when it switches to its write-ahead log: it reports that the database is locked."""
     path = str(tmp_path / "s.db")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("CREATE TABLE t (x)")
@@ -170,7 +170,7 @@ def test_opening_waits_while_another_connection_has_the_file(tmp_path: Path, mon
     assert len(waits) == 1
 
 
-def test_what_is_too_large_for_the_file_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+def test_values_too_large_for_the_file_are_refused_and_change_nothing(tmp_path: Path) -> None:
     file = database.Database(f"{tmp_path}/a.db")
     file._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1000)
     store = SyncEventStore(AsyncSqliteEventStore(file), run=run_in_place)

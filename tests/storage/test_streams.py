@@ -10,7 +10,7 @@ from weakfs.storage import MemoryStorage, StorageEventStore, StreamConflict
 
 
 class Interrupted(MemoryStorage):
-    """A storage on which others work just before a deletion or before values are read."""
+    """A storage that others change just before a deletion or a read."""
 
     others: Callable[[], object] | None = None
 
@@ -40,7 +40,7 @@ def contents_of(memory: MemoryStorage) -> list[str]:
 
 
 @pytest.mark.parametrize("trims", [1, 2])
-def test_a_trim_leaves_what_others_store_again_while_it_deletes(memory: Interrupted, trims: int) -> None:
+def test_a_trim_keeps_contents_that_others_store_again_meanwhile(memory: Interrupted, trims: int) -> None:
     writer, store = StorageEventStore(memory), StorageEventStore(memory)
     for number in range(1, trims + 1):
         memory.others = lambda number=number: writer.append("s", number, [b"b"], contents={"aa": b"1"})
@@ -55,7 +55,7 @@ def test_a_trim_leaves_what_others_store_again_while_it_deletes(memory: Interrup
     assert store.has_contents("s", ["aa"]) == set()
 
 
-def test_a_reader_finds_what_was_stored_again_while_it_read(memory: Interrupted) -> None:
+def test_a_reader_finds_contents_stored_again_while_it_reads(memory: Interrupted) -> None:
     def others() -> None:
         store = StorageEventStore(memory)
         store.trim("s", 0, contents=["aa"], expected=1)

@@ -1,4 +1,4 @@
-"""Sessions that were opened on an event loop: it awaits their commits, and goes on with other tasks meanwhile."""
+"""Sessions opened on an event loop, which awaits their commits and runs other tasks meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weakfs.storage.engines.memory import AsyncMemoryStorage
 from weakfs.tools import require_filesystem
 
 
-async def test_other_tasks_go_on_while_an_append_waits() -> None:
+async def test_other_tasks_continue_while_an_append_waits() -> None:
     store, session, tools = await gated_session()
     store.hold("before")
     call = asyncio.create_task(write(tools, "/a"))
@@ -32,7 +32,7 @@ async def test_other_tasks_go_on_while_an_append_waits() -> None:
 
 
 @pytest.mark.slow
-async def test_a_thousand_calls_at_once_share_appends_and_lose_nothing() -> None:
+async def test_a_thousand_concurrent_calls_share_appends_and_lose_nothing() -> None:
     store, session, tools = await gated_session()
     store.hold("before")
     calls = [asyncio.create_task(write(tools, f"/{n % 40}/{n}", str(n))) for n in range(1000)]
@@ -84,7 +84,7 @@ async def test_threads_and_tasks_change_one_session() -> None:
     assert Session.open(streams, "s").to_bytes() == session.to_bytes()
 
 
-async def test_a_synchronous_change_is_refused_where_it_would_have_to_wait_for_its_own_loop() -> None:
+async def test_a_synchronous_change_that_would_wait_for_its_own_loop_is_refused() -> None:
     store = GatedStreams()
     session = await Session.aopen(store, "s")
     InMemoryFilesystem(session).write("/in-place", "1")
@@ -158,7 +158,7 @@ async def test_two_sessions_change_one_stream(on_conflict: Literal["raise", "mer
     assert one.to_bytes() == other.to_bytes()
 
 
-async def test_what_both_changed_is_merged_by_lines_or_refused() -> None:
+async def test_changes_by_both_are_merged_by_lines_or_refused() -> None:
     store = GatedStreams()
     lines = [f"line {number} {'x' * 40}\n" for number in range(30)]
     one, other = [await Session.aopen(store, "s", on_conflict="merge") for _ in range(2)]
@@ -233,7 +233,7 @@ async def test_a_session_with_one_stream_opens_without_an_id_and_more_are_named(
     "location",
     ["memory:", "folder:{}", "folder:{}?durability=power", "sqlite:{}/s.db", "sqlite:{}/s.db?durability=power"],
 )
-async def test_local_engines(location: str, tmp_path: Path) -> None:
+async def test_sessions_on_local_engines_can_be_awaited(location: str, tmp_path: Path) -> None:
     url = location.format(tmp_path)
     async with await Session.aopen(url, "s") as session:
         results = await asyncio.gather(*(write(Toolset(session), f"/{n}") for n in range(20)))

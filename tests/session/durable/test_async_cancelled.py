@@ -1,4 +1,4 @@
-"""Sessions on an event loop: calls that are cancelled or cannot be stored are whole or undone."""
+"""Sessions on an event loop: calls that are cancelled or cannot be stored are complete or undone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_call_cancelled_during_its_commit_is_undone(moment: str) -> None
     await is_as_stored(session, store)
 
 
-async def test_others_do_not_see_a_cancelled_call_that_was_stored_nevertheless() -> None:
+async def test_others_do_not_see_a_cancelled_call_that_was_stored() -> None:
     store, session, tools = await gated_session()
     await write(tools, "/kept")
     store.hold("after")
@@ -55,7 +55,7 @@ async def test_others_do_not_see_a_cancelled_call_that_was_stored_nevertheless()
     await is_as_stored(session, store)
 
 
-async def test_closing_undoes_a_cancelled_call_that_was_stored_nevertheless() -> None:
+async def test_closing_undoes_a_cancelled_call_that_was_stored() -> None:
     store, session, tools = await gated_session()
     await write(tools, "/kept")
     store.hold("after")
@@ -73,7 +73,7 @@ async def test_closing_undoes_a_cancelled_call_that_was_stored_nevertheless() ->
 
 
 @pytest.mark.parametrize("steps", sample(range(12)))
-async def test_a_call_cancelled_after_any_number_of_steps_is_whole_or_undone(steps: int) -> None:
+async def test_a_call_cancelled_after_any_number_of_steps_is_complete_or_undone(steps: int) -> None:
     store, session, tools = await gated_session()
     await write(tools, "/kept")
     call = asyncio.create_task(write(tools, "/a", "x" * 2000))
@@ -179,7 +179,7 @@ async def test_calls_that_cannot_be_stored_are_undone(error: StorageError, momen
 
 
 @pytest.mark.parametrize("seed", sample(range(60)))
-async def test_calls_that_fail_or_are_cancelled_at_random_are_whole_or_undone(seed: int) -> None:
+async def test_calls_that_fail_or_are_cancelled_at_random_are_complete_or_undone(seed: int) -> None:
     dice = Random(seed)
 
     class Faulty(GatedStreams):

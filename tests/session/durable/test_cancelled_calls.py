@@ -1,4 +1,4 @@
-"""Calls that are made in the task itself, because nothing in them has to wait, and are cancelled at any turn."""
+"""Calls that run in the task itself, because nothing in them waits, and are cancelled at any turn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def names(session: Session) -> set[str]:
 
 @pytest.mark.parametrize("turns", range(4))
 @pytest.mark.parametrize("where", ["folder", "memory"])
-def test_a_call_cancelled_at_any_turn_answers_or_has_changed_nothing(where: str, turns: int, tmp_path: Path) -> None:
+def test_a_call_cancelled_at_any_turn_succeeds_or_changes_nothing(where: str, turns: int, tmp_path: Path) -> None:
     async def main() -> bool:
         session = await Session.aopen(tmp_path, "s") if where == "folder" else Session()
         call = asyncio.create_task(Toolset(session).acall("write_file", {"path": "/a", "content": "1"}))

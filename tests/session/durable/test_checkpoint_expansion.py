@@ -129,7 +129,7 @@ def test_a_budget_that_is_not_a_number_is_refused(factor: Any, store: MemoryStre
         Session.open(store, "s", max_expansion=factor)
 
 
-def test_many_snapshots_of_a_deep_tree_do_not_meet_the_budget() -> None:
+def test_many_snapshots_of_a_deep_tree_stay_within_the_budget() -> None:
     store = MemoryStreams()
     with Session.open(store, "s") as session:
         fs = InMemoryFilesystem(session)

@@ -1,4 +1,4 @@
-"""A compaction whose storage fails at some operation: done or not done, and the session goes on either way."""
+"""A compaction whose storage fails at some operation: complete or absent, and the session continues either way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPERATIONS = ("put_contents", "append", "put_checkpoint", "get_checkpoint", "get
 
 
 class FailingStreams(MemoryStreams):
-    """Streams whose operation of a name fails from its `left`-th use on, until `left` is reset."""
+    """Streams on which an operation fails from its `left`-th use on, until `left` is reset."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def fill(session: Session) -> None:
 
 @pytest.mark.parametrize("turn", [1, 2])
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_session_goes_on_after_a_compaction_that_failed(operation: str, turn: int) -> None:
+def test_a_session_continues_after_a_failed_compaction(operation: str, turn: int) -> None:
     store = FailingStreams()
     session = Session.open(store, "s")
     fill(session)

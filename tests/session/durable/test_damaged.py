@@ -1,4 +1,4 @@
-"""Checkpoints with values that no version wrote are refused, whatever numbers they claim, before they take memory."""
+"""Malformed checkpoints are refused, whatever sizes they claim, before memory is allocated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 @pytest.fixture
 def store() -> MemoryStreams:
-    """A stream whose checkpoint refers to calls of before a compaction."""
+    """A stream whose checkpoint refers to calls from before a compaction."""
     store = MemoryStreams()
     with Session.open(store, "s") as session:
         tools = Toolset(session, InMemoryFilesystem(session))
@@ -54,7 +54,7 @@ def claim(field: str, number: int) -> Callable[[Document], object]:
 
 @pytest.mark.parametrize("number", [10**9, 10**15])
 @pytest.mark.parametrize("field", ["seq", "events"])
-def test_a_history_that_is_not_there_takes_no_memory(store: MemoryStreams, field: str, number: int) -> None:
+def test_a_claimed_history_that_does_not_exist_takes_no_memory(store: MemoryStreams, field: str, number: int) -> None:
     damage(store, claim(field, number))
     tracemalloc.start()
     try:

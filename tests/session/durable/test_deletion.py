@@ -30,7 +30,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EventStore
         yield store
 
 
-def test_a_deleted_session_is_gone_and_can_be_made_again(store: EventStore) -> None:
+def test_a_deleted_session_is_gone_and_can_be_created_again(store: EventStore) -> None:
     for name in ("one", "two"):
         InMemoryFilesystem(Session.open(store, name)).write("/a", name * 5_000)
     with pytest.raises(SessionError, match="it holds 'one', 'two'; pass session_id"):
@@ -82,7 +82,7 @@ def test_a_writer_learns_that_its_session_was_deleted(store: EventStore, on_conf
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("on_conflict", ["raise", "merge"])
-def test_a_writer_of_a_deleted_session_leaves_the_new_one_of_that_id_alone(
+def test_a_writer_of_a_deleted_session_leaves_a_new_one_with_its_id_alone(
     store: EventStore, on_conflict: str, frames: int
 ) -> None:
     session = Session.open(store, "s", on_conflict=on_conflict)  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ def test_a_writer_of_a_deleted_session_leaves_the_new_one_of_that_id_alone(
 
 
 @pytest.mark.parametrize("kind", ["folder", "sqlite"])
-def test_another_process_leaves_the_new_session_of_that_id_alone(tmp_path: Path, kind: str) -> None:
+def test_another_process_leaves_a_new_session_with_the_id_alone(tmp_path: Path, kind: str) -> None:
     url = f"{kind}:{tmp_path}/store"
     with Session.open(url, "s") as session:
         InMemoryFilesystem(session).write("/old", "1" * 5_000)
@@ -146,7 +146,7 @@ except StorageError as error:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "memory"])
-async def test_an_awaited_session_leaves_the_new_one_of_its_id_alone(tmp_path: Path, kind: str) -> None:
+async def test_an_awaited_session_leaves_a_new_one_with_its_id_alone(tmp_path: Path, kind: str) -> None:
     where = AsyncMemoryStorage() if kind == "memory" else f"sqlite:{tmp_path}/store"
     session = await Session.aopen(where, "s")
     async with session.transaction():

@@ -1,4 +1,4 @@
-"""A merging session whose history another process compacted: what reads that history catches up and goes on."""
+"""A merging session whose history another process compacted: reads of that history catch up and continue."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_file_that_another_process_deleted_is_not_found(where: Where) -> None:
     assert Toolset(behind).call("read_file", {"path": "/c"}).success
 
 
-def test_a_call_that_reads_a_file_which_another_process_deleted_says_so(where: Where) -> None:
+def test_a_call_that_reads_a_file_deleted_by_another_process_says_so(where: Where) -> None:
     behind, _ = opened_behind(where)
     result = Toolset(behind).call("read_file", {"path": "/gone"})
     assert not result.success
@@ -240,7 +240,7 @@ def test_iterating_over_dropped_records_says_what_to_do(where: Where) -> None:
     assert list(behind.records) == list(other.records)
 
 
-def test_what_a_session_that_does_not_merge_is_missing_is_told(where: Where) -> None:
+def test_a_session_that_does_not_merge_reports_what_it_is_missing(where: Where) -> None:
     opened_behind(where)
     with Session.open(where, "s") as session:
         behind = Session.open(where, "s")
@@ -255,7 +255,7 @@ def test_what_a_session_that_does_not_merge_is_missing_is_told(where: Where) -> 
     assert behind.to_bytes() == Session.open(where, "s").to_bytes()
 
 
-def test_a_checkpoint_of_dropped_history_is_no_error(where: Where, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_checkpoint_of_dropped_history_is_not_an_error(where: Where, caplog: pytest.LogCaptureFixture) -> None:
     behind, _ = opened_behind(where)
     with caplog.at_level(logging.WARNING):
         behind.checkpoint()

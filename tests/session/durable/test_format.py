@@ -1,4 +1,4 @@
-"""Streams that earlier versions wrote are read for ever."""
+"""Streams written by earlier versions can always be read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _data(row: Any) -> bytes:
     return row.encode() if isinstance(row, str) else b64decode(row["base64"])
 
 
-def test_a_stream_of_an_earlier_version_is_read_wholly(store: MemoryStreams, version: str, name: str) -> None:
+def test_a_stream_of_an_earlier_version_is_read_completely(store: MemoryStreams, version: str, name: str) -> None:
     saved = Session.load(FIXTURES / f"{version}-{name}.session.json")
     session = Session.open(store)
     assert session.session_id == name
@@ -58,7 +58,7 @@ def test_a_stream_of_an_earlier_version_is_read_wholly(store: MemoryStreams, ver
     assert "line seven" in InMemoryFilesystem(session).read("/lines.txt").content
 
 
-def test_a_stream_of_an_earlier_version_goes_on(store: MemoryStreams) -> None:
+def test_a_stream_of_an_earlier_version_can_be_continued(store: MemoryStreams) -> None:
     session = Session.open(store)
     InMemoryFilesystem(session).write("/new", "new")
     session.checkpoint()

@@ -1,4 +1,4 @@
-"""A directory of the host that is attached to a durable session, which is opened again."""
+"""A directory of the host attached to a durable session that is reopened."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def files_of(root: Path) -> dict[str, str]:
     return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def test_a_snapshot_from_before_opening_again_restores_the_directory(where: str, root: Path) -> None:
+def test_a_snapshot_from_before_reopening_restores_the_directory(where: str, root: Path) -> None:
     session, fs = opened(where, root)
     before = files_of(root)
     session.snapshot("before")
@@ -57,7 +57,7 @@ def test_a_snapshot_from_before_opening_again_restores_the_directory(where: str,
     session.close()
 
 
-def test_undoing_a_rollback_after_opening_again_restores_the_directory(where: str, root: Path) -> None:
+def test_undoing_a_rollback_after_reopening_restores_the_directory(where: str, root: Path) -> None:
     session, fs = opened(where, root)
     first = session.snapshot()
     fs.write("/new.txt", "new")
@@ -71,7 +71,7 @@ def test_undoing_a_rollback_after_opening_again_restores_the_directory(where: st
     session.close()
 
 
-def test_a_transaction_that_fails_after_opening_again_restores_the_directory(where: str, root: Path) -> None:
+def test_a_transaction_that_fails_after_reopening_restores_the_directory(where: str, root: Path) -> None:
     session, fs = opened(where, root)
     fs.write("/new.txt", "new")
     session.close()

@@ -1,4 +1,4 @@
-"""A process that is killed: what it acknowledged is there, and nothing is half there."""
+"""A process that is killed: everything that it acknowledged is present, and nothing is half done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 def work(where: str, acknowledge: int) -> None:
-    """Write numbered pairs of files in transactions, and acknowledge each, without end."""
+    """Write numbered pairs of files in transactions endlessly, and acknowledge each."""
     session = Session.open(where, "s")
     tools = Toolset(session)
     fs = InMemoryFilesystem(session)
@@ -35,7 +35,7 @@ def work(where: str, acknowledge: int) -> None:
 
 
 def killed_after(where: str, acknowledged: int) -> int:
-    """Run `work` in a process of its own, kill it after some acknowledgements, and return the last one."""
+    """Run `work` in a separate process, kill it after some acknowledgements, and return the last one."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
@@ -56,7 +56,7 @@ def killed_after(where: str, acknowledged: int) -> int:
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize(("engine", "seed"), sample([*product(("folder", "sqlite"), range(40))]))
-def test_what_was_acknowledged_survives_a_kill(
+def test_acknowledged_changes_survive_a_kill(
     engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = f"{engine}:{tmp_path / 'store'}"

@@ -1,4 +1,4 @@
-"""Sessions opened on event streams: every change is there when the session is opened again."""
+"""Sessions opened on event streams: every change is present when the session is reopened."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def same(one: Session, other: Session) -> bool:
     return one.to_bytes() == other.to_bytes()
 
 
-def test_files_are_there_when_a_session_is_opened_again() -> None:
+def test_files_are_present_after_reopening_a_session() -> None:
     store = MemoryStreams()
     session = Session.open(store, "s")
     fs = InMemoryFilesystem(session)
@@ -47,7 +47,7 @@ def test_files_are_there_when_a_session_is_opened_again() -> None:
     assert InMemoryFilesystem(again).read("/src/b.txt").content == "two\n" * 1000 + "three"
 
 
-def test_tool_calls_are_there_when_a_session_is_opened_again() -> None:
+def test_tool_calls_are_present_after_reopening_a_session() -> None:
     store = MemoryStreams()
     session = Session.open(store, "s")
     tools = Toolset(session)
@@ -58,7 +58,7 @@ def test_tool_calls_are_there_when_a_session_is_opened_again() -> None:
     assert same(reopened(store), session)
 
 
-def test_snapshots_rollbacks_forks_and_merges_are_there_again() -> None:
+def test_snapshots_rollbacks_forks_and_merges_are_present_after_reopening() -> None:
     store = MemoryStreams()
     session = Session.open(store, "s")
     fs = InMemoryFilesystem(session)
@@ -96,7 +96,7 @@ def test_a_failed_transaction_leaves_its_records() -> None:
     assert same(reopened(store), session)
 
 
-def test_a_reopened_session_goes_on() -> None:
+def test_a_reopened_session_can_be_changed() -> None:
     store = MemoryStreams()
     in_memory = Session(session_id="s")
     for number in range(5):
@@ -167,7 +167,7 @@ def test_a_second_worker_merges() -> None:
     assert same(reopened(store), one)
 
 
-def test_a_folder_holds_a_session(tmp_path: Path) -> None:
+def test_a_session_can_be_stored_in_a_folder(tmp_path: Path) -> None:
     with Session.open(tmp_path / "work", "s") as session:
         InMemoryFilesystem(session).write("/a", "1" * 3000)
         expected = session.to_bytes()
@@ -178,7 +178,7 @@ def test_a_folder_holds_a_session(tmp_path: Path) -> None:
         assert again.to_bytes() == expected
 
 
-def test_a_session_follows_what_another_process_does() -> None:
+def test_a_session_follows_changes_by_another_process() -> None:
     store = MemoryStreams()
     one, other = Session.open(store, "s"), Session.open(store, "s")
     InMemoryFilesystem(one).write("/a", "1")
@@ -207,7 +207,7 @@ def test_a_session_is_opened_in_an_event_loop(tmp_path: Path) -> None:
         assert Session.open(tmp_path).session_id == session.session_id
 
 
-def test_the_only_session_of_a_storage_needs_no_name() -> None:
+def test_the_only_session_in_a_storage_needs_no_id() -> None:
     store = MemoryStreams()
     InMemoryFilesystem(Session.open(store, "one")).write("/a", "1")
     assert Session.open(store).session_id == "one"
@@ -217,7 +217,7 @@ def test_the_only_session_of_a_storage_needs_no_name() -> None:
 
 
 @pytest.mark.slow
-def test_a_checkpoint_is_all_that_opening_reads() -> None:
+def test_opening_reads_only_the_checkpoint() -> None:
     store = MemoryStreams()
     session = Session.open(store, "s")
     tools = Toolset(session)
@@ -302,7 +302,7 @@ def is_synced(where: str, durability: Literal["process", "power"]) -> bool:
 
 
 @pytest.mark.parametrize("location", ["{}/a:b", "file://{}/a", "folder:{}/a", "{}/a?b", "{}/a"])
-def test_durability_holds_for_every_form_of_a_folder(tmp_path: Path, location: str) -> None:
+def test_durability_applies_to_every_form_of_a_folder_location(tmp_path: Path, location: str) -> None:
     where = location.format(tmp_path)
     assert not is_synced(where, "process")
     assert is_synced(where, "power")
@@ -311,7 +311,7 @@ def test_durability_holds_for_every_form_of_a_folder(tmp_path: Path, location: s
 
 @pytest.mark.parametrize("location", ["{}/a?durability=power", "{}/a?durability="])
 @pytest.mark.parametrize("durability", ["process", "power"])
-def test_a_folder_whose_name_ends_like_an_option_is_opened_again(
+def test_a_folder_whose_name_ends_like_an_option_can_be_reopened(
     tmp_path: Path, location: str, durability: Literal["process", "power"]
 ) -> None:
     where = Path(location.format(tmp_path))
@@ -325,7 +325,7 @@ def test_a_folder_whose_name_ends_like_an_option_is_opened_again(
     assert [path.name for path in tmp_path.iterdir()] == [where.name]
 
 
-def test_what_names_no_storage_or_session_is_refused(tmp_path: Path) -> None:
+def test_a_location_without_a_storage_or_session_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="pass a folder, a URL or a storage"):
         Session.open(cast(Path, b"sessions"))
     with pytest.raises(ValueError, match="session_id is ''"):
@@ -348,7 +348,7 @@ def test_a_stream_that_was_cut_before_its_checkpoint_is_not_opened(tmp_path: Pat
 
 
 @pytest.mark.parametrize("on_conflict", ["raise", "merge"])
-def test_frames_that_are_missing_at_the_end_are_told(tmp_path: Path, on_conflict: Literal["raise", "merge"]) -> None:
+def test_missing_frames_at_the_end_are_reported(tmp_path: Path, on_conflict: Literal["raise", "merge"]) -> None:
     url = f"sqlite:{tmp_path}/a.db"
 
     def lose_frames() -> None:
@@ -382,7 +382,7 @@ def test_a_frame_of_a_later_version_is_not_ignored() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["folder", "sqlite"])
-def test_closing_a_session_ends_those_who_watch_it(tmp_path: Path, scheme: str) -> None:
+def test_closing_a_session_ends_its_watchers(tmp_path: Path, scheme: str) -> None:
     session = Session.open(f"{scheme}:{tmp_path / 'store'}", "s")
     fs = InMemoryFilesystem(session)
     fs.write("/a", "1")
@@ -416,7 +416,7 @@ def test_a_closed_session_neither_refreshes_nor_writes_checkpoints(tmp_path: Pat
     assert list(session.watch()) == []
 
 
-def test_snapshots_of_a_host_directory_are_there_when_a_session_is_opened_again(tmp_path: Path) -> None:
+def test_snapshots_of_a_host_directory_are_present_after_reopening_a_session(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "a").write_text("before")
@@ -434,7 +434,7 @@ def test_snapshots_of_a_host_directory_are_there_when_a_session_is_opened_again(
     assert same(Session.open(tmp_path / "store"), again)
 
 
-def test_a_host_change_whose_commit_was_stored_after_all_stays_in_the_files_and_in_the_session(tmp_path: Path) -> None:
+def test_a_host_change_whose_commit_was_stored_after_all_stays_in_files_and_session(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     store = MemoryStreams()

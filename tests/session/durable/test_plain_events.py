@@ -72,7 +72,7 @@ def test_fields_are_read_by_their_names() -> None:
         ("text,tags", ["a", [{"text": "b"}]]),
     ],
 )
-def test_a_malformed_event_is_told_with_its_place(fields: str, values: list[object]) -> None:
+def test_a_malformed_event_is_reported_with_its_place(fields: str, values: list[object]) -> None:
     with pytest.raises(SessionFileError, match="frame"):
         events_of(stored(frame("text", "whole"), frame(fields, *values)))
 
@@ -80,7 +80,7 @@ def test_a_malformed_event_is_told_with_its_place(fields: str, values: list[obje
 @pytest.mark.parametrize(
     "row", [[1, None, "story/noted"], ["1", None, "story/noted", ["a"]], [1, 2, "story/noted", ["a"]]]
 )
-def test_a_malformed_row_is_told_with_its_place(row: list[object]) -> None:
+def test_a_malformed_row_is_reported_with_its_place(row: list[object]) -> None:
     with pytest.raises(SessionFileError, match="frame"):
         events_of(stored({"fields": {"story/noted": "text"}, "rows": [row]}))
 

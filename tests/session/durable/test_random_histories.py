@@ -1,4 +1,4 @@
-"""Random histories: a durable session that is opened again at any moment equals the same history in memory."""
+"""Random histories: a durable session reopened at any moment equals the same history in memory."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def ticking() -> Callable[[], int]:
 
 @pytest.mark.sampled(by_rule=True)
 @pytest.mark.parametrize("seed", sample(range(200)))
-def test_a_session_that_is_opened_again_equals_one_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reopened_session_equals_one_in_memory(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = Random(seed)
     monkeypatch.setattr(checkpoints, "LEAST", dice.choice([0, 3000, 1 << 20]))
     for name in ("GAP", "MARK_FACTOR"):

@@ -62,7 +62,7 @@ def test_a_call_on_host_files_is_undone_when_the_folder_was_removed(tmp_path: Pa
 
 
 @pytest.mark.parametrize("location", ["folder:{}/store", "folder:{}/store?durability=power", "sqlite:{}/store/a.db"])
-def test_flushing_and_closing_tell_that_what_was_stored_is_gone(tmp_path: Path, location: str) -> None:
+def test_flushing_and_closing_report_that_stored_changes_are_gone(tmp_path: Path, location: str) -> None:
     async def main() -> None:
         session = await Session.aopen(location.format(tmp_path), "s")
         await Toolset(session).acall("write_file", {"path": "a", "content": "a"})
@@ -78,14 +78,14 @@ def test_flushing_and_closing_tell_that_what_was_stored_is_gone(tmp_path: Path, 
     asyncio.run(main())
 
 
-def test_closing_a_session_that_stored_nothing_does_not_ask_for_its_end(tmp_path: Path) -> None:
+def test_closing_a_session_that_stored_nothing_does_not_check_the_stream(tmp_path: Path) -> None:
     with Session.open(tmp_path / "store", "s") as session:
         InMemoryFilesystem(session).write("/a", "a")
         session.flush()
         shutil.rmtree(tmp_path / "store")
 
 
-def test_a_session_that_was_put_back_goes_on(tmp_path: Path) -> None:
+def test_a_session_continues_after_its_folder_was_put_back(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     session = Session.open(folder, "s")
     fs = InMemoryFilesystem(session)

@@ -1,4 +1,4 @@
-"""A call whose outcome a dead process did not learn is not made again."""
+"""A call whose outcome a dead process did not learn is not performed twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dead_process(streams: MemoryStreams, last: str) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("how", ["call", "acall", "meanwhile"])
-def test_a_call_is_not_repeated_by_the_process_that_goes_on(moment: str, how: str) -> None:
+def test_a_call_is_not_repeated_by_the_process_that_takes_over(moment: str, how: str) -> None:
     arguments = {"mode": "append", "content": "1\n", "path": "/log"}
     streams = MemoryStreams()
     with Session.open(streams, "s") as session:
@@ -74,7 +74,7 @@ def test_another_id_tool_or_argument_is_another_call() -> None:
     assert ids(session) == ["c1", "c1", "c2", "c1", "c3", "c3"]
 
 
-def test_a_call_that_failed_or_was_rolled_back_is_made_again() -> None:
+def test_a_call_that_failed_or_was_rolled_back_is_repeated() -> None:
     session = Session.open(MemoryStreams(), "s")
     tools, fs = Toolset(session), InMemoryFilesystem(session)
     assert not tools.call("rm", {"path": "/a"}, call_id="c1").success

@@ -15,7 +15,7 @@ from weakfs.storage import LeaseLost, open_event_store
 
 @pytest.fixture(params=["folder", "sqlite"])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Store a session with one file. A lease is over at once, as if a copy took longer than the lease lasts."""
+    """Store a session with one file. A lease expires at once, as if a copy took longer than the lease lasts."""
     monkeypatch.setattr(replacement, "LEASE", 0.0)
     where = f"{request.param}:{tmp_path}/store"
     with Session.open(where, "s") as session:
@@ -28,7 +28,7 @@ def head_of(url: str) -> int:
         return store.head("s")
 
 
-def test_nothing_is_replaced_when_another_process_took_the_lease_that_expired_meanwhile(url: str) -> None:
+def test_nothing_is_replaced_if_another_process_took_the_expired_lease(url: str) -> None:
     def copy_to(where: str) -> None:
         session.copy_to(where)
         others.append(Session.open(url, "s", exclusive=True))
@@ -43,7 +43,7 @@ def test_nothing_is_replaced_when_another_process_took_the_lease_that_expired_me
         assert InMemoryFilesystem(again).read("/a").content == "2"
 
 
-def test_what_was_appended_after_the_lease_expired_is_not_replaced(url: str) -> None:
+def test_frames_appended_after_the_lease_expired_are_not_replaced(url: str) -> None:
     def copy_to(where: str) -> None:
         session.copy_to(where)
         with Session.open(url, "s") as other:

@@ -1,4 +1,4 @@
-"""What a durable session takes in its storage: checkpoints and compactions delete what nothing needs any more."""
+"""The space that a durable session takes in its storage: checkpoints and compactions delete unneeded data."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_checkpoints_delete_the_copies_of_those_that_they_replace(store: MemoryS
 
 
 def appended(store: MemoryStreams, content: bytes) -> list[str]:
-    """Store a file that only a checkpoint has whole, and return the keys of copies."""
+    """Store a file whose whole content only a checkpoint has, and return the keys of copies."""
     session = Session.open(store, "s")
     fs = InMemoryFilesystem(session)
     fs.write_bytes("/a", content[:SIZE])
@@ -121,7 +121,7 @@ def appended(store: MemoryStreams, content: bytes) -> list[str]:
     return [key for key in store.contents("s") if COPY.fullmatch(key)]
 
 
-def test_a_copy_of_a_content_that_does_not_compress_takes_little_more_than_it(store: MemoryStreams) -> None:
+def test_a_copy_of_incompressible_content_takes_little_more_space(store: MemoryStreams) -> None:
     content = Random(1).randbytes(2 * SIZE)
     (key,) = appended(store, content)
     assert len(store.contents("s")[key]) < len(content) * 1.01
@@ -155,7 +155,7 @@ def test_a_folder_adds_little_to_what_is_stored_in_it(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 1.1 * needed
 
 
-def test_compacting_deletes_what_only_dropped_records_needed(store: MemoryStreams) -> None:
+def test_compacting_deletes_contents_that_only_dropped_records_needed(store: MemoryStreams) -> None:
     session = edited_for_long(store)
     calls = 520 * len(session[ToolCalls].all())
     for _ in range(2):
@@ -178,7 +178,7 @@ def test_compacting_deletes_what_only_dropped_records_needed(store: MemoryStream
         assert one[ToolCalls].all() == before[-100:]
 
 
-def test_a_session_that_another_one_has_left_behind_still_reads_its_files(store: MemoryStreams) -> None:
+def test_a_session_that_has_fallen_behind_still_reads_its_files(store: MemoryStreams) -> None:
     session = edited_for_long(store, 40)
     session.checkpoint()
     left_behind = Session.open(store)
@@ -199,7 +199,7 @@ def test_a_session_that_another_one_has_left_behind_still_reads_its_files(store:
     assert (len(left_behind.records), InMemoryFilesystem(left_behind).read("/2").content) == expected
 
 
-def test_a_reopened_session_shows_the_state_that_it_was_opened_with(store: MemoryStreams) -> None:
+def test_a_reopened_session_shows_the_state_at_its_opening(store: MemoryStreams) -> None:
     session = edited_for_long(store, 40)
     session.checkpoint()
     seq, expected = session.seq, InMemoryFilesystem(session).read("/3").content
@@ -210,7 +210,7 @@ def test_a_reopened_session_shows_the_state_that_it_was_opened_with(store: Memor
     assert InMemoryFilesystem(session.at(seq)).read("/3").content == expected
 
 
-def test_a_checkpoint_that_comes_too_late_leaves_the_newer_one(store: MemoryStreams) -> None:
+def test_a_late_checkpoint_does_not_replace_a_newer_one(store: MemoryStreams) -> None:
     session = edited_for_long(store, 40)
     log = session._log
     assert log is not None

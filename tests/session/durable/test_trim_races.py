@@ -1,4 +1,4 @@
-"""A compaction while another process writes: what that names is not deleted."""
+"""A compaction while another process writes: contents that it refers to are not deleted."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class BusyStreams(MemoryStreams):
         return super().wait(stream, after, timeout)
 
 
-def test_writers_wait_for_a_compaction_that_they_overtook() -> None:
+def test_writers_wait_for_a_compaction_that_they_interfered_with() -> None:
     store = BusyStreams()
     session = Session.open(store, "s", on_conflict="merge")
     fs = InMemoryFilesystem(session)
@@ -136,7 +136,7 @@ def test_writers_wait_for_a_compaction_that_they_overtook() -> None:
     assert Session.open(store, "s").to_bytes() == others.to_bytes()
 
 
-async def test_an_event_loop_goes_on_while_its_writer_waits_for_a_compaction() -> None:
+async def test_an_event_loop_continues_while_its_writer_waits_for_a_compaction() -> None:
     store = AsyncStorageEventStore(AsyncMemoryStorage())
     session = await Session.aopen(store, "s")
     lease = await store.lease("s", f"{COMPACTION}x", 60)
@@ -183,7 +183,7 @@ def test_a_compaction_leases_the_stream_for_a_few_times_what_an_attempt_took(spe
     assert compaction_seconds(spent) == seconds
 
 
-def test_a_compaction_gives_up_when_others_write_in_spite_of_its_lease() -> None:
+def test_a_compaction_gives_up_if_others_write_despite_its_lease() -> None:
     class Store(BusyStreams):
         def lease(self, stream: str, owner: str, seconds: float) -> Lease:
             # One that expires at once.
@@ -209,9 +209,7 @@ def test_a_compaction_gives_up_when_others_write_in_spite_of_its_lease() -> None
 
 @pytest.mark.parametrize("later", [False, True], ids=["reset_last", "frames_after_the_reset"])
 @pytest.mark.parametrize("engine", ["folder", "memory"])
-def test_refresh_survives_that_the_frames_which_it_has_not_read_were_compacted(
-    engine: str, later: bool, tmp_path: Path
-) -> None:
+def test_refresh_works_after_unread_frames_were_compacted(engine: str, later: bool, tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path) if engine == "folder" else MemoryStreams()
     behind = Session.open(store, "s", on_conflict="merge")
     mine = InMemoryFilesystem(behind)
@@ -246,7 +244,7 @@ def opened_twice(store: FolderEventStore, on_conflict: Literal["raise", "merge"]
     return Session.open(store, "s", on_conflict=on_conflict), Session.open(store, "s", on_conflict=on_conflict)
 
 
-def test_a_compaction_follows_that_of_another_process(tmp_path: Path) -> None:
+def test_a_compaction_can_follow_one_by_another_process(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path)
     session, other = opened_twice(store, "merge")
     InMemoryFilesystem(other).write("/new", NEW)
@@ -277,7 +275,7 @@ def test_a_compaction_that_has_not_read_another_one_is_refused_without_merging(t
     assert session.to_bytes() == Session.open(store, "s").to_bytes()
 
 
-def test_records_that_another_process_dropped_are_told_of_as_such(tmp_path: Path) -> None:
+def test_records_dropped_by_another_process_are_reported_as_such(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path)
     session, other = opened_twice(store, "raise")
     other.compact(keep=2)
@@ -291,7 +289,7 @@ def test_records_that_another_process_dropped_are_told_of_as_such(tmp_path: Path
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_transaction_that_names_contents_which_another_process_dropped_fails_once(tmp_path: Path) -> None:
+def test_a_transaction_that_refers_to_dropped_contents_fails_once(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path)
     with Session.open(store, "s") as session:
         fs = InMemoryFilesystem(session)
@@ -318,7 +316,7 @@ def test_a_transaction_that_names_contents_which_another_process_dropped_fails_o
     assert session.to_bytes() == Session.open(store, "s").to_bytes()
 
 
-def test_calls_go_on_after_another_writer_compacted_history_that_was_not_read(tmp_path: Path) -> None:
+def test_calls_work_after_another_writer_compacted_unread_history(tmp_path: Path) -> None:
     def call(session: Session, name: str) -> ToolResult[object]:
         return Toolset(session).call("write_file", {"file_path": f"/{name}", "content": name}, call_id=name)
 
@@ -344,7 +342,7 @@ def test_calls_go_on_after_another_writer_compacted_history_that_was_not_read(tm
     assert {"a0", "b", "c", "d", "e"} <= {entry.name for entry in InMemoryFilesystem(again).list()}
 
 
-def test_a_writer_that_has_made_calls_goes_on_after_another_compacted_them(tmp_path: Path) -> None:
+def test_a_writer_continues_after_another_compacted_its_calls(tmp_path: Path) -> None:
     with Session.open(tmp_path, "s") as session:
         tools = Toolset(session)
         for number in range(5 * GAP):

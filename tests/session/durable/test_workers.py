@@ -1,4 +1,4 @@
-"""Several workers on one session: what each did is there once, in the order of the storage."""
+"""Several workers on one session: the changes of each are present once, in the order of the storage."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_interleaved_workers_lose_nothing(seed: int) -> None:
     assert Session.open(store, "s").to_bytes() == workers[0].to_bytes()
 
 
-def test_threads_with_sessions_of_their_own_lose_nothing() -> None:
+def test_threads_with_separate_sessions_lose_nothing() -> None:
     store = MemoryStreams()
 
     def work(place: int) -> None:
@@ -172,7 +172,7 @@ def test_a_change_that_failed_and_was_stored_is_never_shown(next_step: str) -> N
     assert Session.open(store, "s").to_bytes() == session.to_bytes()
 
 
-def test_what_others_built_on_a_failed_change_is_a_conflict() -> None:
+def test_rolling_back_a_failed_change_conflicts_with_work_built_on_it() -> None:
     store = MemoryStreams()
     session = Session.open(store, "s")
     fs = InMemoryFilesystem(session)
@@ -214,7 +214,7 @@ def test_others_may_append_while_a_failed_change_is_rolled_back() -> None:
     assert Session.open(store, "s").to_bytes() == session.to_bytes()
 
 
-def test_a_read_that_fails_half_way_is_repeated() -> None:
+def test_a_read_that_fails_halfway_is_repeated() -> None:
     store = MemoryStreams()
     writer, reader = Session.open(store, "s"), Session.open(store, "s")
     tools = Toolset(writer)

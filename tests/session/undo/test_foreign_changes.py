@@ -11,7 +11,7 @@ from tests.session.undo.desk import LINES, on_host
 from weakfs import HostFilesystem, MergeConflict, SessionError
 
 
-def test_an_edit_of_a_person_is_kept_and_named(tmp_path: Path) -> None:
+def test_an_edit_by_a_person_is_kept_and_named(tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", LINES)
     desk.edit("/a", "line 2", "two")
@@ -25,7 +25,7 @@ def test_an_edit_of_a_person_is_kept_and_named(tmp_path: Path) -> None:
     assert {entry.name for entry in root.iterdir()} == {"a", "new", "newer"}
 
 
-def test_an_edit_of_a_person_in_the_same_lines_is_a_conflict(tmp_path: Path) -> None:
+def test_an_edit_by_a_person_in_the_same_lines_is_a_conflict(tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", LINES)
     desk.edit("/a", "line 2", "two")
@@ -39,7 +39,7 @@ def test_an_edit_of_a_person_in_the_same_lines_is_a_conflict(tmp_path: Path) -> 
     assert (root / "a").read_text() == LINES.replace("line 2", "zwei")
 
 
-def test_a_restore_replaces_what_a_person_did_and_is_undone(tmp_path: Path) -> None:
+def test_a_restore_replaces_changes_by_a_person_and_can_be_undone(tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", "1\n")
     desk.session.snapshot("early")
@@ -53,7 +53,7 @@ def test_a_restore_replaces_what_a_person_did_and_is_undone(tmp_path: Path) -> N
     assert (root / "new").read_text() == "mine\n"
 
 
-def test_what_a_person_did_is_not_kept_if_the_records_of_it_were_dropped(tmp_path: Path) -> None:
+def test_changes_by_a_person_are_not_kept_if_their_records_were_dropped(tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", "1\n")
     desk.session.snapshot("early")
@@ -69,7 +69,7 @@ def test_what_a_person_did_is_not_kept_if_the_records_of_it_were_dropped(tmp_pat
     assert host_texts(root) == {"a": "1\n"}
 
 
-def test_a_rollback_names_what_a_person_did_and_is_undone(tmp_path: Path) -> None:
+def test_a_rollback_names_changes_by_a_person_and_can_be_undone(tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", "1\n")
     desk.session.snapshot("early")
@@ -86,7 +86,7 @@ def test_a_rollback_names_what_a_person_did_and_is_undone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("target", ["early", 1])
-def test_a_rollback_keeps_or_replaces_what_a_person_did(target: str | int, tmp_path: Path) -> None:
+def test_a_rollback_keeps_or_replaces_changes_by_a_person(target: str | int, tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", LINES)
     desk.session.snapshot("early")
@@ -126,7 +126,7 @@ def host_texts(root: Path) -> dict[str, str]:
     return {entry.name: entry.read_text() for entry in root.iterdir()}
 
 
-def test_a_command_is_undone_without_what_a_person_did_before(tmp_path: Path) -> None:
+def test_undoing_a_command_keeps_earlier_changes_by_a_person(tmp_path: Path) -> None:
     desk, root = on_host(tmp_path), tmp_path / "root"
     desk.write("/a", "1\n")
     (root / "new").write_text("mine\n")

@@ -62,7 +62,7 @@ def test_records_of_a_fork_and_of_others_are_not_reverted_together() -> None:
     assert desk.text("/a") == before
 
 
-def test_a_fork_that_was_merged_twice_has_calls_to_revert(tmp_path: Path) -> None:
+def test_calls_of_a_fork_merged_twice_can_be_reverted(tmp_path: Path) -> None:
     desk = in_memory()
     desk.write("/a", LINES)
     fork = desk.session.fork()
@@ -83,7 +83,7 @@ def test_a_fork_that_was_merged_twice_has_calls_to_revert(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_what_failed_with_the_transaction_around_it_is_not_undone(desk: Desk, beside: bool, tmp_path: Path) -> None:
+def test_work_that_failed_with_its_outer_transaction_is_not_undone(desk: Desk, beside: bool, tmp_path: Path) -> None:
     desk.write("/a", "1\n")
     inside = "c2"
     with pytest.raises(RuntimeError), desk.session.transaction(cause="turn"):
@@ -135,7 +135,7 @@ def test_a_call_of_another_process_is_reverted(tmp_path: Path) -> None:
     check_history(two.session, tmp_path / "s.json")
 
 
-def test_an_undo_that_was_merged_later_undoes_what_it_undid(tmp_path: Path) -> None:
+def test_an_undo_that_is_merged_later_still_undoes_its_operation(tmp_path: Path) -> None:
     one, two = shared(tmp_path)
     for name in "abc":
         one.write(f"/{name}", "1\n")
@@ -150,7 +150,7 @@ def test_an_undo_that_was_merged_later_undoes_what_it_undid(tmp_path: Path) -> N
     check_history(two.session, tmp_path / "s.json")
 
 
-def test_what_is_kept_after_compaction_is_undone_and_the_rest_refused(tmp_path: Path) -> None:
+def test_remaining_records_can_be_undone_after_compaction_and_others_are_refused(tmp_path: Path) -> None:
     desk = merged_fork()[0]
     desk.fs.write("/last", "1\n")
     seen: set[str] = set()
@@ -171,7 +171,7 @@ def test_what_is_kept_after_compaction_is_undone_and_the_rest_refused(tmp_path: 
 # Directories that are not attached
 
 
-def test_a_directory_that_is_not_attached_is_named(tmp_path: Path) -> None:
+def test_a_detached_directory_is_named(tmp_path: Path) -> None:
     desk = on_host(tmp_path)
     InMemoryFilesystem(desk.session).write("/m", "1\n")
     with desk.session.transaction(cause="both"):
@@ -188,7 +188,7 @@ def test_a_directory_that_is_not_attached_is_named(tmp_path: Path) -> None:
     assert desk.session.undo().detached == ()
 
 
-def test_work_in_a_directory_that_is_not_attached_is_not_passed_over(tmp_path: Path) -> None:
+def test_work_in_a_detached_directory_is_not_skipped(tmp_path: Path) -> None:
     desk = on_host(tmp_path)
     InMemoryFilesystem(desk.session).write("/m", "1\n")
     desk.write("/a", "1\n")
@@ -198,7 +198,7 @@ def test_work_in_a_directory_that_is_not_attached_is_not_passed_over(tmp_path: P
     assert InMemoryFilesystem(again).read("/m").content == "1\n"
 
 
-def test_the_record_of_a_reversion_stands_for_all_of_it(tmp_path: Path) -> None:
+def test_the_record_of_a_reversion_represents_all_of_it(tmp_path: Path) -> None:
     desk = in_memory()
     desk.write("/a", LINES)
     desk.write("/b", "1\n")

@@ -1,4 +1,4 @@
-"""A call that makes other calls is one operation: taking it back takes back what they did."""
+"""A call that makes other calls is one operation: undoing it undoes their changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Work = tuple[tuple[str, dict[str, Any]], ...]
 
 @frozen
 class Params:
-    """What the tool that makes calls takes."""
+    """The parameters of the tool that makes calls."""
 
     name: str
 
@@ -101,7 +101,7 @@ def test_a_call_is_undone_and_redone_with_the_calls_in_it(nesting: Nesting) -> N
     assert nesting.shown() == {}
 
 
-def test_a_call_beside_others_is_taken_back_with_the_calls_in_it(nesting: Nesting) -> None:
+def test_a_call_concurrent_with_others_is_undone_with_the_calls_in_it(nesting: Nesting) -> None:
     async def both() -> None:
         one = nesting.tools.acall("outer", {"name": "both"}, call_id="both")
         await asyncio.gather(one, nesting.tools.acall(*write("/other"), call_id="other"))
@@ -131,7 +131,7 @@ def test_the_calls_of_a_call_in_a_fork_are_reverted_after_its_merge(tmp_path: Pa
     assert again.revert("both", preview=True).paths == ("/a", "/b")
 
 
-def test_a_call_that_failed_with_the_calls_in_it_is_no_operation(nesting: Nesting) -> None:
+def test_a_call_that_failed_with_the_calls_in_it_is_not_an_operation(nesting: Nesting) -> None:
     nesting.desk.write("/first", "1\n")
     nesting.outer("fails")
     for call in ("fails", "fails.0"):
@@ -158,7 +158,7 @@ def test_a_record_that_changed_nothing_is_refused(nesting: Nesting) -> None:
         nesting.session.revert(record)
 
 
-def test_a_call_that_undoes_and_does_more_is_one_operation(nesting: Nesting) -> None:
+def test_a_call_that_undoes_and_changes_more_is_one_operation(nesting: Nesting) -> None:
     nesting.desk.write("/first", "1\n")
     nesting.outer("back")
     assert nesting.shown().keys() == {"/c"}

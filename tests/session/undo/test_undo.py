@@ -1,4 +1,4 @@
-"""Undo, redo, revert and restore: what each takes back, what it keeps, and what it refuses."""
+"""Undo, redo, revert and restore: what each undoes, keeps and refuses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_call_is_undone_and_redone(desk: Desk) -> None:
     assert desk.text("/a") == LINES.replace("line 2", "two")
 
 
-def test_reads_and_failed_calls_are_no_operations(desk: Desk) -> None:
+def test_reads_and_failed_calls_are_not_operations(desk: Desk) -> None:
     desk.write("/a", LINES)
     desk.call("read_file", path="/a")
     desk.edit("/a", "not there", "x")
@@ -68,7 +68,7 @@ def test_several_operations_are_undone_together_and_redone_one_by_one(desk: Desk
     assert (desk.text("/a"), desk.text("/b")) == ("2\n", "3\n")
 
 
-def test_what_was_undone_cannot_be_redone_after_other_work(desk: Desk) -> None:
+def test_undone_work_cannot_be_redone_after_other_work(desk: Desk) -> None:
     desk.write("/a", "1\n")
     desk.session.undo()
     desk.write("/b", "2\n")
@@ -88,7 +88,7 @@ def test_too_many_operations_are_refused_and_none_is_undone(desk: Desk) -> None:
     assert desk.text("/a") == "1\n"
 
 
-def test_a_past_call_is_reverted_and_what_came_later_stays(desk: Desk) -> None:
+def test_a_past_call_is_reverted_and_later_work_stays(desk: Desk) -> None:
     desk.write("/a", LINES)
     early = desk.edit("/a", "line 2", "two")
     desk.edit("/a", "line 7", "seven")
@@ -129,7 +129,7 @@ def test_paths_limit_a_reversion(desk: Desk) -> None:
     assert (desk.text("/d/a"), desk.text("/b")) == (None, "2\n")
 
 
-def test_the_files_of_a_moment_come_back(desk: Desk) -> None:
+def test_the_files_of_a_moment_are_restored(desk: Desk) -> None:
     desk.write("/a", "1\n")
     desk.session.snapshot("early")
     desk.write("/a", "2\n")
@@ -142,7 +142,7 @@ def test_the_files_of_a_moment_come_back(desk: Desk) -> None:
     assert (desk.text("/a"), desk.text("/b")) == ("2\n", "3\n")
 
 
-def test_a_snapshot_is_brought_back_after_its_records_were_dropped(desk: Desk) -> None:
+def test_a_snapshot_is_restored_after_its_records_were_dropped(desk: Desk) -> None:
     desk.write("/a", "1\n")
     desk.write("/sub/b", "2\n")
     desk.session.snapshot("early")
@@ -168,7 +168,7 @@ def test_a_snapshot_is_brought_back_after_its_records_were_dropped(desk: Desk) -
     assert texts() == early
 
 
-def test_a_restore_leaves_other_slices() -> None:
+def test_a_restore_does_not_change_other_slices() -> None:
     desk = in_memory()
     desk.write("/a", "1\n")
     desk.session.snapshot("early")
@@ -202,7 +202,7 @@ def test_moves_are_followed() -> None:
         (range(3, 1), ValueError, "pass a range"),
     ],
 )
-def test_what_is_not_there_cannot_be_reverted(target: Any, error: type[Exception], message: str) -> None:
+def test_missing_calls_and_records_cannot_be_reverted(target: Any, error: type[Exception], message: str) -> None:
     desk = in_memory()
     desk.write("/a", "1\n")
     with pytest.raises(error, match=message):
@@ -213,7 +213,7 @@ def test_what_is_not_there_cannot_be_reverted(target: Any, error: type[Exception
         desk.session.revert("c1", foreign="x")  # type: ignore[arg-type]
 
 
-def test_a_caller_is_told_that_what_it_read_has_changed(desk: Desk) -> None:
+def test_a_caller_learns_that_a_file_it_read_has_changed(desk: Desk) -> None:
     desk.write("/a", "1\n")
     desk.write("/a", "2\n")
     desk.session.undo()
@@ -221,7 +221,7 @@ def test_a_caller_is_told_that_what_it_read_has_changed(desk: Desk) -> None:
     assert (result.status, desk.text("/a")) == ("conflict", "1\n")
 
 
-def test_everything_is_there_after_saving_and_loading(desk: Desk, tmp_path: Path) -> None:
+def test_undo_and_redo_work_after_saving_and_loading(desk: Desk, tmp_path: Path) -> None:
     desk.write("/a", LINES)
     desk.edit("/a", "line 2", "two")
     desk.session.undo()
@@ -233,7 +233,7 @@ def test_everything_is_there_after_saving_and_loading(desk: Desk, tmp_path: Path
     check_history(desk.session, tmp_path / "t.json")
 
 
-def test_a_durable_session_keeps_what_was_undone(tmp_path: Path) -> None:
+def test_a_durable_session_keeps_undone_work_redoable(tmp_path: Path) -> None:
     with Session.open(tmp_path / "stored", "s") as session:
         desk = Desk(session, InMemoryFilesystem(session))
         desk.write("/a", "1\n")
@@ -246,7 +246,7 @@ def test_a_durable_session_keeps_what_was_undone(tmp_path: Path) -> None:
         assert files.read("/a").content == "2\n"
 
 
-def test_a_read_is_no_operation_and_does_not_end_what_can_be_redone(desk: Desk) -> None:
+def test_a_read_is_not_an_operation_and_does_not_prevent_redo(desk: Desk) -> None:
     desk.write("/a", "1\n")
     desk.session.undo()
     assert desk.text("/below") in (None, LINES)
@@ -266,7 +266,7 @@ def test_a_rollback_to_the_very_beginning_is_undone(desk: Desk) -> None:
     assert desk.text("/a") is None
 
 
-def test_an_undo_goes_on_past_a_file_that_a_person_removed(tmp_path: Path) -> None:
+def test_an_undo_skips_a_file_that_a_person_removed(tmp_path: Path) -> None:
     desk = on_host(tmp_path)
     desk.write("/b", "1\n")
     desk.write("/a", "2\n")
@@ -276,7 +276,7 @@ def test_an_undo_goes_on_past_a_file_that_a_person_removed(tmp_path: Path) -> No
     assert (desk.text("/a"), desk.text("/b")) == (None, "1\n")
 
 
-def test_work_whose_cause_reads_like_that_of_a_reversion_is_an_operation_of_its_own(desk: Desk) -> None:
+def test_work_whose_cause_looks_like_a_reversion_is_a_separate_operation(desk: Desk) -> None:
     first = desk.write("/a", "1\n")
     with desk.session.transaction(cause=f"revert {first}"):
         desk.fs.write("/b", "2\n")
@@ -286,7 +286,7 @@ def test_work_whose_cause_reads_like_that_of_a_reversion_is_an_operation_of_its_
 
 
 @pytest.mark.parametrize("path", ["d/a", "/d/", "d/", "/x/../d/a", "./d", "\\d\\a", "//d//a"])
-def test_paths_are_read_as_everywhere_else(desk: Desk, path: str) -> None:
+def test_paths_are_normalized_as_everywhere_else(desk: Desk, path: str) -> None:
     call = desk.write("/d/a", "1\n")
     desk.write("/b", "2\n")
     desk.session.revert(call, paths=[path])

@@ -49,7 +49,7 @@ def trim(back: int) -> Step:
 
 
 class _Nowhere(FolderEventStore):
-    """Stands for no store, where only the model is wanted."""
+    """Replaces the store if only the model is needed."""
 
 
 STEPS: tuple[Step, ...] = (
@@ -80,7 +80,7 @@ ALL_DIGESTS = frozenset(digest for model in models() for digest in model.content
 
 
 def position(store: EventStore, states: list[Model]) -> list[int]:
-    """Return after which steps a store may be. Raises `StorageError` if it cannot be read."""
+    """Return the numbers of the steps after which the store may be. Raises `StorageError` if it cannot be read."""
     head, frames = store.head(STREAM), list(store.read(STREAM))
     contents, kept = store.get_contents(STREAM, sorted(ALL_DIGESTS)), store.get_checkpoint(STREAM)
     return [
@@ -94,7 +94,7 @@ def position(store: EventStore, states: list[Model]) -> list[int]:
 
 
 def finish(store: EventStore, at: int, states: list[Model]) -> None:
-    """Do the steps that are left, and check that all is there."""
+    """Do the remaining steps, and check that everything is present."""
     model = states[at].copy()
     for step in STEPS[at:]:
         step(store, model)

@@ -1,4 +1,4 @@
-"""Streams for the tests of the folder engine: what was appended, and whether that is what a store has."""
+"""Streams for the tests of the folder engine: a model of what was appended, compared with the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def digest_of(data: bytes) -> str:
 
 @define
 class Model:
-    """What a stream must hold: the oracle of the folder engine."""
+    """What a stream must contain: the oracle of the folder engine."""
 
     frames: list[bytes] = field(factory=list[bytes])
     before: int = 1

@@ -1,4 +1,4 @@
-"""Kill a process in the middle of its work on a stream, again and again: `python -m tests.storage.folder.kills`.
+"""Kill a process repeatedly during its work on a stream: `python -m tests.storage.folder.kills`.
 
 Each attempt is a process of its own, forked from this one, that is killed at one call to the system, or at a random
 moment. This process then looks at what is there. Prints what was found as JSON. Run by test_kills.py.
@@ -127,7 +127,7 @@ class Attempts:
             number = head
 
     def look(self, done: int, when: str) -> None:
-        """Check that everything that was reported is there, and nothing half of the next step."""
+        """Check that everything that was reported is present, and that the next step is complete or absent."""
         store = open_store(self.folder, "process")
         try:
             at = position(store, STATES)

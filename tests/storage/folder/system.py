@@ -1,4 +1,4 @@
-"""The calls that the folder engine makes to the system: stopped, failed, or recorded and played back without power."""
+"""The system calls of the folder engine: stopped, made to fail, or recorded and replayed with a power failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class System:
 
     @contextmanager
     def in_force(self) -> Generator[System, None, None]:
-        """Stand between the engine and the system."""
+        """Intercept the system calls of the engine."""
         real = {name: getattr(os, name) for name in NAMES}
         try:
             for name, function in real.items():
@@ -184,7 +184,7 @@ def _rename(files: dict[int, _File], names: list[tuple[Any, ...]]) -> None:
 
 
 def _settle(file: _File, chance: Random | None) -> None:
-    """Let the unsynced changes of a file arrive: all, or a random part of their sectors."""
+    """Apply the unsynced changes of a file: all, or a random part of their sectors."""
     data = bytearray(file.data)
     for offset, change in file.unsynced:
         if change is None:

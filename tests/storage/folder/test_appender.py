@@ -1,4 +1,4 @@
-"""The short way of appending: it appends as `append` does, or leaves everything to it."""
+"""The fast path for appends: it appends like `append`, or falls back to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weakfs.storage.folder.files import LOCK, open_root
 FRAMES = [b"one", b"two", b"three" * 300]
 
 
-def test_both_ways_of_appending_write_the_same_records(tmp_path: Path) -> None:
+def test_both_append_paths_write_the_same_records(tmp_path: Path) -> None:
     store, other = FolderEventStore(tmp_path / "a"), FolderEventStore(tmp_path / "b")
     for number, frame in enumerate(FRAMES):
         contents = {digest_of(data): data for data in (b"equal", b"own %d" % number)}
@@ -66,7 +66,7 @@ def the_store_is_closed(store: FolderEventStore) -> None:
         the_store_is_closed,
     ],
 )
-def test_an_appender_leaves_what_has_changed_to_append(
+def test_an_appender_falls_back_to_append_after_changes(
     tmp_path: Path, happens: Callable[[FolderEventStore], None]
 ) -> None:
     store = FolderEventStore(tmp_path / "a")
@@ -123,7 +123,7 @@ def test_an_appender_does_not_wait_for_the_lock(tmp_path: Path) -> None:
     assert append(1, b"second", None)
 
 
-def test_an_appender_leaves_a_full_segment_and_waiting_for_the_disk_to_append(tmp_path: Path) -> None:
+def test_an_appender_falls_back_to_append_for_full_segments_and_syncs(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path / "a", segment_size=200)
     store.append(STREAM, 0, [b"first" * 50])
     assert not store.appender(STREAM)(1, b"second", None)

@@ -1,4 +1,4 @@
-"""Damaged journals: an error with the place, or the state of the last whole commit, and never anything else."""
+"""Damaged journals: an error with the place, or the state of the last complete commit, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def written(folder: Path) -> Model:
 
 
 def judged(folder: Path, model: Model, changed: Path) -> str:
-    """Use a damaged stream in every way. Return what came of it; anything unexpected fails."""
+    """Use a damaged stream in every way. Return the outcome; an unexpected one fails."""
     store = FolderEventStore(folder, segment_size=SEGMENT)
     try:
         frames, head = list(store.read(STREAM)), store.head(STREAM)
@@ -60,7 +60,7 @@ def judged(folder: Path, model: Model, changed: Path) -> str:
 
 
 def check_message(error: StorageError, changed: Path) -> None:
-    """Check that an error tells the place and the remedy."""
+    """Check that an error names the place and the remedy."""
     if isinstance(error, StorageDamaged):
         assert isinstance(error, JournalDamaged)
         assert str(error.path) == str(changed) or "missing" in str(error) or "long" in str(error)
@@ -101,7 +101,7 @@ def test_every_truncation_of_the_newest_segment_is_cut_at_a_commit(tmp_path: Pat
     assert seen == {"refused", "cut"}
 
 
-def test_every_truncation_of_another_file_is_refused_or_mended(tmp_path: Path, model: Model) -> None:
+def test_every_truncation_of_another_file_is_refused_or_repaired(tmp_path: Path, model: Model) -> None:
     newest = newest_segment(tmp_path / "whole")
     for path in files_of(tmp_path / "whole"):
         if path == newest:
@@ -147,7 +147,7 @@ DAMAGES = (flipped, zeroed, swapped, doubled, replaced)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_random_damage_is_told_or_leaves_a_whole_state(
+def test_random_damage_is_reported_or_leaves_an_intact_state(
     tmp_path: Path, model: Model, damage: Callable[[bytes, Random], bytes]
 ) -> None:
     chance = Random(damage.__name__)
@@ -167,7 +167,7 @@ def test_random_damage_is_told_or_leaves_a_whole_state(
             assert whole[-33:] not in now[same:]
 
 
-def test_a_length_of_the_whole_address_space_is_not_read(tmp_path: Path, model: Model) -> None:
+def test_a_length_as_large_as_the_address_space_is_not_read(tmp_path: Path, model: Model) -> None:
     newest = newest_segment(tmp_path / "whole")
     for source in files_of(tmp_path / "whole"):
         data = source.read_bytes()
@@ -177,7 +177,7 @@ def test_a_length_of_the_whole_address_space_is_not_read(tmp_path: Path, model: 
             assert judged(copy, model, changed) in allowed
 
 
-def test_a_missing_segment_is_told(tmp_path: Path, model: Model) -> None:
+def test_a_missing_segment_is_reported(tmp_path: Path, model: Model) -> None:
     whole = tmp_path / "whole"
     for path in files_of(whole):
         if path.suffix == ".journal":
@@ -191,7 +191,7 @@ def test_a_missing_segment_is_told(tmp_path: Path, model: Model) -> None:
                 store.head(STREAM)
 
 
-def test_a_segment_of_another_stream_is_told(tmp_path: Path, model: Model) -> None:
+def test_a_segment_of_another_stream_is_reported(tmp_path: Path, model: Model) -> None:
     other = FolderEventStore(tmp_path / "whole", segment_size=SEGMENT)
     for number in range(30):
         other.append("t", number, [b"other" * 20])
@@ -206,7 +206,7 @@ def test_a_segment_of_another_stream_is_told(tmp_path: Path, model: Model) -> No
                 store.has_contents(STREAM, ["00"])
 
 
-def test_damage_tells_what_is_whole(tmp_path: Path) -> None:
+def test_the_error_for_damage_says_what_is_intact(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path)
     for number in range(10):
         store.append(STREAM, number, [b"frame %d" % number])
@@ -221,7 +221,7 @@ def test_damage_tells_what_is_whole(tmp_path: Path) -> None:
     assert path.read_bytes() == data[:at] + b"X" + data[at + 1 :]
 
 
-def test_a_newer_version_of_the_format_is_told(tmp_path: Path) -> None:
+def test_a_newer_version_of_the_format_is_reported(tmp_path: Path) -> None:
     FolderEventStore(tmp_path).append(STREAM, 0, [b"a"])
     path = newest_segment(tmp_path)
     data = bytearray(path.read_bytes())

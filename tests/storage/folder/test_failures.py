@@ -1,4 +1,4 @@
-"""Every call to the system fails once: the state is as it was, or wholly changed, and work goes on."""
+"""Every system call fails once: the state is unchanged or completely changed, and work continues."""
 
 from __future__ import annotations
 

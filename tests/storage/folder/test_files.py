@@ -1,4 +1,4 @@
-"""Reading files and waiting for frames, where the system or another thread takes its time."""
+"""Reading files and waiting for frames if the system or another thread is slow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_read_that_the_system_cuts_short_is_completed(tmp_path: Path, monkeypa
     assert files.read_at(files.open_file("file", folder), 90, 50) == data[90:]
 
 
-def test_a_wait_lasts_until_a_frame_arrives_or_its_time_is_over(tmp_path: Path) -> None:
+def test_a_wait_lasts_until_a_frame_arrives_or_it_times_out(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path)
     store.append("s", 0, [b"a"])
     assert store.wait("s", 1, 0) == 1

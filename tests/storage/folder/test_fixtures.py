@@ -1,4 +1,4 @@
-"""The journals of every version that was ever released can be read, and written on."""
+"""The journals of every released version can be read and continued."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_there_is_a_fixture_of_the_current_version() -> None:
 
 @pytest.mark.parametrize("has_indexes", [True, False], ids=["indexes", "no indexes"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_journal_of_any_version_is_read_and_goes_on(tmp_path: Path, version: str, has_indexes: bool) -> None:
+def test_a_journal_of_any_version_is_read_and_continued(tmp_path: Path, version: str, has_indexes: bool) -> None:
     shutil.copytree(FIXTURES / version, tmp_path / "copy")
     for path in () if has_indexes else list((tmp_path / "copy").rglob("*.index")):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Folders that somebody has changed: links, FIFOs, foreign files, odd names; and systems without locks."""
+"""Folders that were tampered with: links, FIFOs, foreign files, odd names; and systems without locks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made(folder: Path) -> Path:
     return folder / "s.stream"
 
 
-def test_no_name_leads_out_of_the_folder_or_meets_another(tmp_path: Path) -> None:
+def test_no_name_leads_out_of_the_folder_or_collides_with_another(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     streams = FolderEventStore(folder)
     for name in NAMES:
@@ -49,7 +49,7 @@ def test_no_name_leads_out_of_the_folder_or_meets_another(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
 @pytest.mark.parametrize("suffix", [".journal", ".index", "lease"])
-def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path, kind: str, suffix: str) -> None:
+def test_special_files_are_refused_without_blocking(tmp_path: Path, kind: str, suffix: str) -> None:
     kept = made(tmp_path)
     streams = FolderEventStore(tmp_path)
     streams.lease(STREAM, "me", 0)
@@ -85,7 +85,7 @@ def test_a_stream_that_is_a_link_is_refused(tmp_path: Path) -> None:
     assert FolderEventStore(tmp_path / "other").head(STREAM) == 1
 
 
-def test_a_segment_that_was_swapped_for_another_file_is_noticed(tmp_path: Path) -> None:
+def test_a_segment_swapped_for_another_file_is_detected(tmp_path: Path) -> None:
     streams = FolderEventStore(tmp_path, segment_size=200)
     for number in range(8):
         streams.append(STREAM, number, [b"frame" * 20])
@@ -107,7 +107,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [FolderEventStore, FolderStorage])
-def test_a_file_in_the_place_of_the_folder_is_told(
+def test_a_file_in_place_of_the_folder_is_reported(
     tmp_path: Path, make: type[FolderEventStore] | type[FolderStorage]
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -119,7 +119,7 @@ def test_a_file_in_the_place_of_the_folder_is_told(
             opened.set("a", b"")
 
 
-def test_a_folder_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_folder_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
     real = os.open
 
@@ -136,7 +136,7 @@ def test_a_folder_that_may_only_be_read_is_read(tmp_path: Path, monkeypatch: pyt
     assert streams.head(STREAM) == 1
 
 
-def test_a_system_without_file_locks_is_told_what_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_file_locks_the_error_names_an_alternative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "HAS_FILE_LOCKS", False)
     with pytest.raises(StorageError, match=r"needs flock, which .* does not have; use a 'sqlite:' URL instead"):
         FolderEventStore(tmp_path)

@@ -1,4 +1,4 @@
-"""Looking for contents: the index of a segment, and the filters of many."""
+"""Finding contents: the index of a segment, and the filters of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 at every call that changes the disk, and at random moments: nothing acknowledged is lost, nothing is half."""
+"""kill -9 at every call that changes the disk, and at random moments: nothing is lost or half done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Power loss, simulated: a recorded log of writes and syncs is played back with unsynced writes dropped or torn."""
+"""Simulated power loss: a recorded log of writes and syncs is replayed with unsynced writes dropped or torn."""
 
 from __future__ import annotations
 

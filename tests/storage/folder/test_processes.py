@@ -56,7 +56,7 @@ def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     assert store.has_contents(STREAM, digests) == set(digests)
 
 
-def test_a_stopped_process_delays_others_no_longer_than_told(tmp_path: Path) -> None:
+def test_a_stopped_process_delays_others_only_up_to_the_timeout(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
 from weakfs.storage.folder import FolderEventStore, files
@@ -107,7 +107,7 @@ print(status, store.append("s", 1, [b"b"]))
     assert (done.stdout, done.stderr) == ("7 2\n", "")
 
 
-def test_the_loser_of_two_appends_is_told_both_numbers(tmp_path: Path) -> None:
+def test_the_error_of_the_losing_append_has_both_numbers(tmp_path: Path) -> None:
     first, second = FolderEventStore(tmp_path), FolderEventStore(tmp_path)
     first.append(STREAM, 0, [b"a"])
     assert second.head(STREAM) == 1
@@ -147,7 +147,7 @@ def test_waiting_appends_share_one_sync(tmp_path: Path, monkeypatch: pytest.Monk
     assert syncs == 2
 
 
-def test_only_power_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_durability_power_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     for name in ("fsync", "fdatasync"):
         monkeypatch.setattr(os, name, synced.append)
@@ -215,7 +215,7 @@ def test_opening_reads_what_follows_the_newest_index(tmp_path: Path, monkeypatch
     assert read < 300_000
 
 
-def test_many_streams_are_kept_with_few_descriptors(tmp_path: Path) -> None:
+def test_many_open_streams_use_few_descriptors(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path)
     before = len(os.listdir("/proc/self/fd"))
     for number in range(200):

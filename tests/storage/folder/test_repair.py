@@ -1,4 +1,4 @@
-"""`check` finds every damage, and `give_up` leaves a stream that holds what is before it and works again."""
+"""`check` finds all damage, and `give_up` leaves a working stream with everything before it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from weakfs.storage import StorageDamaged, StreamConflict
 from weakfs.storage.folder import FolderEventStore
 
 
-def test_a_whole_stream_has_nothing_to_repair(tmp_path: Path) -> None:
+def test_an_intact_stream_has_nothing_to_repair(tmp_path: Path) -> None:
     written(tmp_path)
     store = FolderEventStore(tmp_path)
     assert store.check(STREAM) == store.check("missing") == []
 
 
-def test_a_repaired_stream_has_what_was_before_the_damage(tmp_path: Path) -> None:
+def test_a_repaired_stream_has_everything_before_the_damage(tmp_path: Path) -> None:
     model, chance = written(tmp_path / "whole"), Random(3)
     for _ in range(share(400)):
         copy = tmp_path / "copy"
@@ -71,7 +71,7 @@ def test_a_damaged_checkpoint_is_set_aside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [0, -1], ids=["a sealed segment", "the active segment"])
-def test_nobody_appends_to_a_file_that_was_given_up(tmp_path: Path, place: int) -> None:
+def test_nobody_appends_to_a_file_that_was_abandoned(tmp_path: Path, place: int) -> None:
     store = FolderEventStore(tmp_path, segment_size=SEGMENT)
     for number in range(12):
         store.append(STREAM, number, [b"frame" * 60])

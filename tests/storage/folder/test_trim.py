@@ -1,4 +1,4 @@
-"""Trimming and folding: what is deleted frees its space, and what is needed stays."""
+"""Trimming and folding: deleted contents free their space, and needed ones stay."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_fold_writes_no_more_than_its_budget(tmp_path: Path) -> None:
     assert store.has_contents(STREAM, map(digest_of, data)) == set(map(digest_of, data[1::2]))
 
 
-def test_a_content_that_was_deleted_and_put_again_survives_folds(tmp_path: Path) -> None:
+def test_a_content_that_was_deleted_and_stored_again_survives_folds(tmp_path: Path) -> None:
     store, model = FolderEventStore(tmp_path, segment_size=1), Model()
     for number in range(20):
         apply(store, model, [b"frame"], [b"same" * 100])
@@ -63,7 +63,7 @@ def test_a_content_that_was_deleted_and_put_again_survives_folds(tmp_path: Path)
     assert size_of(tmp_path) < 5_000
 
 
-def test_a_reader_goes_on_while_what_it_reads_is_folded(tmp_path: Path) -> None:
+def test_a_reader_continues_while_its_segment_is_folded(tmp_path: Path) -> None:
     store = FolderEventStore(tmp_path, segment_size=1_000)
     for number in range(60):
         store.append(STREAM, number, [b"%d" % number], contents={digest_of(b"%d" % number): b"x" * 300})
@@ -82,7 +82,7 @@ ACTIONS = st.one_of(
 
 
 @given(st.lists(ACTIONS, max_size=40), st.sampled_from([1, 200, 500, 10**6]))
-def test_a_stream_is_a_list_of_frames_and_a_dictionary_of_contents(
+def test_a_stream_behaves_like_a_list_of_frames_and_a_dict_of_contents(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, object, object]], segment_size: int
 ) -> None:
     folder = tmp_path_factory.mktemp("store")

@@ -146,7 +146,7 @@ class StorageConformance(ABC):
 
     # Listings
 
-    def test_keys_come_in_the_order_of_their_bytes(self, storage: Storage) -> None:
+    def test_keys_are_listed_in_the_order_of_their_bytes(self, storage: Storage) -> None:
         keys = ["a", "a-b", "a/b", "a/b/c", "a0", "aa", "b", "B", "ä", "\ufffd", "\U00010000", "10", "9"]
         storage.set_many(dict.fromkeys(keys, b""))
         assert storage.keys() == sorted(keys, key=str.encode)
