@@ -22,6 +22,7 @@ from weakfs.backends.container import (
     PodmanError,
     PodmanUnavailable,
 )
+from weakfs.backends.container.commands import command
 from weakfs.backends.container.listing import containers
 from weakfs.backends.container.podman import labelled
 from weakfs.processes import CommandLimits
@@ -338,7 +339,8 @@ def test_a_container_may_be_read_only(podman: Podman, tmp_path: Path) -> None:
     for change in (lambda: files.write("a.txt", "a"), lambda: files.exec("true")):
         with pytest.raises(PermissionError):
             change()
-    assert files.container._supervisor.run(
+    assert command.run_command(
+        files.container._supervisor,
         "echo x > /etc/motd",
         workdir="/",
         environment={},

@@ -12,6 +12,7 @@ import attrs
 from attrs import field
 
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths
+from weakfs.backends.container.commands.command import run_command
 from weakfs.backends.container.container import Container
 from weakfs.backends.container.files import ContainerFiles, host_text, variables
 from weakfs.backends.container.opening import attach, open_container
@@ -20,7 +21,7 @@ from weakfs.backends.container.podman import Podman
 from weakfs.backends.container.root import ContainerRoot
 from weakfs.backends.container.snapshot_kinds import ContainerSnapshotKind
 from weakfs.backends.host.external import HostExternal
-from weakfs.backends.host.root import default_store
+from weakfs.backends.host.locations import default_store
 from weakfs.backends.host_mount import HostMount
 from weakfs.backends.memory import InMemoryFilesystem
 from weakfs.class_decorators import define, frozen
@@ -377,7 +378,8 @@ class ContainerFilesystem(ContainerFiles):
     ) -> CompletedCommand:
         """Run a shell command, whose changes a checkout records or undoes."""
         check_bounds(timeout, max_output)
-        return self._root.container._supervisor.run(
+        return run_command(
+            self._root.container._supervisor,
             command,
             workdir=host_text(self._root.path_in_container(workdir)),
             environment=environment,

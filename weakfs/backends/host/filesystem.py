@@ -13,11 +13,12 @@ import attrs
 from weakfs.backends.checkout import CheckoutDirectory, changed_paths, check_made
 from weakfs.backends.host.external import HostExternal, Rewind
 from weakfs.backends.host.files import HostFiles
+from weakfs.backends.host.locations import is_inside
 from weakfs.backends.host.os_errors import described_errors
-from weakfs.backends.host.retention import contents_needed
-from weakfs.backends.host.root import HostRoot, is_inside
+from weakfs.backends.host.root import HostRoot
 from weakfs.backends.host.snapshot_kinds import Kinds, SnapshotKind
 from weakfs.backends.host.workplace import MOST_IN_EVENTS, HostWorkplace
+from weakfs.backends.session_references import contents_needed
 from weakfs.filesystem import FilesystemSnapshot, Limits, Note, RestoreReport, SymlinkPolicy
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.limits import checked_limits

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from attrs import field
 
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.retention import contents_needed
+from weakfs.backends.session_references import contents_needed
 from weakfs.class_decorators import define
 from weakfs.history.forgetting.redaction import found_in
 from weakfs.history.forgetting.search import is_in_bytes

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from weakfs.backends import HostFilesystem
-from weakfs.backends.host.retention import contents_needed, snapshots_needed
+from weakfs.backends.session_references import contents_needed, snapshots_needed
 from weakfs.history.retention.policy import Holder, PruneReport, Retention
 from weakfs.snapshots import Store, StoredSnapshot
 from weakfs.snapshots.store.catalogue import root_name

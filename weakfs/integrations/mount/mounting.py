@@ -24,7 +24,8 @@ from weakfs.filesystem import Filesystem
 from weakfs.filesystem.checkout import Checkout, ReadBack
 from weakfs.filesystem.errors import fault
 from weakfs.filesystem.paths import normalize
-from weakfs.integrations.mount.operations import Fuse, Operations
+from weakfs.integrations.mount.fuse import Fuse
+from weakfs.integrations.mount.operations import Operations
 from weakfs.snapshots.scan.read_back import without_set_id
 
 # How long mounting may take, and unmounting while a program still has files open, in seconds.

@@ -19,7 +19,7 @@ from weakfs.session.codec.shared_values import Blobs, Json, shown
 from weakfs.session.durable.checkpoints.copies import copied_digest
 from weakfs.session.durable.checkpoints.log_slices import MOST, EventRun, LogHead
 from weakfs.session.durable.frames.decoder import FrameDecoder
-from weakfs.session.durable.frames.writer import INLINE
+from weakfs.session.durable.frames.frame_blobs import INLINE
 from weakfs.session.durable.history import StoredEvents, StoredRecords, StreamHistory, stretches
 from weakfs.session.errors import SessionFileError
 from weakfs.session.events import Merged, RolledBack

@@ -16,10 +16,10 @@ import attrs
 import orjson
 
 from weakfs.class_decorators import frozen
-from weakfs.session.blobs.blob import Stored, digest_of
-from weakfs.session.blobs.rope import Content, joined
+from weakfs.session.blobs.blob import Stored
 from weakfs.session.codec.encoding import AS_IT_IS, Writing
-from weakfs.session.codec.shared_values import Blobs, Json, shown
+from weakfs.session.codec.shared_values import Json
+from weakfs.session.durable.frames.frame_blobs import INLINE, FrameBlobs, KnownDigests, inline
 from weakfs.session.durable.frames.state_difference import pools_that_compare, write_table
 from weakfs.session.events import Merged, RolledBack
 from weakfs.session.history.keyframes import Mark
@@ -32,9 +32,6 @@ from weakfs.session.slices.slice import SliceSpec
 from weakfs.session.slices.table import EMPTY_TABLE, Table
 from weakfs.session.slices.tags import stored_name, tag_of
 
-# Contents up to this size are in the frame itself; larger ones are stored once by digest.
-INLINE = 512
-
 ATOMS: frozenset[Any] = frozenset({str, int, bool, type(None)})
 # The types of values that JSON does not have.
 BLOBS: frozenset[Any] = frozenset({bytes, Stored, tuple})
@@ -44,95 +41,6 @@ NO_EXTERNALS = Timeline().externals
 
 # How plain events of a type are written: the names of their fields, and the places of those that may hold blobs.
 PlainFields = tuple[str, tuple[int, ...]]
-
-
-class FrameBlobs(Blobs):
-    """The blobs of one frame. Large ones are written as their digest, and collected in `contents_by_digest`."""
-
-    def __init__(self, known: KnownDigests) -> None:
-        # No other attributes: one of these is created for each frame.
-        self.rows = []
-        self.contents = []
-        self.stored = {}
-        self._by_identity = {}
-        self.by_digest: dict[str, bytes] = {}
-        self._known = known
-
-    def number(self, content: Content, parent: Content | None = None) -> int:
-        """Return the number of a blob."""
-        number = self._by_identity.get(id(content))
-        if number is not None:
-            return number
-        number = len(self.rows)
-        if type(content) is Stored:
-            self.rows.append({"stored": content.digest.hex(), "size": content.size})
-            self.stored.setdefault(content.digest, {})[id(content.source)] = content
-        else:
-            data = joined(content)
-            if len(data) <= INLINE:
-                self.rows.append(shown(data))
-            else:
-                digest = self._known.digest(data)
-                self.by_digest[digest] = data
-                self.rows.append({"content": digest, "size": len(data)})
-        # Keeping it alive also keeps its id from being reused.
-        self.contents.append(content)
-        self._by_identity[id(content)] = number
-        return number
-
-    def number_all(self, contents: Sequence[Content]) -> list[int]:
-        """Return the numbers of many blobs."""
-        return [self.number(content) for content in contents]
-
-    def plain(self, value: Any) -> Json:
-        """Return a value of a plain event as JSON: a small blob as itself, any other by its digest."""
-        kind = type(value)
-        if kind is tuple:
-            return [self.plain(item) for item in value]
-        if kind is bytes:
-            if len(value) <= INLINE:
-                return inline(value)
-            digest = self._known.digest(value)
-            if digest not in self.by_digest:
-                self.by_digest[digest] = value
-                self.rows.append({"content": digest, "size": len(value)})
-                self.contents.append(value)
-            return {"content": digest}
-        if kind is Stored:
-            return {"stored": self.rows[self.number(value)]["stored"]}
-        return value
-
-    def are_equal(self, one: Content, other: Content) -> bool:
-        """Return whether two blobs are the same object. Treating any others as different is always correct."""
-        return one is other
-
-
-def inline(data: bytes) -> Json:
-    """Return a small blob in a plain event as JSON."""
-    text = shown(data)
-    return {"text": text} if type(text) is str else text
-
-
-class KnownDigests:
-    """The digests of the contents written most recently, so that each is hashed only once."""
-
-    COUNT = 64
-    LARGEST = 1 << 20
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[bytes, str]] = {}
-
-    def digest(self, content: bytes) -> str:
-        """Return the digest of a blob in hexadecimal."""
-        known = self._known.get(id(content))
-        if known is not None and known[0] is content:
-            return known[1]
-        digest = digest_of(content).hex()
-        if len(content) <= self.LARGEST:
-            if len(self._known) >= self.COUNT:
-                del self._known[next(iter(self._known))]
-            self._known[id(content)] = (content, digest)
-        return digest
 
 
 class FrameWriting(Writing):

@@ -1,4 +1,4 @@
-"""Retention: the contents and snapshots in a store that a session still needs."""
+"""References from a session: the contents and snapshots in a store that it still needs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,67 @@
+"""Where the files of a host filesystem are, and where its snapshots are kept by default."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+
+from weakfs.filesystem.errors import fault
+from weakfs.snapshots.directory.directory import HostDirectory
+
+
+def open_root(root: str) -> HostDirectory:
+    """Open a directory of the host. Raise `ValueError` or `OSError` with a remedy if that is not possible."""
+    if not root:
+        raise ValueError("cannot open '': it names no directory; name one, or use '.' for the current directory")
+    try:
+        return HostDirectory(root)
+    except FileNotFoundError as error:
+        raise fault(
+            FileNotFoundError,
+            error.errno or 0,
+            f"cannot open {root!r}: there is no such directory; create it first",
+        ) from None
+    except NotADirectoryError as error:
+        raise fault(
+            NotADirectoryError,
+            error.errno or 0,
+            f"cannot open {root!r}: it is not a directory; name a directory of the host",
+        ) from None
+    except PermissionError as error:
+        raise fault(
+            PermissionError,
+            error.errno or 0,
+            f"cannot open {root!r}: {error.strerror}; get permission, or name another directory",
+        ) from None
+
+
+def default_store(root: str) -> str:
+    """Return the default folder for a root's snapshots: in the user's state directory, or else in /var/tmp."""
+    own = f"{os.path.basename(root) or 'root'}-{root_folder_name(root)}"
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    for folder in (os.path.join(state, "weakfs"), f"/var/tmp/weakfs-{os.getuid()}"):
+        if os.path.isabs(folder) and not is_inside(os.path.realpath(folder), root) and _can_be_made(folder):
+            return os.path.join(folder, own)
+    raise ValueError(
+        f"cannot find a place outside {root!r} for its snapshots; name one: HostFilesystem(..., store=PATH)"
+    )
+
+
+def _can_be_made(folder: str) -> bool:
+    """Return whether a directory is ours and writable, or can be created along with its parents."""
+    if os.path.lexists(folder) and os.lstat(folder).st_uid != os.getuid():
+        # Another user created it first, in a world-writable directory.
+        return False
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
+
+
+def root_folder_name(root: str) -> str:
+    """Return the name of a root's folders: the one of its journals, and the end of that of its default store."""
+    return sha256(os.fsencode(root)).hexdigest()[:16]
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Return whether a path is a directory or is below it; both must be real paths."""
+    return path == root or path.startswith(root.rstrip("/") + "/")
